@@ -1,0 +1,1 @@
+"""Deep Wishart processes on GPflow."""

@@ -1,0 +1,37 @@
+"""Types that the whole package shares: what flows between layers.
+
+Letters (also in every shape comment and shape check of the package):
+
+====  ==========================================================================================
+M     inducing points
+N     data points of a batch ("targets")
+S     joint draws of all layers' Gram matrices; a leading axis of length 1 means "the same for all draws"
+R     rank of a sampled Gram matrix, ``min(df, M)``
+D, Q  input columns, output columns
+====  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+__all__ = ["CovarianceBlocks", "Seed"]
+
+Seed = tf.Tensor
+"""A stateless seed: an integer tensor of shape [2], as ``tf.random.stateless_*`` take it."""
+
+
+class CovarianceBlocks(NamedTuple):
+    """A covariance or Gram matrix over inducing and target points, without what nobody reads.
+
+    :param ii: Inducing by inducing, [S, M, M].
+    :param it: Inducing by target, [S, M, N].
+    :param tt: Target by target: its diagonal [S, N], or all of it [S, N, N] where joint draws
+        over the targets are wanted (``full_cov``).
+    """
+
+    ii: tf.Tensor
+    it: tf.Tensor
+    tt: tf.Tensor

@@ -1,0 +1,40 @@
+"""Errors that a user may want to catch by name.
+
+Plain bad input raises :class:`ValueError`; every class here says something that a caller can act on.
+"""
+
+__all__ = [
+    "CholeskyError",
+    "NonFiniteBoundError",
+    "SavedModelError",
+    "TableError",
+    "UnsupportedKernelError",
+]
+
+
+class CholeskyError(ArithmeticError):
+    """A covariance matrix stayed numerically indefinite after the largest jitter that is tried."""
+
+
+class NonFiniteBoundError(ArithmeticError):
+    """Training met a bound or a gradient that is not finite.
+
+    :param message: What happened, and in which layer.
+    :param step: The step (from 0) that failed; the model holds the last state with a finite bound.
+    """
+
+    def __init__(self, message: str, *, step: int) -> None:
+        super().__init__(message)
+        self.step = step
+
+
+class SavedModelError(ValueError):
+    """A directory is not a saved model, is damaged, or was written by a later format version."""
+
+
+class TableError(ValueError):
+    """A table of data cannot be used as it is; the message names the file, column and row."""
+
+
+class UnsupportedKernelError(ValueError):
+    """A kernel is not a function of inner products, so it cannot act on a Gram matrix."""
