@@ -17,21 +17,21 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["CovarianceBlocks", "Seed"]
+__all__ = ["Seed", "TargetBlocks"]
 
 Seed = tf.Tensor
 """A stateless seed: an integer tensor of shape [2], as ``tf.random.stateless_*`` take it."""
 
 
-class CovarianceBlocks(NamedTuple):
-    """A covariance or Gram matrix over inducing and target points, without what nobody reads.
+class TargetBlocks(NamedTuple):
+    """The blocks of a covariance or Gram matrix that concern targets.
 
-    :param ii: Inducing by inducing, [S, M, M].
+    The inducing block is drawn first, once for all targets, and travels on its own.
+
     :param it: Inducing by target, [S, M, N].
     :param tt: Target by target: its diagonal [S, N], or all of it [S, N, N] where joint draws
         over the targets are wanted (``full_cov``).
     """
 
-    ii: tf.Tensor
     it: tf.Tensor
     tt: tf.Tensor

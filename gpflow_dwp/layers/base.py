@@ -1,0 +1,144 @@
+"""What every layer of a deep kernel process does, and what passes between layers."""
+
+from __future__ import annotations
+
+import abc
+from typing import NamedTuple
+
+import gpflow
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.base import Seed, TargetBlocks
+
+__all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
+
+
+class GramDraw(NamedTuple):
+    """Draws of a layer's Gram matrix at the inducing points, and what targets need to join them.
+
+    :param gram: G_ii = F_i F_iᵀ, [S, M, M].
+    :param root: F_i, [S, M, R].
+    :param inverse_factor: L⁻¹, where L Lᵀ is the covariance K_ii that came from below, [S, M, M].
+    :param whitened_root: L⁻¹ F_i, [S, M, R].
+    :param log_ratio: log P(G_ii) - log Q(G_ii), or its expectation, [S].
+    """
+
+    gram: tf.Tensor
+    root: tf.Tensor
+    inverse_factor: tf.Tensor
+    whitened_root: tf.Tensor
+    log_ratio: tf.Tensor
+
+
+class GaussianDraw(NamedTuple):
+    """The output layer's Gaussian posterior over functions, given K_ii.
+
+    Its mean at a target is K_ti ``weights`` and its variance K_tt - ‖``projector`` K_it‖².
+
+    :param weights: (K_ii + Λ⁻¹)⁻¹ v, [S, M, Q].
+    :param projector: A root of (K_ii + Λ⁻¹)⁻¹, [S, M, M].
+    :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
+    """
+
+    weights: tf.Tensor
+    projector: tf.Tensor
+    log_ratio: tf.Tensor
+
+
+class _Layer(gpflow.Module, abc.ABC):
+    """A kernel, applied to what comes from below, and the number of inducing points."""
+
+    def __init__(self, kernel: Kernel, num_inducing: int) -> None:
+        super().__init__(name=type(self).__name__)
+        self.kernel = kernel
+        self.num_inducing = num_inducing
+
+
+class GramLayer(_Layer):
+    """A hidden layer: draws a Gram matrix, given a covariance.
+
+    The layer's ``kernel`` turns what comes from below (features at the bottom, a Gram matrix
+    further up) into that covariance; both methods are given the covariance itself.
+    """
+
+    @abc.abstractmethod
+    @check_shapes(
+        "covariance: [broadcast S, M, M]",
+        "seed: [2]",
+        "return.gram: [S, M, M]",
+        "return.root: [S, M, R]",
+        "return.inverse_factor: [broadcast S, M, M]",
+        "return.whitened_root: [S, M, R]",
+        "return.log_ratio: [broadcast S]",
+    )
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        """Draw G_ii from the approximate posterior.
+
+        :param covariance: K_ii, [S, M, M]; a leading 1 stands for one covariance for all draws.
+        :param num_samples: S.
+        :param seed: A stateless seed, [2].
+        """
+
+    @abc.abstractmethod
+    @check_shapes(
+        "covariance.it: [broadcast S, M, N]",
+        "covariance.tt: [broadcast S, N, N] if full_cov",
+        "covariance.tt: [broadcast S, N] if not full_cov",
+        "noise: [S, N, width]",
+        "return.it: [S, M, N]",
+        "return.tt: [S, N, N] if full_cov",
+        "return.tt: [S, N] if not full_cov",
+    )
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        """Draw the rest of the Gram matrix, given G_ii: its blocks over targets.
+
+        :param draw: What :meth:`sample_inducing` returned.
+        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        :param noise: Standard normal numbers, [S, N, ``noise_width``].
+        :param full_cov: Whether ``tt`` is [S, N, N], drawn jointly over targets, or [S, N].
+        """
+
+    @property
+    @abc.abstractmethod
+    def noise_width(self) -> int:
+        """How many standard normal numbers :meth:`condition` takes for each target and draw."""
+
+
+class OutputLayer(_Layer):
+    """The top layer: a Gaussian posterior over functions, given a covariance."""
+
+    @abc.abstractmethod
+    @check_shapes(
+        "covariance: [S, M, M]",
+        "return.weights: [S, M, Q]",
+        "return.projector: [S, M, M]",
+        "return.log_ratio: [S]",
+    )
+    def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
+        """Find the posterior at the inducing points.
+
+        :param covariance: K_ii, [S, M, M].
+        """
+
+    @abc.abstractmethod
+    @check_shapes(
+        "covariance.it: [S, M, N]",
+        "return[0]: [S, N, Q]",
+        "return[1]: [S, N, N] if full_cov",
+        "return[1]: [S, N] if not full_cov",
+    )
+    def condition(
+        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean and variance at the targets.
+
+        :param draw: What :meth:`infer_inducing` returned.
+        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        :param full_cov: Whether covariances between targets are wanted.
+        :return: The mean, [S, N, Q], and the variance of every output, [S, N], or covariance,
+            [S, N, N].
+        """

@@ -1,0 +1,99 @@
+"""The Gaussian output layer: a GP with a global-inducing posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow import Parameter, default_float
+from gpflow.kernels import Kernel
+from gpflow.utilities import triangular
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
+
+__all__ = ["GlobalInducingGPLayer"]
+
+
+class GlobalInducingGPLayer(OutputLayer):
+    r"""A Gaussian process layer whose posterior comes from pseudo-targets at the inducing points.
+
+    For each output column, given the covariance K of the inducing points,
+
+    .. math:: q(u \mid K) \propto \mathcal N(u; 0, K)\, \mathcal N(v; u, \Lambda^{-1}),
+              \quad \Lambda = L L^T
+
+    (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
+    and deep Gaussian processes", 2021, equation 9). With B = I + Lᵀ K L = C Cᵀ, everything that
+    is needed follows from one well-conditioned factorisation, and K itself is never factorised:
+    (K + Λ⁻¹)⁻¹ = L B⁻¹ Lᵀ = Wᵀ W with W = C⁻¹ Lᵀ, and, with c = Lᵀ v and b = B⁻¹ c,
+
+    .. math:: \mathrm{KL}[q(u) \| p(u)]
+              = \tfrac12 \{\operatorname{tr} B^{-1} - M + \log|B| + b^T c - b^T b\}.
+
+    :param kernel: Acts on what comes from below.
+    :param num_outputs: Q, the number of independent functions that share the kernel.
+    :param pseudo_targets: Starting values of v, [M, Q].
+    :param precision: Starting value of Λ: a positive number times the identity.
+    :raises ValueError: If ``pseudo_targets`` is not a matrix with ``num_outputs`` columns, or
+        ``precision`` is not positive.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_outputs: int,
+        *,
+        pseudo_targets: np.ndarray | tf.Tensor,
+        precision: float = np.exp(-4.0),
+    ) -> None:
+        shape = np.shape(pseudo_targets)
+        if len(shape) != 2 or shape[1] != num_outputs:
+            raise ValueError(
+                f"pseudo_targets must have shape [num_inducing, {num_outputs}], got {shape}."
+            )
+        if not (np.isfinite(precision) and precision > 0):
+            raise ValueError(f"precision must be a positive number, got {precision}.")
+        super().__init__(kernel, shape[0])
+        self.num_outputs = num_outputs
+        self.pseudo_targets = Parameter(pseudo_targets, dtype=default_float())
+        self.precision_tril = Parameter(
+            np.sqrt(precision) * np.eye(shape[0]), dtype=default_float(), transform=triangular()
+        )
+
+    @inherit_check_shapes
+    def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
+        precision_tril = tf.convert_to_tensor(self.precision_tril)
+        inner = tf.matmul(precision_tril, tf.matmul(covariance, precision_tril), transpose_a=True)
+        identity = tf.eye(self.num_inducing, dtype=inner.dtype)
+        # B's eigenvalues are at least 1, so it needs no jitter.
+        factor = tf.linalg.cholesky(identity + inner)
+        inverse_factor = tf.linalg.triangular_solve(
+            factor, tf.broadcast_to(identity, tf.shape(factor))
+        )
+        projector = tf.matmul(inverse_factor, precision_tril, transpose_b=True)
+
+        scaled_targets = tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)
+        solved = tf.matmul(
+            inverse_factor, tf.matmul(inverse_factor, scaled_targets[None]), transpose_a=True
+        )
+        trace = tf.reduce_sum(tf.square(inverse_factor), axis=[-2, -1])
+        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
+        quadratic = tf.reduce_sum(solved * (scaled_targets - solved), axis=[-2, -1])
+        num_inducing = tf.cast(self.num_inducing, inner.dtype)
+        kl = 0.5 * (self.num_outputs * (trace - num_inducing + log_det) + quadratic)
+        return GaussianDraw(
+            weights=tf.matmul(precision_tril, solved), projector=projector, log_ratio=-kl
+        )
+
+    @inherit_check_shapes
+    def condition(
+        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
+        projected = tf.matmul(draw.projector, covariance.it)
+        if full_cov:
+            return mean, covariance.tt - tf.matmul(projected, projected, transpose_a=True)
+        variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
+        # Cancellation may leave a rounding error below zero.
+        return mean, tf.maximum(variance, tf.zeros([], variance.dtype))

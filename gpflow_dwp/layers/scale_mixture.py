@@ -1,0 +1,41 @@
+"""The part of a Wishart layer's posterior scale that is learned rather than inherited."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow import Parameter, default_float
+from gpflow.utilities import positive
+
+__all__ = ["ScaleMixture"]
+
+
+class ScaleMixture(gpflow.Module):
+    """Mixes a prior's scale S with a learned one: (1 - q) S + q s V Vᵀ / M.
+
+    :param num_inducing: M.
+    :param rng: Draws the starting value of V, standard normal.
+    """
+
+    def __init__(self, num_inducing: int, rng: np.random.Generator) -> None:
+        super().__init__(name="ScaleMixture")
+        dtype = default_float()
+        self.num_inducing = num_inducing
+        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
+        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive())
+        self.proportion = Parameter(
+            1.0 / (1.0 + np.exp(4.0)), dtype=dtype, transform=tfp.bijectors.Sigmoid()
+        )
+
+    def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
+        """Return ν times the mixture, given K = ν S.
+
+        :param covariance: K, [S, M, M].
+        :param df: ν.
+        """
+        proportion = tf.convert_to_tensor(self.proportion)
+        factor = proportion * self.root_scale * (df / self.num_inducing)
+        learned = factor * tf.matmul(self.root, self.root, transpose_b=True)
+        return (1.0 - proportion) * covariance + learned

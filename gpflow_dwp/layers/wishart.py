@@ -1,0 +1,203 @@
+"""The hidden layer of a deep Wishart process."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow.kernels import Kernel
+from scipy.special import multigammaln
+
+from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.layers.scale_mixture import ScaleMixture
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
+from gpflow_dwp.linalg import cholesky_with_inverse, relative_jitter
+
+__all__ = ["WishartLayer"]
+
+
+class WishartLayer(GramLayer):
+    r"""Draws a Gram matrix: a priori G ~ W(K/ν, ν), with K the kernel of what is below.
+
+    The posterior over the inducing block is G_ii = F_i F_iᵀ with F_i = A T B (see
+    :class:`WishartPosterior`). With S = K_ii/ν, the row mixing is
+
+    .. math:: A = \operatorname{chol}((1 - q) S + q\, s V V^T / M) A'
+
+    (Ober, Anson, Milsom and Aitchison, 2023, section 5.1) or, whitened, A = chol(S) A', which
+    needs one factorisation fewer, gives up q, s and V, and makes the layer's divergence
+    independent of S. Targets follow from the prior: the rows of F_t are Gaussian given F_i.
+
+    The minor |G_{:R,:R}| is part of both log P and log Q and cancels from the log ratio, so no
+    density of G is evaluated: with C = L_S⁻¹ A,
+
+    .. math:: \log P - \log Q = c - \nu \log|L_S| - \tfrac12 \|C T B\|^2 - \log Q',
+
+    where log Q' comes from the Bartlett factor. :meth:`prior` and :meth:`posterior` give the same
+    as the difference of two log densities.
+
+    :param kernel: Acts on what comes from below.
+    :param df: ν, degrees of freedom: the width of the deep GP with the same prior.
+    :param num_inducing: M.
+    :param posterior: "GW", "A" or "AB".
+    :param whiten: Whether A = chol(S) A'.
+    :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
+        the covariance from below, or a sample of it.
+    :param stick_the_landing: For a sampled log ratio: whether the parameters of the density (but
+        not of the draw) are constants for the gradient.
+    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param seed: For the starting values of μ and V.
+    :raises ValueError: If ``df`` or ``num_inducing`` is not a positive integer, ``posterior`` is
+        unknown, or ``jitter`` is negative.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        df: int,
+        num_inducing: int,
+        posterior: PosteriorFamily = "AB",
+        whiten: bool = False,
+        *,
+        expected_log_ratio: bool = False,
+        stick_the_landing: bool = True,
+        jitter: float = 1e-6,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        for name, value in {"df": df, "num_inducing": num_inducing}.items():
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        super().__init__(kernel, int(num_inducing))
+        rng = np.random.default_rng(seed)
+        self.df = int(df)
+        self.whiten = whiten
+        self.expected_log_ratio = expected_log_ratio
+        self.stick_the_landing = stick_the_landing
+        self.jitter = jitter
+        self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
+        self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
+
+    @property
+    def noise_width(self) -> int:
+        return self.df
+
+    @inherit_check_shapes
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        factor, inverse = self._factorise(covariance)
+        if self.expected_log_ratio:
+            draw = self.bartlett_factor.sample_with_expected_density(num_samples, seed)
+        else:
+            draw = self.bartlett_factor.sample(
+                num_samples, seed, stick_the_landing=self.stick_the_landing
+            )
+
+        # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
+        whitened = self.scale_mixture is None
+        scale_tril = factor if whitened else self._posterior_scale_tril(covariance)
+        root = tf.matmul(scale_tril, draw.root) / np.sqrt(self.df)
+        whitened_root = draw.root / np.sqrt(self.df) if whitened else tf.matmul(inverse, root)
+        if self.expected_log_ratio:
+            squared_norm = self.bartlett_factor.expected_squared_norm(
+                None if whitened else tf.matmul(inverse, scale_tril)
+            )
+        else:
+            squared_norm = self.df * tf.reduce_sum(tf.square(whitened_root), axis=[-2, -1])
+        log_ratio = (
+            self._log_normaliser()
+            + self.df * (_sum_log_diagonal(scale_tril) - _sum_log_diagonal(factor))
+            - 0.5 * squared_norm
+            - draw.log_density
+        )
+        return GramDraw(
+            gram=tf.matmul(root, root, transpose_b=True),
+            root=root,
+            inverse_factor=inverse,
+            whitened_root=whitened_root,
+            log_ratio=log_ratio,
+        )
+
+    @inherit_check_shapes
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        projected = tf.matmul(draw.inverse_factor, covariance.it)
+        mean = tf.matmul(projected, draw.whitened_root, transpose_a=True)
+        if full_cov:
+            remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
+            remainder_tril, _ = cholesky_with_inverse(
+                remainder,
+                relative_jitter(covariance.tt, self.jitter),
+                name="a layer's covariance of the targets given the inducing points",
+            )
+            deviation = tf.matmul(remainder_tril, noise) / np.sqrt(self.df)
+        else:
+            variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
+            # Cancellation may leave a rounding error, where the square root has no derivative.
+            floor = np.finfo(variance.dtype.as_numpy_dtype).eps * covariance.tt
+            deviation = tf.sqrt(tf.maximum(variance, floor) / self.df)[..., None] * noise
+
+        rank = self.bartlett_factor.rank
+        root = mean + deviation[..., :rank]
+        # Where ν > M, F_i has ν - M columns of zeros, and F_t has noise alone there.
+        padding = deviation[..., rank:]
+        if full_cov:
+            tt = tf.matmul(root, root, transpose_b=True)
+            tt += tf.matmul(padding, padding, transpose_b=True)
+        else:
+            tt = tf.reduce_sum(tf.square(root), axis=-1)
+            tt += tf.reduce_sum(tf.square(padding), axis=-1)
+        return TargetBlocks(
+            it=tf.matmul(draw.root, root, transpose_b=True), tt=tt
+        )
+
+    @check_shapes("covariance: [S, M, M]")
+    def prior(self, covariance: tf.Tensor) -> SingularWishart:
+        """Return P(G_ii) given K_ii, [S, M, M]."""
+        factor, _ = self._factorise(covariance)
+        return SingularWishart(self.df, factor / np.sqrt(self.df))
+
+    @check_shapes("covariance: [S, M, M]")
+    def posterior(self, covariance: tf.Tensor) -> ABGeneralisedSingularWishart:
+        """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW, of which GW and A-GW are special cases."""
+        if self.scale_mixture is None:
+            scale_tril, _ = self._factorise(covariance)
+        else:
+            scale_tril = self._posterior_scale_tril(covariance)
+        bartlett = self.bartlett_factor.bartlett()
+        return ABGeneralisedSingularWishart(
+            self.df,
+            tf.matmul(scale_tril, self.bartlett_factor.row_mixing()) / np.sqrt(self.df),
+            self.bartlett_factor.column_mixing(),
+            bartlett.concentration,
+            bartlett.rate,
+            bartlett.loc,
+            bartlett.scale,
+        )
+
+    def _factorise(self, covariance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return cholesky_with_inverse(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
+        )
+
+    def _posterior_scale_tril(self, covariance: tf.Tensor) -> tf.Tensor:
+        scale = self.scale_mixture.mix(covariance, self.df)
+        return cholesky_with_inverse(
+            scale, relative_jitter(covariance, self.jitter), name="a layer's posterior scale"
+        )[0]
+
+    def _log_normaliser(self) -> float:
+        """Logarithm of the Wishart's normalising constant, without what depends on the scale."""
+        rank, df, num_inducing = self.bartlett_factor.rank, self.df, self.num_inducing
+        return float(
+            0.5 * df * (rank - num_inducing) * np.log(np.pi)
+            - 0.5 * df * num_inducing * np.log(2.0)
+            - multigammaln(0.5 * df, rank)
+        )
+
+
+def _sum_log_diagonal(tril: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)

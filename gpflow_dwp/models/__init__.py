@@ -1,0 +1,33 @@
+"""Models with GPflow's contract, and builders that hold their defaults."""
+
+from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.builders import (
+    KERNELS,
+    InducingChoice,
+    build_deep_wishart_process,
+    make_kernels,
+)
+from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.posterior import DeepPosterior
+from gpflow_dwp.models.predictive import (
+    expected_log_likelihoods,
+    mixture_covariance,
+    mixture_moments,
+    predictive_log_densities,
+    predictive_moments,
+)
+
+__all__ = [
+    "KERNELS",
+    "DeepKernelProcess",
+    "DeepPosterior",
+    "DeepWishartProcess",
+    "InducingChoice",
+    "build_deep_wishart_process",
+    "expected_log_likelihoods",
+    "make_kernels",
+    "mixture_covariance",
+    "mixture_moments",
+    "predictive_log_densities",
+    "predictive_moments",
+]

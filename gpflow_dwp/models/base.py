@@ -1,0 +1,225 @@
+"""Deep kernel processes as GPflow models: the bound, and predictions."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.inducing_variables import InducingPoints
+from gpflow.likelihoods import Likelihood
+from gpflow.models import BayesianModel
+from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+from gpflow.models.util import inducingpoint_wrapper
+from gpflow.utilities import to_default_float
+
+from gpflow_dwp.kernels import check_gram_kernel
+from gpflow_dwp.layers import GramLayer, OutputLayer, propagate_targets, sample_inducing_path
+from gpflow_dwp.models.posterior import DeepPosterior
+from gpflow_dwp.models.predictive import expected_log_likelihoods
+from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
+from gpflow_dwp.random import as_seed, split_seed
+
+__all__ = ["DeepKernelProcess"]
+
+
+class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
+    """A stack of hidden layers that draw Gram matrices, below a Gaussian output layer.
+
+    :param layers: Hidden layers, bottom first, then the output layer. The first kernel acts on
+        the inputs, every other one on the Gram matrix below it.
+    :param likelihood: Any GPflow likelihood.
+    :param inducing_variable: Inducing inputs Z, [M, D], shared by all layers.
+    :param num_data: Size of the training data, which scales minibatches.
+    :param num_samples: S, the draws that estimate the bound.
+    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :raises ValueError: If the parts do not fit together.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[GramLayer | OutputLayer],
+        likelihood: Likelihood,
+        inducing_variable: InducingPoints | np.ndarray | tf.Tensor,
+        num_data: int,
+        num_samples: int = 10,
+        *,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__()
+        self.layers = list(layers)
+        self.likelihood = likelihood
+        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self.num_data = num_data
+        self.num_samples = num_samples
+        self.num_prediction_samples = num_prediction_samples
+        self._check_parts()
+
+    @property
+    def hidden_layers(self) -> list[GramLayer]:
+        """The layers that draw Gram matrices, bottom first."""
+        return [layer for layer in self.layers if isinstance(layer, GramLayer)]
+
+    @property
+    def output_layer(self) -> OutputLayer:
+        """The Gaussian layer at the top."""
+        layer = self.layers[-1]
+        if not isinstance(layer, OutputLayer):
+            raise ValueError(f"layers must end in an output layer, got {type(layer).__name__}.")
+        return layer
+
+    def elbo(
+        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Estimate the evidence lower bound of the whole data set, in nats, from a batch.
+
+        :param data: A batch X [N, D], Y [N, P].
+        :param seed: An integer or stateless seed for the draws; None for fresh ones.
+        :return: A scalar, unbiased for the bound.
+        :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
+        """
+        return self.elbo_terms(data, seed=seed).weighted_sum()
+
+    def elbo_terms(
+        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+    ) -> BoundTerms:
+        """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
+
+        Parameters and errors as for :meth:`elbo`.
+        """
+        X, Y = (to_default_float(part) for part in data)
+        path_seed, target_seed = split_seed(as_seed(seed), 2)
+        hidden, output = self.hidden_layers, self.output_layer
+        points = tf.convert_to_tensor(self.inducing_variable.Z)
+        path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed)
+        mean, variance = propagate_targets(
+            hidden, output, path, X, self.num_samples, target_seed
+        )
+        return evidence_lower_bound(
+            expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
+            path.log_ratios,
+            num_data=self.num_data,
+        )
+
+    def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
+        """Return :meth:`elbo`, with fresh draws."""
+        return self.elbo(data)
+
+    def posterior(
+        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> DeepPosterior:
+        """Draw all layers at the inducing points, for predictions with the present parameters.
+
+        :param num_samples: S; None for ``num_prediction_samples``.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        """
+        return DeepPosterior(
+            self.hidden_layers,
+            self.output_layer,
+            self.likelihood,
+            tf.convert_to_tensor(self.inducing_variable.Z),
+            self.num_prediction_samples if num_samples is None else num_samples,
+            as_seed(seed),
+        )
+
+    def predict_f(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions: see :meth:`DeepPosterior.predict_f`.
+
+        With the default seed every call has the same draws, so that predictions are a function
+        of their inputs; None asks for fresh draws.
+        """
+        return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
+
+    def predict_y(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations: see :meth:`DeepPosterior.predict_y`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_y(Xnew, full_cov, full_output_cov)
+
+    def predict_log_density(
+        self,
+        data: RegressionData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> tf.Tensor:
+        """Return log densities, [N]: see :meth:`DeepPosterior.predict_log_density`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_log_density(
+            data, full_cov, full_output_cov
+        )
+
+    def predict_f_samples(
+        self,
+        Xnew: InputData,
+        num_samples: int | None = None,
+        full_cov: bool = True,
+        full_output_cov: bool = False,
+        *,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Draw latent functions: see :meth:`DeepPosterior.sample_f`.
+
+        :param Xnew: Inputs, [N, D].
+        :param num_samples: How many functions; None for one, without the leading axis.
+        :param full_cov: Whether each draw is one coherent function of all points.
+        :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
+            jointly in any case.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :return: [num_samples, N, Q], or [N, Q].
+        """
+        del full_output_cov
+        samples = self.posterior(num_samples or 1, seed=seed).sample_f(Xnew, full_cov)
+        return samples[0] if num_samples is None else samples
+
+    def _check_parts(self) -> None:
+        output = self.output_layer
+        if len(self.hidden_layers) != len(self.layers) - 1:
+            raise ValueError(
+                "layers must be hidden layers followed by one output layer, got "
+                + ", ".join(type(layer).__name__ for layer in self.layers)
+                + "."
+            )
+        num_inducing = self.inducing_variable.num_inducing
+        for index, layer in enumerate(self.layers):
+            if layer.num_inducing != num_inducing:
+                raise ValueError(
+                    f"layers[{index}] is made for {layer.num_inducing} inducing points, but "
+                    f"inducing_variable has {int(num_inducing)}."
+                )
+            if index > 0:
+                check_gram_kernel(layer.kernel)
+        latent_dim = self.likelihood.latent_dim
+        num_outputs = getattr(output, "num_outputs", latent_dim)
+        if latent_dim is not None and latent_dim != num_outputs:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
+                f"output layer has num_outputs={num_outputs}."
+            )
+        for name in ("num_data", "num_samples", "num_prediction_samples"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}.")

@@ -1,0 +1,180 @@
+"""Objects as plain data, from which they can be built again: models, layers, kernels, likelihoods.
+
+An object's configuration is its class and the arguments of its constructor, read from the
+attributes of the same names, as GPflow's classes keep them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp import layers
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+
+__all__ = ["from_config", "to_config"]
+
+_NAMESPACES: dict[str, Any] = {
+    "gpflow.kernels": gpflow.kernels,
+    "gpflow.likelihoods": gpflow.likelihoods,
+    "gpflow.functions": gpflow.functions,
+    "gpflow.inducing_variables": gpflow.inducing_variables,
+    "gpflow_dwp.layers": layers,
+}
+
+_FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
+    "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
+    "tf.exp": tf.exp,
+    "tf.math.sigmoid": tf.math.sigmoid,
+    "tf.math.softplus": tf.math.softplus,
+    "tf.math.square": tf.math.square,
+}
+
+# Constructor arguments that are kept under another name, or not at all.
+_ATTRIBUTES: dict[tuple[type, str], Callable[[Any], Any]] = {
+    (layers.WishartLayer, "posterior"): lambda layer: layer.bartlett_factor.family,
+    (layers.WishartLayer, "seed"): lambda layer: None,
+    (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
+        switched.likelihoods
+    ),
+    (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
+        type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
+    ),
+}
+
+
+def to_config(value: Any) -> Any:
+    """Describe an object as plain data that JSON can hold.
+
+    :param value: A model, layer, kernel, likelihood, or anything that one is made of.
+    :raises SavedModelError: If the object, or a part of it, cannot be described; the message
+        names it.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, gpflow.Parameter | tf.Tensor | tf.Variable | np.ndarray):
+        return {"array": np.asarray(value).tolist()}
+    if isinstance(value, list | tuple):
+        return [to_config(item) for item in value]
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, tfp.bijectors.Bijector):
+        return _bijector_config(value)
+    if isinstance(value, type) and getattr(tfp.distributions, value.__name__, None) is value:
+        return {"distribution_class": value.__name__}
+    for name, function in _FUNCTIONS.items():
+        if value is function:
+            return {"function": name}
+    if isinstance(value, tf.Module):
+        return {"class": _class_name(type(value)), "arguments": _arguments(value)}
+    raise SavedModelError(f"{value!r} cannot be described as plain data.")
+
+
+def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
+    """Build an object from what :func:`to_config` returned.
+
+    :param config: The description.
+    :param custom_classes: Classes other than GPflow's and this package's that it may name.
+    :raises SavedModelError: If the description is damaged, or names an unknown class.
+    """
+    if isinstance(config, list):
+        return [from_config(item, custom_classes) for item in config]
+    if not isinstance(config, Mapping):
+        return config
+    if "array" in config:
+        return np.array(config["array"])
+    if "slice" in config:
+        return slice(*config["slice"])
+    if "function" in config:
+        return _look_up(_FUNCTIONS, config["function"], "function")
+    if "distribution_class" in config:
+        return _look_up(vars(tfp.distributions), config["distribution_class"], "distribution")
+    if "bijector" in config:
+        return _look_up(vars(tfp.bijectors), config["bijector"], "bijector")()
+    if "class" not in config:
+        raise SavedModelError(f"A description without a class: keys {', '.join(config)}.")
+    cls = _find_class(config["class"], custom_classes)
+    arguments = {
+        name: from_config(argument, custom_classes)
+        for name, argument in config["arguments"].items()
+    }
+    try:
+        return cls(**arguments)
+    except (TypeError, ValueError) as error:
+        raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
+
+
+def _arguments(instance: Any) -> dict[str, Any]:
+    arguments = {}
+    parameters = dict(inspect.signature(type(instance).__init__).parameters)
+    parameters.pop("self")
+    names = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
+    if isinstance(instance, gpflow.kernels.Kernel) and "active_dims" not in names:
+        if not isinstance(instance, gpflow.kernels.Combination):
+            names.append("active_dims")
+    for name in names:
+        if name == "name":
+            continue
+        getter = _ATTRIBUTES.get((type(instance), name))
+        if getter is not None:
+            arguments[name] = to_config(getter(instance))
+        elif hasattr(instance, name):
+            arguments[name] = to_config(getattr(instance, name))
+        elif parameters[name].default is inspect.Parameter.empty:
+            raise SavedModelError(
+                f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
+                "as an attribute, so it cannot be saved."
+            )
+    return arguments
+
+
+def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:
+    name = type(bijector).__name__
+    if getattr(tfp.bijectors, name, None) is not type(bijector) or any(
+        value is not None and key not in ("validate_args", "name")
+        for key, value in bijector.parameters.items()
+    ):
+        raise SavedModelError(f"The transform {bijector.name} has parameters; it cannot be saved.")
+    return {"bijector": name}
+
+
+def _class_name(cls: type) -> str:
+    if cls is DeepWishartProcess:
+        return "gpflow_dwp.models.DeepWishartProcess"
+    for namespace, module in _NAMESPACES.items():
+        if getattr(module, cls.__name__, None) is cls:
+            return f"{namespace}.{cls.__name__}"
+    return f"custom.{cls.__qualname__}"
+
+
+def _find_class(name: str, custom_classes: Sequence[type]) -> type:
+    known: dict[str, type] = {_class_name(cls): cls for cls in (*custom_classes, DeepWishartProcess)}
+    namespace, _, class_name = name.rpartition(".")
+    if namespace in _NAMESPACES and inspect.isclass(
+        found := getattr(_NAMESPACES[namespace], class_name, None)
+    ):
+        return found
+    if name not in known:
+        raise SavedModelError(
+            f"The class {name!r} is not known here; pass it in custom_classes if it is yours."
+        )
+    return known[name]
+
+
+def _look_up(table: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in table:
+        raise SavedModelError(f"The {what} {name!r} is not known here.")
+    return table[name]

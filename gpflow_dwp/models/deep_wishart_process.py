@@ -1,0 +1,67 @@
+"""The deep Wishart process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from gpflow.inducing_variables import InducingPoints
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.layers import GramLayer, OutputLayer, WishartLayer
+from gpflow_dwp.models.base import DeepKernelProcess
+
+__all__ = ["DeepWishartProcess"]
+
+
+class DeepWishartProcess(DeepKernelProcess):
+    """A deep Wishart process: Wishart layers below a Gaussian process.
+
+    A priori each hidden layer draws G_l ~ W(K(G_{l-1})/ν, ν), and the output is a Gaussian process
+    with covariance K(G_L) (Aitchison, Yang and Ober, "Deep kernel processes", 2021, equation 6 of
+    Ober et al., 2023). It has the prior of a deep Gaussian process whose layers are ν wide.
+
+    >>> import gpflow, numpy as np
+    >>> from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
+    >>> Z = np.linspace(-1.0, 1.0, 5)[:, None]
+    >>> layers = [
+    ...     WishartLayer(gpflow.kernels.SquaredExponential(), df=3, num_inducing=5, seed=0),
+    ...     GlobalInducingGPLayer(
+    ...         gpflow.kernels.SquaredExponential(), 1, pseudo_targets=np.sin(Z)
+    ...     ),
+    ... ]
+    >>> model = DeepWishartProcess(layers, gpflow.likelihoods.Gaussian(), Z, num_data=5)
+    >>> mean, variance = model.predict_f(Z)
+    >>> mean.shape
+    TensorShape([5, 1])
+
+    Parameters are those of :class:`DeepKernelProcess`.
+
+    :raises ValueError: If a hidden layer is not a :class:`WishartLayer`, or the parts do not fit.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[GramLayer | OutputLayer],
+        likelihood: Likelihood,
+        inducing_variable: InducingPoints | np.ndarray | tf.Tensor,
+        num_data: int,
+        num_samples: int = 10,
+        *,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__(
+            layers,
+            likelihood,
+            inducing_variable,
+            num_data,
+            num_samples,
+            num_prediction_samples=num_prediction_samples,
+        )
+        for index, layer in enumerate(self.hidden_layers):
+            if not isinstance(layer, WishartLayer):
+                raise ValueError(
+                    f"layers[{index}] of a deep Wishart process must be a WishartLayer, "
+                    f"got {type(layer).__name__}."
+                )

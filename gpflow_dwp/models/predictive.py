@@ -1,0 +1,148 @@
+"""Likelihoods under a mixture: one Gaussian over functions for each of S draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.likelihoods import Likelihood
+
+__all__ = [
+    "expected_log_likelihoods",
+    "mixture_covariance",
+    "mixture_moments",
+    "predictive_log_densities",
+    "predictive_moments",
+]
+
+
+@check_shapes(
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]"
+)
+def expected_log_likelihoods(
+    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tf.Tensor:
+    """Return E log p(y_n | f_n) under each draw's Gaussian.
+
+    :param likelihood: Any GPflow likelihood.
+    :param X: Inputs, which a likelihood may read.
+    :param Y: Observations.
+    :param mean: Mean of f.
+    :param variance: Variance of f, shared by its columns.
+    """
+    return _fold_draws(likelihood.variational_expectations, X, mean, variance, Y)
+
+
+@check_shapes(
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]"
+)
+def predictive_log_densities(
+    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tf.Tensor:
+    """Return log E p(y_n | f_n) under each draw's Gaussian.
+
+    Parameters as for :func:`expected_log_likelihoods`.
+    """
+    return _fold_draws(likelihood.predict_log_density, X, mean, variance, Y)
+
+
+@check_shapes(
+    "X: [N, D]",
+    "mean: [S, N, Q]",
+    "variance: [S, N]",
+    "return[0]: [S, N, P]",
+    "return[1]: [S, N, P]",
+)
+def predictive_moments(
+    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and variance of y_n under each draw's Gaussian.
+
+    Parameters as for :func:`expected_log_likelihoods`.
+    """
+    moments = _fold_draws(likelihood.predict_mean_and_var, X, mean, variance)
+    return moments[0], moments[1]
+
+
+@check_shapes(
+    "means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]"
+)
+def mixture_moments(means: tf.Tensor, variances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and variance of an equally weighted mixture, by the law of total variance.
+
+    :param means: Mean of each component.
+    :param variances: Variance of each component.
+    """
+    mean = tf.reduce_mean(means, axis=0)
+    between = tf.reduce_mean(tf.square(means - mean), axis=0)
+    return mean, tf.reduce_mean(variances, axis=0) + between
+
+
+@check_shapes(
+    "means: [S, N, Q]",
+    "covariances: [S, N, N] if full_cov",
+    "covariances: [S, N] if not full_cov",
+    "return[0]: [N, Q]",
+    "return[1]: [N, Q, N, Q] if full_cov and full_output_cov",
+    "return[1]: [Q, N, N] if full_cov and not full_output_cov",
+    "return[1]: [N, Q, Q] if not full_cov and full_output_cov",
+    "return[1]: [N, Q] if not full_cov and not full_output_cov",
+)
+def mixture_covariance(
+    means: tf.Tensor, covariances: tf.Tensor, *, full_cov: bool, full_output_cov: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and covariance of an equally weighted mixture of Gaussians, in GPflow's shapes.
+
+    Within a component the outputs are independent and share one covariance; between components
+    the means differ, which correlates the outputs of the mixture.
+
+    :param means: Mean of each component.
+    :param covariances: Covariance of each component over points, or its diagonal.
+    :param full_cov: Whether covariances between points are wanted.
+    :param full_output_cov: Whether covariances between outputs are wanted.
+    """
+    mean = tf.reduce_mean(means, axis=0)
+    deviation = means - mean
+    within = tf.reduce_mean(covariances, axis=0)
+    num_samples = tf.cast(tf.shape(means)[0], means.dtype)
+    identity = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
+    if full_cov and full_output_cov:
+        between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
+        return mean, between + within[:, None, :, None] * identity[:, None, :]
+    if full_cov:
+        between = tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples
+        return mean, between + within
+    if full_output_cov:
+        between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
+        return mean, between + within[:, None, None] * identity
+    return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within[:, None]
+
+
+def _fold_draws(
+    method: Callable[..., tf.Tensor],
+    X: tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
+    *observations: tf.Tensor,
+) -> tf.Tensor:
+    """Call a likelihood's method with the draws folded into the data axis, and unfold the result.
+
+    Some likelihoods refuse a leading axis of draws; none refuses more rows.
+    """
+    shape = tf.shape(mean)
+    num_samples, num_points = shape[0], shape[1]
+
+    def repeat(rows: tf.Tensor) -> tf.Tensor:
+        return tf.tile(rows, [num_samples, 1])
+
+    flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
+    flat_variance = tf.reshape(
+        tf.broadcast_to(variance[..., None], shape), [-1, mean.shape[-1]]
+    )
+    result = method(repeat(X), flat_mean, flat_variance, *map(repeat, observations))
+
+    def unfold(rows: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(rows, tf.concat([[num_samples, num_points], tf.shape(rows)[1:]], 0))
+
+    return tf.nest.map_structure(unfold, result)

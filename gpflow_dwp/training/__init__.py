@@ -1,0 +1,18 @@
+"""Training: the compiled loop, schedules, callbacks."""
+
+from gpflow_dwp.training.callbacks import Callback, TrainingProgress
+from gpflow_dwp.training.fit import fit
+from gpflow_dwp.training.history import TrainingHistory
+from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
+
+__all__ = [
+    "Callback",
+    "CompiledLoop",
+    "StepRecords",
+    "TrainingHistory",
+    "TrainingProgress",
+    "fit",
+    "kl_weight",
+    "paper_learning_rate",
+]

@@ -1,0 +1,42 @@
+"""What a training run leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["TrainingHistory"]
+
+
+@dataclass(frozen=True)
+class TrainingHistory:
+    """The course of one call of ``fit``.
+
+    :param data_term: Expected log likelihood of all data at each step, in nats, [T].
+    :param log_ratios: Each layer's log P - log Q at each step, bottom first, in nats, [T, L].
+    :param num_data: Size of the training data.
+    :param seconds: Wall-clock time, tracing and compiling included.
+    :param stop_reason: In words, why training ended.
+    """
+
+    data_term: np.ndarray
+    log_ratios: np.ndarray
+    num_data: int
+    seconds: float
+    stop_reason: str
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps were taken."""
+        return len(self.data_term)
+
+    @property
+    def elbo(self) -> np.ndarray:
+        """The bound (without annealing) at each step, in nats, [T]."""
+        return self.data_term + self.log_ratios.sum(axis=1)
+
+    @property
+    def elbo_per_datum(self) -> np.ndarray:
+        """The bound divided by the number of data, [T]."""
+        return self.elbo / self.num_data

@@ -1,0 +1,136 @@
+"""The compiled training loop: many steps in one call, stopping before a bad one does harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+from gpflow.base import RegressionData
+from gpflow.keras import tf_keras
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.training.schedule import kl_weight
+
+__all__ = ["CompiledLoop", "StepRecords"]
+
+
+class StepRecords(NamedTuple):
+    """What each step of one call recorded, up to and including a failed one.
+
+    :param terms: The bound's terms, [T] and [T, L].
+    :param failed: Whether the last step's bound or gradient was not finite; if so, the step was
+        not taken, and the variables are those of the step before, whose bound was finite.
+    :param finite_gradients: For each variable, whether the last step's gradient was finite.
+    """
+
+    terms: BoundTerms
+    failed: bool
+    finite_gradients: tf.Tensor
+
+
+class CompiledLoop:
+    """Stochastic gradient ascent on a model's bound, compiled once for any number of steps.
+
+    :param model: The model, whose trainable variables are changed in place.
+    :param next_batch: Returns a batch; traced into the loop.
+    :param optimizer: A tf_keras optimiser.
+    :param annealing_steps: When the weight of the log ratios reaches 1.
+    :param seed: Every step's draws depend on it and on the step alone.
+    :param jit_compile: Whether a step is compiled with XLA.
+    """
+
+    def __init__(
+        self,
+        model: DeepKernelProcess,
+        next_batch: Callable[[], RegressionData],
+        optimizer: tf_keras.optimizers.Optimizer,
+        annealing_steps: int,
+        seed: Seed,
+        *,
+        jit_compile: bool,
+    ) -> None:
+        self._model = model
+        self._next_batch = next_batch
+        self._optimizer = optimizer
+        self._annealing_steps = annealing_steps
+        self._seed = seed
+        self.variables = model.trainable_variables
+        if not self.variables:
+            raise ValueError("model has no trainable parameter.")
+        self._last_finite = [tf.Variable(variable, trainable=False) for variable in self.variables]
+        self._step = tf.Variable(0, dtype=tf.int32, trainable=False)
+        optimizer.build(self.variables)
+        self._take_step = tf.function(self._take_step, jit_compile=jit_compile)
+        self._run = tf.function(self._run)
+
+    def run(self, num_steps: int) -> StepRecords:
+        """Take ``num_steps`` steps, or fewer if one fails."""
+        data, log_ratios, finite = self._run(tf.constant(num_steps))
+        failed = not bool(tf.reduce_all(finite))
+        if failed:
+            for variable, value in zip(self.variables, self._last_finite, strict=True):
+                variable.assign(value)
+        return StepRecords(
+            BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy()
+        )
+
+    def _run(self, num_steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        dtype = self.variables[0].dtype
+        data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
+        log_ratios = tf.TensorArray(
+            dtype, size=0, dynamic_size=True, element_shape=[len(self._model.layers)]
+        )
+        finite = tf.ones([1 + len(self.variables)], tf.bool)
+
+        def not_done(
+            index: tf.Tensor, finite: tf.Tensor, *_: tf.TensorArray
+        ) -> tf.Tensor:
+            return tf.logical_and(index < num_steps, tf.reduce_all(finite))
+
+        def body(
+            index: tf.Tensor,
+            finite: tf.Tensor,
+            data: tf.TensorArray,
+            log_ratios: tf.TensorArray,
+        ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
+            terms, finite = self._take_step(self._next_batch())
+            return (
+                index + 1,
+                finite,
+                data.write(index, terms.data),
+                log_ratios.write(index, terms.log_ratios),
+            )
+
+        _, finite, data, log_ratios = tf.while_loop(
+            not_done, body, (tf.constant(0), finite, data, log_ratios), parallel_iterations=1
+        )
+        return data.stack(), log_ratios.stack(), finite
+
+    def _take_step(self, batch: RegressionData) -> tuple[BoundTerms, tf.Tensor]:
+        seed = tf.random.experimental.stateless_fold_in(self._seed, self._step)
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(self.variables)
+            terms = self._model.elbo_terms(batch, seed=seed)
+            weight = kl_weight(self._step, self._annealing_steps, terms.data.dtype)
+            loss = -(terms.weighted_sum(weight) + self._model.log_prior_density())
+        gradients = tape.gradient(
+            loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        finite = tf.stack(
+            [
+                tf.math.is_finite(loss),
+                *(tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients),
+            ]
+        )
+
+        def update() -> tf.Tensor:
+            for saved, variable in zip(self._last_finite, self.variables, strict=True):
+                saved.assign(variable)
+            self._optimizer.apply_gradients(zip(gradients, self.variables, strict=True))
+            return self._step.assign_add(1)
+
+        tf.cond(tf.reduce_all(finite), update, lambda: tf.identity(self._step))
+        return terms, finite

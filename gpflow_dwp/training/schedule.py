@@ -1,0 +1,28 @@
+"""The papers' schedules: of the learning rate, and of the weight of the log ratios."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from gpflow.keras import tf_keras
+
+__all__ = ["kl_weight", "paper_learning_rate"]
+
+
+def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
+    """Return the papers' learning rate: 1e-2, and 1e-3 from half way.
+
+    :param num_steps: Length of the run.
+    """
+    return tf_keras.optimizers.schedules.PiecewiseConstantDecay([num_steps // 2], [1e-2, 1e-3])
+
+
+def kl_weight(step: tf.Tensor, annealing_steps: int, dtype: tf.DType) -> tf.Tensor:
+    """Return the weight of the log ratios: from 0 to 1 in a straight line, then 1.
+
+    :param step: The step, counted from 0.
+    :param annealing_steps: When the weight reaches 1; 0 for no annealing.
+    :param dtype: Of the result.
+    """
+    if annealing_steps == 0:
+        return tf.ones([], dtype)
+    return tf.minimum(tf.cast(step, dtype) / annealing_steps, tf.ones([], dtype))
