@@ -1,1 +1,42 @@
-"""Deep Wishart processes on GPflow."""
+"""Deep Wishart processes on GPflow.
+
+Build a model with :func:`build_deep_wishart_process`, train it with :func:`fit`, keep it with
+:func:`save_model`. The parts that models are made of are in the subpackages ``bijectors``,
+``distributions``, ``kernels``, ``layers``, ``models`` and ``training``.
+
+Names are imported when they are first used, so that the command line's help does not wait for
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpflow_dwp.models import (
+        DeepWishartProcess,
+        build_deep_wishart_process,
+        load_model,
+        save_model,
+    )
+    from gpflow_dwp.training import fit
+
+__all__ = ["DeepWishartProcess", "build_deep_wishart_process", "fit", "load_model", "save_model"]
+
+_SUBPACKAGES = frozenset(
+    {"bijectors", "data", "distributions", "evaluation", "kernels", "layers", "models", "training"}
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name in __all__:
+        home = "training" if name == "fit" else "models"
+        return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})

@@ -51,7 +51,7 @@ def cholesky_with_inverse(
     :param jitter: What is added to the diagonal of each matrix, [...]; not differentiated.
     :param name: What the matrix is, for the error message.
     :return: L and L⁻¹, [..., M, M] each. In a compiled function a matrix whose factorisation
-        failed with every jitter has NaN throughout.
+        failed with every jitter has NaN throughout both lower triangles.
     :raises CholeskyError: If, in eager mode, the factorisation fails with every jitter.
     """
     factor, inverse = _cholesky_with_inverse(matrix, jitter)

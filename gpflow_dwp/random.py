@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
@@ -24,8 +25,9 @@ def as_seed(seed: int | tf.Tensor | None) -> Seed:
         seed from TensorFlow's global generator (a new one at every call, also when compiled).
     :return: An integer tensor of shape [2].
     """
-    if isinstance(seed, int):
-        return tf.constant([seed % 2**31, seed // 2**31], dtype=tf.int32)
+    if isinstance(seed, int | np.integer):
+        seed = int(seed)
+        return tf.constant([seed % 2**31, seed // 2**31 % 2**31], dtype=tf.int32)
     return tfp.random.sanitize_seed(seed)
 
 
@@ -59,16 +61,17 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     bits = _mix(stream)
     digits = 24 if points.dtype == tf.float32 else 53
     integers = _logical_right_shift(bits, 64 - digits)
-    uniform = (tf.cast(integers, points.dtype) + 0.5) * 2.0**-digits
-    if points.dtype == tf.float32:
-        uniform = tf.minimum(uniform, 1.0 - 2.0**-24)
+    # Rounding may bring the largest one to 1, whose quantile is infinite.
+    uniform = tf.minimum(
+        (tf.cast(integers, points.dtype) + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits
+    )
     normal = tf.reshape(tf.math.ndtri(uniform), [-1, num_samples, width])
     return tf.transpose(normal, [1, 0, 2])
 
 
 def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
-    # Adding zero turns -0.0 into 0.0, which is the same point.
-    positive_zero = points + tf.zeros([], points.dtype)
+    # -0.0 is the same point as 0.0. (Graph optimisers take the addition of zero away.)
+    positive_zero = tf.where(points == 0.0, tf.zeros_like(points), points)
     if points.dtype == tf.float64:
         bits = tf.bitcast(positive_zero, tf.int64)
     else:

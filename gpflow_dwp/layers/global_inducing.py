@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.kernels import Kernel
-from gpflow.utilities import triangular
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -58,7 +59,9 @@ class GlobalInducingGPLayer(OutputLayer):
         self.num_outputs = num_outputs
         self.pseudo_targets = Parameter(pseudo_targets, dtype=default_float())
         self.precision_tril = Parameter(
-            np.sqrt(precision) * np.eye(shape[0]), dtype=default_float(), transform=triangular()
+            np.sqrt(precision) * np.eye(shape[0]),
+            dtype=default_float(),
+            transform=tfp.bijectors.Chain([ColumnScaledTril(), tfp.bijectors.FillTriangular()]),
         )
 
     @inherit_check_shapes

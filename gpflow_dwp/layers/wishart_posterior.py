@@ -62,9 +62,9 @@ class WishartPosterior(gpflow.Module):
         shape = (num_inducing, self.rank)
         dtype = default_float()
         self.concentration = Parameter(
-            (df - np.arange(self.rank)) / 2, dtype=dtype, transform=positive()
+            (df - np.arange(self.rank)) / 2, dtype=dtype, transform=positive(base="exp")
         )
-        self.rate = Parameter(np.full(self.rank, 0.5), dtype=dtype, transform=positive())
+        self.rate = Parameter(np.full(self.rank, 0.5), dtype=dtype, transform=positive(base="exp"))
         self.loc = Parameter(rng.standard_normal(shape) / np.sqrt(df), dtype=dtype)
         self.scale = Parameter(
             np.full(shape, np.exp(-3.0)), dtype=dtype, transform=positive(base="exp")

@@ -7,6 +7,7 @@ from gpflow_dwp.models.builders import (
     build_deep_wishart_process,
     make_kernels,
 )
+from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
@@ -16,6 +17,7 @@ from gpflow_dwp.models.predictive import (
     predictive_log_densities,
     predictive_moments,
 )
+from gpflow_dwp.models.saving import load_model, save_model
 
 __all__ = [
     "KERNELS",
@@ -25,9 +27,13 @@ __all__ = [
     "InducingChoice",
     "build_deep_wishart_process",
     "expected_log_likelihoods",
+    "from_config",
+    "load_model",
     "make_kernels",
     "mixture_covariance",
     "mixture_moments",
     "predictive_log_densities",
     "predictive_moments",
+    "save_model",
+    "to_config",
 ]

@@ -65,7 +65,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @property
     def output_layer(self) -> OutputLayer:
         """The Gaussian layer at the top."""
-        layer = self.layers[-1]
+        layer = self.layers[-1] if self.layers else None
         if not isinstance(layer, OutputLayer):
             raise ValueError(f"layers must end in an output layer, got {type(layer).__name__}.")
         return layer
@@ -114,13 +114,16 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
         :param num_samples: S; None for ``num_prediction_samples``.
         :param seed: An integer or stateless seed; None for fresh draws.
+        :raises ValueError: If ``num_samples`` is not a positive integer.
         """
+        num_samples = self.num_prediction_samples if num_samples is None else num_samples
+        _check_positive_integers(num_samples=num_samples)
         return DeepPosterior(
             self.hidden_layers,
             self.output_layer,
             self.likelihood,
             tf.convert_to_tensor(self.inducing_variable.Z),
-            self.num_prediction_samples if num_samples is None else num_samples,
+            num_samples,
             as_seed(seed),
         )
 
@@ -192,7 +195,8 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :return: [num_samples, N, Q], or [N, Q].
         """
         del full_output_cov
-        samples = self.posterior(num_samples or 1, seed=seed).sample_f(Xnew, full_cov)
+        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
+        samples = posterior.sample_f(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
 
     def _check_parts(self) -> None:
@@ -219,7 +223,14 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={num_outputs}."
             )
-        for name in ("num_data", "num_samples", "num_prediction_samples"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        _check_positive_integers(
+            num_data=self.num_data,
+            num_samples=self.num_samples,
+            num_prediction_samples=self.num_prediction_samples,
+        )
+
+
+def _check_positive_integers(**arguments: object) -> None:
+    for name, value in arguments.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, got {value!r}.")

@@ -84,7 +84,8 @@ def build_deep_wishart_process(
         not fit the data; or if the data are not two finite matrices of one length.
     """
     X, Y = check_data(*data)
-    _check_positive_integers(depth=depth, num_inducing=num_inducing)
+    width = X.shape[1] if width is None else width
+    _check_positive_integers(depth=depth, num_inducing=num_inducing, width=width)
     rng = np.random.default_rng(seed)
     Z, pseudo_observations = _initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
@@ -94,7 +95,7 @@ def build_deep_wishart_process(
     hidden = [
         WishartLayer(
             layer_kernel,
-            X.shape[1] if width is None else width,
+            width,
             len(Z),
             posterior,
             whiten,
@@ -124,6 +125,11 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
     :param num_inputs: D, the number of lengthscales of the first kernel.
     :raises ValueError: If the name is unknown, or the number of kernels is not ``depth``.
     """
+    if isinstance(kernel, Kernel):
+        raise ValueError(
+            f"kernel must be a name or a sequence of depth={depth} kernels, got one kernel, "
+            f"{type(kernel).__name__}."
+        )
     if not isinstance(kernel, str):
         kernels = list(kernel)
         if len(kernels) != depth:

@@ -122,9 +122,9 @@ def _arguments(instance: Any) -> dict[str, Any]:
         for name, parameter in parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
-    if isinstance(instance, gpflow.kernels.Kernel) and "active_dims" not in names:
-        if not isinstance(instance, gpflow.kernels.Combination):
-            names.append("active_dims")
+    takes_keywords = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
+    if isinstance(instance, gpflow.kernels.Kernel) and takes_keywords:
+        names.append("active_dims")
     for name in names:
         if name == "name":
             continue

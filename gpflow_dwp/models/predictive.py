@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.likelihoods import Likelihood
+from gpflow.likelihoods import Likelihood, Softmax
 
 __all__ = [
     "expected_log_likelihoods",
@@ -135,6 +135,10 @@ def _fold_draws(
 
     def repeat(rows: tf.Tensor) -> tf.Tensor:
         return tf.tile(rows, [num_samples, 1])
+
+    if isinstance(getattr(method, "__self__", None), Softmax):
+        # TensorFlow's cross entropy takes labels as integers only.
+        observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
 
     flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
     flat_variance = tf.reshape(

@@ -7,12 +7,14 @@ import io
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import gpflow
 import numpy as np
+import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
@@ -26,6 +28,10 @@ __all__ = ["load_model", "save_model"]
 _FORMAT = "gpflow_dwp.model"
 _FORMAT_VERSION = 1
 _DESCRIPTION = "model.json"
+_WEIGHTS = "weights-*.npz"
+
+# What GPflow's defaults put into the transforms of new parameters.
+_SETTINGS = ("positive_bijector", "positive_minimum", "likelihood_positive_minimum")
 
 
 def save_model(model: DeepKernelProcess, directory: str | os.PathLike[str]) -> None:
@@ -49,6 +55,7 @@ def save_model(model: DeepKernelProcess, directory: str | os.PathLike[str]) -> N
         "format_version": _FORMAT_VERSION,
         "versions": {name: version(name) for name in ("gpflow", "tensorflow", "numpy")},
         "dtype": np.dtype(default_float()).name,
+        "gpflow_config": {name: getattr(gpflow.config.config(), name) for name in _SETTINGS},
         "model": to_config(model),
         "trainable": {path: bool(value.trainable) for path, value in parameters.items()},
         "priors": {
@@ -71,7 +78,7 @@ def save_model(model: DeepKernelProcess, directory: str | os.PathLike[str]) -> N
     # The description names its archive, so replacing the description switches models at once.
     _write(directory / description["weights"]["file"], buffer.getvalue())
     _write(directory / _DESCRIPTION, json.dumps(description, indent=1).encode())
-    for archive in directory.glob("weights-*.npz"):
+    for archive in directory.glob(_WEIGHTS):
         if archive.name != description["weights"]["file"]:
             archive.unlink()
 
@@ -97,7 +104,10 @@ def load_model(
             f"The model in {directory} is in {dtype}, but GPflow's default is "
             f"{np.dtype(default_float()).name}: call gpflow.config.set_default_float(np.{dtype})."
         )
-    model = _rebuild(description, custom_classes)
+    try:
+        model = _rebuild(description, custom_classes)
+    except SavedModelError as error:
+        raise SavedModelError(f"{directory / _DESCRIPTION}: {error}") from error
     weights = _read_weights(directory, description["weights"])
     parameters = parameter_dict(model)
     if set(weights) != set(parameters):
@@ -115,7 +125,9 @@ def load_model(
 
 def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> DeepKernelProcess:
     try:
-        model = from_config(description["model"], custom_classes)
+        settings = replace(gpflow.config.config(), **description["gpflow_config"])
+        with gpflow.config.as_context(settings):
+            model = from_config(description["model"], custom_classes)
         parameters = parameter_dict(model)
         for path, trainable in description["trainable"].items():
             set_trainable(parameters[path], trainable)
@@ -127,7 +139,9 @@ def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> Dee
                 }
             )
             parameters[path].prior_on = prior["prior_on"]
-    except (AttributeError, KeyError, TypeError) as error:
+    except SavedModelError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SavedModelError(f"The description of the model is damaged: {error!r}") from error
     return model
 
@@ -146,6 +160,20 @@ def _check_rebuilds(model: DeepKernelProcess, description: dict[str, Any]) -> No
             )
         if original.shape != rebuilt[path].shape:
             raise SavedModelError(f"{path} has shape {original.shape}, unlike its configuration.")
+        if not np.array_equal(_constrained(rebuilt[path], original), original, equal_nan=True):
+            raise SavedModelError(
+                f"The transform of {path} has other settings (such as its lower bound) than a new "
+                "model's would have; it cannot be saved."
+            )
+    extra = sorted(set(rebuilt) - set(originals))
+    if extra:
+        raise SavedModelError(f"A new model would have {', '.join(extra)}, which this one lacks.")
+
+
+def _constrained(parameter: Parameter, other: Parameter) -> tf.Tensor:
+    """Transform the unconstrained value of ``other`` as that of ``parameter`` would be."""
+    unconstrained = tf.convert_to_tensor(other.unconstrained_variable)
+    return unconstrained if parameter.transform is None else parameter.transform(unconstrained)
 
 
 def _transform_name(parameter: Parameter) -> str:
@@ -177,7 +205,14 @@ def _prior_config(path: str, parameter: Parameter) -> dict[str, Any]:
 
 
 def _is_foreign(directory: Path) -> bool:
-    return any(directory.iterdir()) and not (directory / _DESCRIPTION).exists()
+    if not (directory / _DESCRIPTION).exists():
+        # Weights alone are what an interrupted first save leaves.
+        return any(not path.match(_WEIGHTS) for path in directory.iterdir())
+    try:
+        description = json.loads((directory / _DESCRIPTION).read_text())
+    except ValueError:
+        return True
+    return not isinstance(description, dict) or description.get("format") != _FORMAT
 
 
 def _read_description(directory: Path) -> dict[str, Any]:
@@ -195,13 +230,15 @@ def _read_description(directory: Path) -> dict[str, Any]:
             f"{path} has format version {description.get('format_version')}; this version of the "
             f"package reads {_FORMAT_VERSION}."
         )
-    missing = {"dtype", "model", "priors", "trainable", "weights"} - set(description)
+    missing = {"dtype", "gpflow_config", "model", "priors", "trainable", "weights"} - set(description)
     if missing:
         raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
     return description
 
 
 def _read_weights(directory: Path, entry: dict[str, str]) -> dict[str, np.ndarray]:
+    if not isinstance(entry, dict):
+        raise SavedModelError(f"{directory / _DESCRIPTION} is damaged: weights is {entry!r}.")
     path = directory / str(entry.get("file"))
     if not path.is_file():
         raise SavedModelError(f"{path} is missing.")

@@ -13,6 +13,7 @@ import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
+from gpflow.utilities import parameter_dict
 from tqdm.auto import tqdm
 
 from gpflow_dwp.data import check_data
@@ -182,12 +183,16 @@ def _describe_failure(
     elif not np.isfinite(record.terms.data[-1]):
         where = f"the likelihood ({type(model.likelihood).__name__}) has an expectation that is"
     else:
+        paths = {
+            id(parameter.unconstrained_variable): path
+            for path, parameter in parameter_dict(model).items()
+        }
         names = [
-            variable.name
+            paths.get(id(variable), variable.name)
             for variable, finite in zip(loop.variables, record.finite_gradients, strict=True)
             if not finite
         ]
-        where = f"the gradient of {', '.join(names)} is"
+        where = f"the gradient of {', '.join(names)} is" if names else "the log prior density is"
     return (
         f"Training stopped at step {step}: {where} not finite. The model holds the last state "
         "whose bound was finite. Try a smaller learning rate, a larger jitter or float64."

@@ -63,12 +63,15 @@ class CompiledLoop:
         self._last_finite = [tf.Variable(variable, trainable=False) for variable in self.variables]
         self._step = tf.Variable(0, dtype=tf.int32, trainable=False)
         optimizer.build(self.variables)
-        self._take_step = tf.function(self._take_step, jit_compile=jit_compile)
-        self._run = tf.function(self._run)
+        # Control flow is explicit throughout; AutoGraph would only make tracing slower.
+        self._compiled_step = tf.function(
+            self._take_step, jit_compile=jit_compile, autograph=False
+        )
+        self._compiled_run = tf.function(self._run, autograph=False)
 
     def run(self, num_steps: int) -> StepRecords:
         """Take ``num_steps`` steps, or fewer if one fails."""
-        data, log_ratios, finite = self._run(tf.constant(num_steps))
+        data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
         failed = not bool(tf.reduce_all(finite))
         if failed:
             for variable, value in zip(self.variables, self._last_finite, strict=True):
@@ -96,7 +99,7 @@ class CompiledLoop:
             data: tf.TensorArray,
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
-            terms, finite = self._take_step(self._next_batch())
+            terms, finite = self._compiled_step(self._next_batch())
             return (
                 index + 1,
                 finite,

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Check style and types, then run the tests: `ci/test.sh [arguments of pytest]`.
+# Needs Python and pip only; ci/environment.sh says what may be chosen.
+set -euo pipefail
+
+# shellcheck source=ci/environment.sh
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+make_environment all
+cd "$root"
+
+# With the oldest versions only behaviour is checked: their type hints say less.
+if [[ "${GPFLOW_DWP_PINS:-newest}" == newest ]]; then
+    ci/check.sh
+fi
+
+# Two workers, one thread each: TensorFlow would give every worker a thread for every core.
+export TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 OMP_NUM_THREADS=1
+pytest --numprocesses 2 --dist worksteal --durations 15 "$@"

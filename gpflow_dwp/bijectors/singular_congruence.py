@@ -1,0 +1,186 @@
+"""Congruence of a matrix of rank R by an invertible matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.bijectors import _validation
+
+__all__ = ["SingularCongruence"]
+
+
+class SingularCongruence(tfp.bijectors.Bijector):
+    r"""Congruence by an invertible matrix: G = A C Aᵀ.
+
+    C and G, [..., M, M], are symmetric, positive semi-definite and of rank R = min(ν, M), with a
+    positive definite leading R x R block; A, [..., M, M], is invertible. Both are described by
+    their entries in row i and column j ≤ min(i, R).
+
+    The Jacobian follows from that of the singular Wishart. C ~ W(I, ν) gives G ~ W(A Aᵀ, ν), and
+    the density of W(S, ν) is proportional to
+    :math:`|S|^{-\nu/2} |G_{:R,:R}|^{(\nu-M-1)/2} \exp(-\tfrac12 \mathrm{tr}(S^{-1} G))`. The traces
+    are equal, so what remains of the ratio of the densities of C and G is
+
+    .. math:: \log\left|\frac{\partial G}{\partial C}\right| = \nu \log|\det A|
+              + \tfrac12 (\nu - M - 1) (\log|C_{:R,:R}| - \log|G_{:R,:R}|),
+
+    equation (44) of "An Improved Variational Approximate Posterior for the Deep Wishart Process".
+    The minors drop out, and with them any dependence on C, in two cases. For ν ≥ M they are the
+    determinants of C and G, and (M + 1) log|det A| is left. For a triangular A the ratio of the
+    minors is that of the leading block of A squared, and
+    :math:`\nu \sum_{j \le M} \log|A_{jj}| - (\nu - M - 1) \sum_{j \le R} \log|A_{jj}|` is left.
+
+    Forward and inverse are exactly symmetric. The dtype is that of ``row_mixing``.
+
+    :param row_mixing: A, [..., M, M].
+    :param df: ν, the degrees of freedom. It gives R, and nothing depends on it if ν ≥ M.
+    :param is_triangular: Whether A is lower triangular. What is above its diagonal is then ignored,
+        and no determinant or inverse of a general matrix is needed.
+    :param validate_args: Whether to assert at run time what is not known at construction.
+    :param name: Name of the operations.
+    :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
+        entry that is not finite, or if ``df`` is not an integer of at least 1.
+    """
+
+    def __init__(
+        self,
+        row_mixing: Any,
+        df: int,
+        *,
+        is_triangular: bool = False,
+        validate_args: bool = False,
+        name: str = "singular_congruence",
+    ) -> None:
+        parameters = dict(locals())
+        self._df = _validation.check_df(df)
+        self._is_triangular = is_triangular
+        with tf.name_scope(name) as name:
+            (self._row_mixing,) = _validation.convert_parameters(row_mixing=row_mixing)
+            self._size, _ = _validation.matrix_shape("row_mixing", self._row_mixing, square=True)
+            self._rank = min(self._df, self._size)
+            _validation.check_requirements(self._requirements())
+            super().__init__(
+                forward_min_event_ndims=2,
+                is_constant_jacobian=is_triangular or self._rank == self._size,
+                validate_args=validate_args,
+                dtype=self._row_mixing.dtype,
+                parameters=parameters,
+                name=name,
+            )
+
+    @property
+    def row_mixing(self) -> Any:
+        """The matrix A, [..., M, M]."""
+        return self._row_mixing
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom ν."""
+        return self._df
+
+    @property
+    def is_triangular(self) -> bool:
+        """Whether A is lower triangular."""
+        return self._is_triangular
+
+    def mix_rows(self, factor: tf.Tensor) -> tf.Tensor:
+        """Multiply a factor Λ of C = Λ Λᵀ to make a factor of G.
+
+        :param factor: Λ, [..., M, R].
+        :return: A Λ, [..., M, R].
+        """
+        return tf.matmul(self._matrix(), factor)
+
+    def forward_log_det_jacobian_of_factors(
+        self, factor: tf.Tensor, mixed_factor: tf.Tensor
+    ) -> tf.Tensor:
+        """Compute the forward log-determinant from factors, without factorising C or G.
+
+        :param factor: The lower trapezoid Λ of C = Λ Λᵀ, [..., M, R].
+        :param mixed_factor: A Λ, [..., M, R].
+        :return: The log-determinant at C, [...].
+        """
+        if self.is_constant_jacobian:
+            return self._constant_log_det()
+        top = mixed_factor[..., : self._rank, :]
+        return self._log_det(
+            2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1),
+            2.0 * tf.linalg.slogdet(top).log_abs_determinant,
+        )
+
+    @classmethod
+    def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
+        return {"row_mixing": tfp.util.ParameterProperties(event_ndims=2)}
+
+    def _requirements(self) -> list[_validation.Requirement]:
+        if self._is_triangular:
+            condition, expected = _validation.tril_with_nonzero_diagonal, "no zero on its diagonal"
+        else:
+            condition, expected = _validation.invertible, "an inverse"
+        expected = f"finite entries and {expected}"
+        return [_validation.Requirement("row_mixing", self._row_mixing, condition, expected)]
+
+    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
+        if not self.validate_args:
+            return []
+        return _validation.assertions(self._requirements(), is_init=is_init)
+
+    def _forward(self, x: tf.Tensor) -> tf.Tensor:
+        self._check_input(x)
+        matrix = self._matrix()
+        return _symmetric(tf.matmul(matrix, tf.matmul(x, matrix, transpose_b=True)))
+
+    def _inverse(self, y: tf.Tensor) -> tf.Tensor:
+        self._check_input(y)
+        if self._is_triangular:
+            matrix = self._matrix()
+            half = tf.linalg.matrix_transpose(tf.linalg.triangular_solve(matrix, y))
+            return _symmetric(tf.linalg.triangular_solve(matrix, half))
+        # The inverse, unlike a solution, is shared by all matrices that one A acts on.
+        inverse = tf.linalg.inv(self._matrix())
+        return _symmetric(tf.matmul(inverse, tf.matmul(y, inverse, transpose_b=True)))
+
+    def _forward_log_det_jacobian(self, x: tf.Tensor) -> tf.Tensor:
+        self._check_input(x)
+        if self.is_constant_jacobian:
+            return self._constant_log_det()
+        return self._log_det(self._log_det_minor(x), self._log_det_minor(self._forward(x)))
+
+    def _inverse_log_det_jacobian(self, y: tf.Tensor) -> tf.Tensor:
+        self._check_input(y)
+        if self.is_constant_jacobian:
+            return -self._constant_log_det()
+        return -self._log_det(self._log_det_minor(self._inverse(y)), self._log_det_minor(y))
+
+    def _log_det(self, log_det_c: tf.Tensor, log_det_g: tf.Tensor) -> tf.Tensor:
+        log_det_a = tf.linalg.slogdet(self._matrix()).log_abs_determinant
+        exponent = 0.5 * (self._df - self._size - 1)
+        return self._df * log_det_a + exponent * (log_det_c - log_det_g)
+
+    def _constant_log_det(self) -> tf.Tensor:
+        if not self._is_triangular:
+            return (self._size + 1) * tf.linalg.slogdet(self._matrix()).log_abs_determinant
+        log_diagonal = tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
+        log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
+        return (
+            self._df * tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
+            + (self._size + 1) * log_minor
+        )
+
+    def _log_det_minor(self, matrix: tf.Tensor) -> tf.Tensor:
+        factor = tf.linalg.cholesky(matrix[..., : self._rank, : self._rank])
+        return 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
+
+    def _matrix(self) -> tf.Tensor:
+        matrix = tf.convert_to_tensor(self._row_mixing)
+        return tf.linalg.band_part(matrix, -1, 0) if self._is_triangular else matrix
+
+    def _check_input(self, x: tf.Tensor) -> None:
+        _validation.check_event("The input", x, [self._size, self._size], "that of row_mixing")
+
+
+def _symmetric(matrix: tf.Tensor) -> tf.Tensor:
+    return 0.5 * (matrix + tf.linalg.matrix_transpose(matrix))

@@ -1,0 +1,140 @@
+"""Outer product of a lower trapezoid with itself; its inverse is a Cholesky factor of rank R."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.bijectors import _validation
+
+__all__ = ["TallCholeskyOuterProduct"]
+
+
+class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
+    r"""Outer product of a lower trapezoid with itself: C = Λ Λᵀ.
+
+    Λ is lower trapezoidal with a positive diagonal, [..., M, R] with M ≥ R. C, [..., M, M], is
+    symmetric, positive semi-definite and of rank R, with a positive definite leading R x R block.
+    Such a C is a function of its entries C_ij with j ≤ min(i, R), as many as Λ has:
+
+    .. math:: \Lambda_{:R} = \mathrm{chol}(C_{:R,:R}), \quad
+              \Lambda_{R:} = C_{R:,:R} \Lambda_{:R}^{-T}.
+
+    The Cholesky factor with a positive diagonal is unique, so the map is one to one. With the
+    entries in row-major order, :math:`C_{ij} = \sum_{k \le j} \Lambda_{ik} \Lambda_{jk}` for
+    j ≤ min(i, R) depends on no entry of Λ after Λ_ij. So the Jacobian is triangular, with diagonal
+    entries Λ_jj for i > j and 2 Λ_jj for i = j. In column j there are M - j + 1 of them:
+
+    .. math:: \log\left|\frac{\partial C}{\partial\Lambda}\right|
+              = \sum_{j=1}^R [\log 2 + (M - j + 1) \log \Lambda_{jj}].
+
+    This is equation (40) of "An Improved Variational Approximate Posterior for the Deep Wishart
+    Process". Entries above the diagonal of Λ are ignored, and the inverse reads only the entries of
+    C named above: where C is not positive semi-definite of rank R, the inverse is NaN or wrong.
+    Any floating-point dtype.
+
+    :param rank: R, which the inverse cannot see in the shape of C. None: full rank, R = M, for the
+        inverse, and any R for the forward direction.
+    :param validate_args: Whether to assert that the diagonal of Λ is positive.
+    :param name: Name of the operations.
+    :raises ValueError: If ``rank`` is not None or an integer of at least 1.
+    """
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        *,
+        validate_args: bool = False,
+        name: str = "tall_cholesky_outer_product",
+    ) -> None:
+        parameters = dict(locals())
+        if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int) or rank < 1):
+            raise ValueError(f"rank must be None or a Python int of at least 1, got {rank!r}.")
+        self._rank = rank
+        with tf.name_scope(name) as name:
+            super().__init__(
+                forward_min_event_ndims=2,
+                validate_args=validate_args,
+                parameters=parameters,
+                name=name,
+            )
+
+    @property
+    def rank(self) -> int | None:
+        """The number R of columns of Λ, or None for full rank."""
+        return self._rank
+
+    @classmethod
+    def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
+        return {}
+
+    def _forward(self, x: tf.Tensor) -> tf.Tensor:
+        self._factor_shape(x)
+        with tf.control_dependencies(self._assertions(x)):
+            factor = tf.linalg.band_part(x, -1, 0)
+        product = tf.matmul(factor, factor, transpose_b=True)
+        # Rounding may differ between the two triangles of a product.
+        return 0.5 * (product + tf.linalg.matrix_transpose(product))
+
+    def _inverse(self, y: tf.Tensor) -> tf.Tensor:
+        size, _ = _validation.matrix_shape("The input", y, square=True)
+        rank = self._inverse_rank(size)
+        top = tf.linalg.cholesky(y[..., :rank, :rank])
+        if rank == size:
+            return top
+        rest = tf.linalg.triangular_solve(top, tf.linalg.matrix_transpose(y[..., rank:, :rank]))
+        return tf.concat([top, tf.linalg.matrix_transpose(rest)], axis=-2)
+
+    def _forward_log_det_jacobian(self, x: tf.Tensor) -> tf.Tensor:
+        rows, columns = self._factor_shape(x)
+        exponents = tf.constant(rows - np.arange(columns), x.dtype)
+        with tf.control_dependencies(self._assertions(x)):
+            log_diagonal = tf.math.log(tf.linalg.diag_part(x))
+        return tf.reduce_sum(math.log(2.0) + exponents * log_diagonal, axis=-1)
+
+    def _forward_event_shape(self, input_shape: tf.TensorShape) -> tf.TensorShape:
+        if input_shape.rank is None:
+            return input_shape
+        return input_shape[:-1].concatenate(input_shape[-2:-1])
+
+    def _forward_event_shape_tensor(self, input_shape: tf.Tensor) -> tf.Tensor:
+        return tf.concat([input_shape[:-1], input_shape[-2:-1]], axis=0)
+
+    def _inverse_event_shape(self, output_shape: tf.TensorShape) -> tf.TensorShape:
+        if output_shape.rank is None or self._rank is None:
+            return output_shape
+        return output_shape[:-1].concatenate([self._rank])
+
+    def _inverse_event_shape_tensor(self, output_shape: tf.Tensor) -> tf.Tensor:
+        if self._rank is None:
+            return output_shape
+        return tf.concat([output_shape[:-1], [self._rank]], axis=0)
+
+    def _factor_shape(self, x: tf.Tensor) -> tuple[int, int]:
+        rows, columns = _validation.matrix_shape("The input", x)
+        if rows < columns or self._rank not in (None, columns):
+            expected = "" if self._rank is None else f" and R = rank = {self._rank}"
+            raise ValueError(
+                f"The input must have shape [..., M, R] with M >= R{expected}, got shape {x.shape}."
+            )
+        return rows, columns
+
+    def _inverse_rank(self, size: int) -> int:
+        if self._rank is None:
+            return size
+        if self._rank > size:
+            raise ValueError(f"rank must be at most M = {size}, got {self._rank}.")
+        return self._rank
+
+    def _assertions(self, x: tf.Tensor) -> list[Any]:
+        if not self.validate_args:
+            return []
+        return [
+            tf.debugging.assert_positive(
+                tf.linalg.diag_part(x), message="The input must have a positive diagonal."
+            )
+        ]

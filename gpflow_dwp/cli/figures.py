@@ -1,0 +1,85 @@
+"""The figures of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.cli.predictions import (
+    INTERVAL,
+    ClassificationPredictions,
+    Predictions,
+    RegressionPredictions,
+)
+from gpflow_dwp.data import Table
+from gpflow_dwp.evaluation import plot_calibration, plot_learning_curve, plot_predictions
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["write_figures"]
+
+
+def write_figures(
+    directory: Path, elbo: npt.NDArray[np.float64], predictions: Predictions, test: Table
+) -> None:
+    """Write the learning curve and pictures of the predictions as PNG.
+
+    :param directory: Where to; made here.
+    :param elbo: Bound per training row at each step, [T].
+    :param predictions: Predictions of the test rows.
+    :param test: The test rows.
+    """
+    directory.mkdir()
+    axes = plot_learning_curve(np.arange(1, len(elbo) + 1), elbo)
+    _save(axes, directory / "learning_curve.png")
+    if isinstance(predictions, RegressionPredictions):
+        axes = plot_predictions(
+            test.Y[:, 0], predictions.mean, predictions.lower, predictions.upper
+        )
+        axes.set_title(f"{test.target_name}: test rows, {100 * INTERVAL:g}% intervals")
+        _save(axes, directory / "predictions.png")
+        if predictions.probability_below is not None:
+            _save(plot_calibration(predictions.probability_below), directory / "calibration.png")
+    elif isinstance(predictions, ClassificationPredictions):
+        _write_label_figures(directory, predictions, test)
+
+
+def _write_label_figures(
+    directory: Path, predictions: ClassificationPredictions, test: Table
+) -> None:
+    metrics = import_optional("sklearn.metrics", "cli")
+    calibration = import_optional("sklearn.calibration", "cli")
+    labels = test.Y[:, 0].astype(int)
+    axes = _new_axes()
+    metrics.ConfusionMatrixDisplay.from_predictions(
+        labels,
+        predictions.labels,
+        labels=np.arange(len(test.classes or ())),
+        display_labels=test.classes,
+        ax=axes,
+    )
+    axes.set_title(f"{test.target_name}: test rows")
+    _save(axes, directory / "predictions.png")
+    axes = _new_axes()
+    calibration.CalibrationDisplay.from_predictions(
+        predictions.labels == labels,
+        predictions.probabilities.max(axis=1),
+        n_bins=5,
+        strategy="quantile",
+        ax=axes,
+        name="test rows",
+    )
+    axes.set_xlabel("probability of the predicted class")
+    axes.set_ylabel("share that is right")
+    _save(axes, directory / "calibration.png")
+
+
+def _new_axes() -> Any:
+    figure = import_optional("matplotlib.figure", "cli").Figure(layout="constrained")
+    return figure.add_subplot()
+
+
+def _save(axes: Any, path: Path) -> None:
+    axes.figure.savefig(path, dpi=120)

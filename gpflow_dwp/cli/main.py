@@ -1,0 +1,99 @@
+"""Arguments of the command, and what becomes of errors.
+
+TensorFlow takes seconds to import, so commands are imported only once their arguments are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from gpflow_dwp.cli.options import add_fit_options, add_predict_options
+
+__all__ = ["main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :param arguments: Command-line arguments; None for those of the process.
+    :return: The exit code: 0, 1 where training failed, 2 for a user's mistake, 130 for Ctrl-C.
+    """
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # The imports are here because what they bring takes seconds.
+    from gpflow_dwp.cli.errors import UsageError
+    from gpflow_dwp.exceptions import NonFiniteBoundError
+
+    try:
+        if options.command == "fit":
+            from gpflow_dwp.cli.fit import run_fit
+
+            run_fit(options)
+        else:
+            from gpflow_dwp.cli.predict import run_predict
+
+            run_predict(options)
+    except UsageError as error:
+        print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
+        return 2
+    except NonFiniteBoundError as error:
+        print(f"gpflow-dwp {options.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"gpflow-dwp {options.command}: interrupted, nothing was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="gpflow-dwp", description="Deep Wishart processes for tables of data, on GPflow."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_fit_options(
+        commands.add_parser(
+            "fit",
+            help="train on a table, compare with simpler models, write a run directory",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_FIT_DESCRIPTION,
+        )
+    )
+    add_predict_options(
+        commands.add_parser(
+            "predict",
+            help="add predictions to a table, with the model of a run directory",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_PREDICT_DESCRIPTION,
+        )
+    )
+    return parser
+
+
+_FIT_DESCRIPTION = """\
+Train a deep Wishart process on a table and judge it on rows that were held out, next to linear
+regression and GPflow's sparse Gaussian process. Without a table it takes scikit-learn's diabetes
+data (442 patients, 10 measurements).
+
+examples:
+  gpflow-dwp fit
+  gpflow-dwp fit houses.csv --target price
+  gpflow-dwp fit irises.csv --target species --task classification --depth 2
+"""
+
+_PREDICT_DESCRIPTION = """\
+Add predictions to a table: mean and 95% interval of each row, or the probability of each class.
+
+example:
+  gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+"""

@@ -1,0 +1,168 @@
+"""Predictions in the units of the user's table, and how they are judged."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import interval_coverage, mixture_cdf, mixture_quantile, rmse
+from gpflow_dwp.models import DeepPosterior, DeepWishartProcess
+
+__all__ = [
+    "INTERVAL",
+    "ClassificationPredictions",
+    "Predictions",
+    "RegressionPredictions",
+    "predict",
+]
+
+Array = npt.NDArray[np.float64]
+
+INTERVAL = 0.95
+"""Probability of the intervals that are written and drawn."""
+
+# A mixture's components, [S, rows], are held for this many rows at a time.
+_BLOCK = 10_000
+
+
+class Predictions(abc.ABC):
+    """Predictions for the rows of one table."""
+
+    @abc.abstractmethod
+    def columns(self, target_name: str, classes: tuple[str, ...] | None) -> dict[str, Array]:
+        """Return what is added to the user's table, by column name."""
+
+    @abc.abstractmethod
+    def error(self, Y: Array) -> float:
+        """Return the root mean squared error, or the share of wrong labels, given Y [N, 1]."""
+
+    @abc.abstractmethod
+    def calibration(self, Y: Array) -> dict[str, float]:
+        """Return figures of how honest the uncertainty is, given Y [N, 1]."""
+
+
+@dataclass(frozen=True)
+class RegressionPredictions(Predictions):
+    """Moments and intervals of a mixture of Gaussians, in raw units, [N] each.
+
+    :param mean: Predictive mean.
+    :param deviation: Predictive standard deviation, noise included.
+    :param lower: Lower end of the interval of probability :data:`INTERVAL`.
+    :param upper: Upper end.
+    :param probability_below: Predictive probability of a value below the target; None where no
+        target was given.
+    """
+
+    mean: Array
+    deviation: Array
+    lower: Array
+    upper: Array
+    probability_below: Array | None = None
+
+    def columns(self, target_name: str, classes: tuple[str, ...] | None) -> dict[str, Array]:
+        percent = f"{100 * INTERVAL:g}"
+        return {
+            f"{target_name}_mean": self.mean,
+            f"{target_name}_sd": self.deviation,
+            f"{target_name}_lower_{percent}": self.lower,
+            f"{target_name}_upper_{percent}": self.upper,
+        }
+
+    def error(self, Y: Array) -> float:
+        return rmse(Y[:, 0], self.mean)
+
+    def calibration(self, Y: Array) -> dict[str, float]:
+        coverage = interval_coverage(Y[:, 0], self.lower, self.upper)
+        return {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage}
+
+
+@dataclass(frozen=True)
+class ClassificationPredictions(Predictions):
+    """Probability of each class, [N, C]."""
+
+    probabilities: Array
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """Index of the most probable class, [N]."""
+        return self.probabilities.argmax(axis=1)
+
+    def columns(self, target_name: str, classes: tuple[str, ...] | None) -> dict[str, Array]:
+        names = np.array(classes)
+        probabilities = {
+            f"{target_name}_probability_{name}": column
+            for name, column in zip(names, self.probabilities.T, strict=True)
+        }
+        return {f"{target_name}_predicted": names[self.labels], **probabilities}
+
+    def error(self, Y: Array) -> float:
+        return float(np.mean(self.labels != Y[:, 0]))
+
+    def calibration(self, Y: Array) -> dict[str, float]:
+        return {"mean_confidence": float(self.probabilities.max(axis=1).mean())}
+
+
+def predict(
+    model: DeepWishartProcess,
+    X: Array,
+    target: Standardiser | None,
+    *,
+    Y: Array | None = None,
+    num_samples: int | None = None,
+    seed: int = 0,
+) -> Predictions:
+    """Predict a table's rows.
+
+    :param model: A trained model.
+    :param X: Standardised inputs, [N, D].
+    :param target: Standardiser of the target; None for labels.
+    :param Y: Targets in raw units, [N, 1], where calibration is to be judged.
+    :param num_samples: Draws that make up the mixture; None for the model's own number.
+    :param seed: For the draws.
+    """
+    posterior = model.posterior(num_samples, seed=seed)
+    starts = range(0, len(X), _BLOCK)
+    if target is None:
+        blocks = [posterior.predict_y(X[start : start + _BLOCK])[0].numpy() for start in starts]
+        probabilities = np.concatenate(blocks)
+        if probabilities.shape[1] == 1:
+            probabilities = np.hstack([1.0 - probabilities, probabilities])
+        return ClassificationPredictions(probabilities)
+    parts = [
+        _predict_block(
+            posterior,
+            X[start : start + _BLOCK],
+            target,
+            None if Y is None else Y[start : start + _BLOCK],
+        )
+        for start in starts
+    ]
+    return RegressionPredictions(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("mean", "deviation", "lower", "upper")
+        ),
+        None if Y is None else np.concatenate([part.probability_below for part in parts]),
+    )
+
+
+def _predict_block(
+    posterior: DeepPosterior, X: Array, target: Standardiser, Y: Array | None
+) -> RegressionPredictions:
+    moments = posterior.predict_y_components(X)
+    means = target.inverse_transform(moments[0].numpy())[..., 0]
+    variances = target.inverse_transform_variance(moments[1].numpy())[..., 0]
+    lower, upper = mixture_quantile(
+        np.array([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL]), means, variances
+    )
+    return RegressionPredictions(
+        mean=means.mean(axis=0),
+        deviation=np.sqrt(variances.mean(axis=0) + means.var(axis=0)),
+        lower=lower,
+        upper=upper,
+        probability_below=None if Y is None else mixture_cdf(Y[:, 0], means, variances),
+    )

@@ -1,0 +1,123 @@
+"""The directory that a run leaves: claimed before training, filled in one step after it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.data import Standardiser, Task
+
+__all__ = ["DESCRIPTION", "MODEL", "RunDescription", "choose_directory", "write_run"]
+
+DESCRIPTION = "run.json"
+MODEL = "model"
+_FORMAT = "gpflow_dwp.run"
+_FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """What predictions need besides the model.
+
+    :param feature_names: The columns that the model takes, in its order.
+    :param target_name: The column that it predicts.
+    :param task: Regression or classification.
+    :param classes: For classification, the label of each class.
+    :param inputs: Standardiser of the inputs, as a dictionary.
+    :param target: Standardiser of the target, as a dictionary; None for classification.
+    :param options: The options of the command that made the run.
+    :param versions: Versions of the packages that it ran with.
+    """
+
+    feature_names: tuple[str, ...]
+    target_name: str
+    task: Task
+    classes: tuple[str, ...] | None
+    inputs: dict[str, list[float]]
+    target: dict[str, list[float]] | None
+    options: dict[str, Any]
+    versions: dict[str, str]
+
+    def standardise_inputs(self, X: np.ndarray) -> np.ndarray:
+        """Bring raw inputs, [N, D], to the model's units."""
+        return Standardiser.from_dict(self.inputs).transform(X)
+
+    def write(self, directory: Path) -> None:
+        """Write ``run.json``."""
+        fields = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **asdict(self)}
+        (directory / DESCRIPTION).write_text(json.dumps(fields, indent=1))
+
+    @classmethod
+    def read(cls, directory: Path) -> RunDescription:
+        """Read ``run.json``.
+
+        :raises UsageError: If the directory is not a run, or is damaged.
+        """
+        path = directory / DESCRIPTION
+        if not path.is_file():
+            raise UsageError(f"{directory} is not a run directory: it has no {DESCRIPTION}")
+        try:
+            fields = json.loads(path.read_text())
+            if fields.pop("format") != _FORMAT or fields.pop("format_version") != _FORMAT_VERSION:
+                raise UsageError(f"{path} was not written by this version of gpflow-dwp")
+            for name in ("feature_names", "classes"):
+                fields[name] = None if fields[name] is None else tuple(fields[name])
+            return cls(**fields)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{path} is damaged: {error}") from error
+
+
+def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Path:
+    """Choose where a run goes, and refuse before anything is computed what cannot be used.
+
+    :param wanted: The user's choice; None for the next free ``runs/NAME-K``.
+    :param table: The user's table, whose name the run takes.
+    :param overwrite: Whether a run that is there may be replaced.
+    :raises UsageError: If the directory holds a run and ``overwrite`` is not set, or holds
+        anything else.
+    """
+    if wanted is None:
+        name = "diabetes" if table is None else table.stem
+        runs = (Path("runs") / f"{name}-{number}" for number in itertools.count(1))
+        return next(run for run in runs if not run.exists())
+    if not wanted.exists():
+        return wanted
+    if not wanted.is_dir():
+        raise UsageError(f"{wanted} is a file; --out takes a directory")
+    if any(wanted.iterdir()):
+        if not (wanted / DESCRIPTION).exists():
+            raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
+        if not overwrite:
+            raise UsageError(f"{wanted} holds another run; give --overwrite to replace it")
+    return wanted
+
+
+def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a directory beside its place and move it there, so that no half-written run is seen.
+
+    :param directory: Where the run goes; a run that is there is replaced, not mixed with.
+    :param fill: Writes everything into the directory that it is given.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    fill(partial)
+    if directory.exists():
+        replaced = directory.with_name(f".{directory.name}.replaced")
+        shutil.rmtree(replaced, ignore_errors=True)
+        directory.rename(replaced)
+        partial.rename(directory)
+        shutil.rmtree(replaced)
+    else:
+        partial.rename(directory)
+
+

@@ -1,0 +1,43 @@
+"""What a task is, and labels that are none."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.exceptions import TableError
+
+__all__ = ["Task", "check_labels", "check_task"]
+
+Task = Literal["regression", "classification"]
+"""What is to be predicted: a number, or one of a few classes."""
+
+
+def check_task(task: str) -> None:
+    """Refuse what is not a :data:`Task`.
+
+    :raises TableError: If ``task`` is neither regression nor classification.
+    """
+    if task not in get_args(Task):
+        raise TableError(f"task must be 'regression' or 'classification', got {task!r}")
+
+
+def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) -> None:
+    """Refuse labels that are no classification task.
+
+    :param counts: Number of rows of each class, [C].
+    :param names: Label of each class.
+    :param where: What the message starts with: the file and column, or an argument.
+    :raises TableError: If there is one class, one row in some class, or a class for each row.
+    """
+    if len(counts) == 1:
+        raise TableError(f"{where} has a single class, {names[0]!r}: there is nothing to predict")
+    if len(counts) == counts.sum():
+        raise TableError(f"{where} has as many classes as rows ({len(counts)}): no labels to learn")
+    single = np.flatnonzero(counts == 1)
+    if len(single):
+        raise TableError(
+            f"{where} has one row only of class {names[single[0]]!r}; each class needs two"
+        )

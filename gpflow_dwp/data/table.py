@@ -1,0 +1,131 @@
+"""A table of data that is known to be usable: finite numbers, a target, names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.data._validation import Task, check_labels, check_task
+from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["Table", "Task", "check_data", "split_table"]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Inputs, a target and their names.
+
+    :param X: Inputs in raw units, [N, D].
+    :param Y: Target, [N, 1]: raw units, or for classification the index 0..C-1 of the class.
+    :param feature_names: Name of each column of ``X``.
+    :param target_name: Name of the target.
+    :param task: ``"regression"`` or ``"classification"``.
+    :param classes: Label of each class, in the order of its index; ``None`` for regression.
+    :raises TableError: If the parts do not fit together.
+    """
+
+    X: Array
+    Y: Array
+    feature_names: tuple[str, ...]
+    target_name: str
+    task: Task = "regression"
+    classes: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_task(self.task)
+        X, Y = _matrix("X", self.X), _matrix("Y", self.Y)
+        _check_rows(X, Y)
+        if Y.shape[1] != 1:
+            raise TableError(f"Y must have one column, got shape {list(Y.shape)}")
+        if len(self.feature_names) != X.shape[1]:
+            raise TableError(f"{len(self.feature_names)} feature names for {X.shape[1]} columns")
+        if (self.classes is None) != (self.task == "regression"):
+            raise TableError("classes are for classification, and classification needs them")
+        if self.classes is not None and not np.isin(Y, np.arange(len(self.classes))).all():
+            raise TableError(f"Y must hold class indices 0 to {len(self.classes) - 1}")
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "Y", Y)
+
+
+def check_data(
+    X: npt.ArrayLike, Y: npt.ArrayLike, *, task: Task = "regression"
+) -> tuple[Array, Array]:
+    """Check inputs and targets that come as arrays, and give them the shapes that models take.
+
+    :param X: Inputs, [N, D].
+    :param Y: Targets, [N, Q], or [N] for one column.
+    :param task: ``"regression"``, or ``"classification"`` for labels 0..C-1.
+    :return: Both as float64, [N, D] and [N, Q].
+    :raises TableError: If a value is no finite number, the shapes do not fit, a target is
+        constant, or the labels do not fit the task.
+    """
+    check_task(task)
+    inputs = _matrix("X", X)
+    targets = np.asarray(Y)
+    targets = _matrix("Y", targets[:, None] if targets.ndim == 1 else targets)
+    _check_rows(inputs, targets)
+    if task == "classification":
+        labels = np.unique(targets)
+        if not np.array_equal(labels, np.arange(len(labels))):
+            shown = ", ".join(f"{label:g}" for label in labels[:5])
+            raise TableError(f"Y must hold class indices 0 to C - 1, got {shown}, ...")
+        check_labels(np.bincount(targets[:, 0].astype(int)), [f"{i:g}" for i in labels], "Y")
+    for column in np.flatnonzero(targets.min(axis=0) == targets.max(axis=0)):
+        raise TableError(f"Y is constant (column {column + 1}): there is nothing to predict")
+    return inputs, targets
+
+
+def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, Table]:
+    """Split rows at random into training and test rows; for classification within each class.
+
+    :param table: Table to split.
+    :param test_fraction: Share of test rows, between 0 and 1.
+    :param seed: The same seed gives the same split.
+    :return: Training table and test table.
+    :raises TableError: If the fraction leaves one side without rows, or without a class.
+    :raises ImportError: If scikit-learn is not installed.
+    """
+    selection = import_optional("sklearn.model_selection", "cli")
+    if not 0.0 < test_fraction < 1.0:
+        raise TableError(f"test_fraction must be between 0 and 1, got {test_fraction}")
+    labels = table.Y[:, 0] if table.task == "classification" else None
+    try:
+        rows = selection.train_test_split(
+            np.arange(len(table.X)), test_size=test_fraction, random_state=seed, stratify=labels
+        )
+    except ValueError as error:
+        raise TableError(
+            f"cannot split {len(table.X)} rows with test_fraction {test_fraction}: {error}"
+        ) from error
+    train, test = (replace(table, X=table.X[i], Y=table.Y[i]) for i in map(np.sort, rows))
+    return train, test
+
+
+def _matrix(name: str, values: npt.ArrayLike) -> Array:
+    """Values as a float64 matrix; a refusal names the first row that is at fault."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"{name} must hold numbers: {error}") from error
+    if array.ndim != 2:
+        hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
+        raise TableError(
+            f"{name} must have two axes, [rows, columns], got shape {list(array.shape)}{hint}"
+        )
+    if 0 in array.shape:
+        raise TableError(f"{name} is empty: it has shape {list(array.shape)}")
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0]
+        raise TableError(f"{name} holds {array[row, column]} in row {row + 1}, column {column + 1}")
+    return array
+
+
+def _check_rows(X: Array, Y: Array) -> None:
+    if len(X) != len(Y):
+        raise TableError(f"X and Y must have the same rows, got {len(X)} and {len(Y)}")

@@ -1,0 +1,15 @@
+"""Wishart distributions, possibly singular, and the generalisations used as their posteriors."""
+
+from gpflow_dwp.distributions.a_generalised_singular_wishart import AGeneralisedSingularWishart
+from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralisedSingularWishart
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
+from gpflow_dwp.distributions.singular_wishart import SingularWishart
+
+__all__ = [
+    "ABGeneralisedSingularWishart",
+    "AGeneralisedSingularWishart",
+    "GeneralisedBartlett",
+    "GeneralisedSingularWishart",
+    "SingularWishart",
+]

@@ -1,0 +1,92 @@
+"""Draws that are the same in eager, compiled and XLA code; of Gamma variables, above all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+__all__ = ["sample_log_gamma", "split_seed", "stateless_normal"]
+
+_NUM_CANDIDATES = 12
+# Left to choose, TensorFlow takes another algorithm, with other numbers, in XLA code.
+_ALGORITHM = "philox"
+
+
+def split_seed(seed: tf.Tensor, num: int) -> list[tf.Tensor]:
+    """Split a stateless seed into ``num`` independent ones, with or without XLA alike."""
+    return list(tf.unstack(tf.random.split(seed, num, alg=_ALGORITHM), num=num))
+
+
+def stateless_normal(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Draw standard normal numbers, with or without XLA alike."""
+    return tf.random.stateless_normal(shape, seed, dtype=dtype, alg=_ALGORITHM)
+
+
+def _uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return tf.random.stateless_uniform(shape, seed, dtype=dtype, alg=_ALGORITHM)
+
+
+def sample_log_gamma(concentration: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    r"""Draw log z for z ~ Gamma(α, rate 1), one draw for each entry.
+
+    With α' = α + 1, d = α' - ⅓ and x ~ N(0, 1), Marsaglia and Tsang (2000) accept
+    d v with v = (1 + x / √(9d))³ as a draw of Gamma(α') where v > 0 and
+    log u < ½x² + d - d v + d log v, for u uniform. Then z = d v u'^(1/α) has concentration α, and
+    its logarithm does not underflow, however small α is. An α' of at least one has a probability of
+    rejection below 0.05: of 12 candidates drawn at once, one is accepted but for a probability
+    below 3e-16. There is no loop, so that eager, compiled and XLA code make the same draws, which
+    TFP's samplers do not.
+
+    Nor does the implicit gradient underflow (Figurnov et al., 2018), from F(z; α) = u, u fixed:
+
+    .. math:: \frac{d \log z}{d\alpha} = -\frac{\partial F / \partial\alpha}{z\, p(z; \alpha)}
+              \to \frac{\psi(\alpha + 1) - \log z}{\alpha} \text{ for } z \to 0,
+
+    as F(z; α) → z^α / Γ(α + 1).
+
+    :param concentration: α, of any shape.
+    :param seed: A stateless seed.
+    :return: A tensor of that shape.
+    """
+    alpha = tf.stop_gradient(concentration)
+    return _with_implicit_gradient(concentration, _marsaglia_tsang(alpha, seed))
+
+
+def _marsaglia_tsang(alpha: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    dtype = alpha.dtype
+    normal_seed, uniform_seed, boost_seed = split_seed(seed, 3)
+    shape = tf.concat([[_NUM_CANDIDATES], tf.shape(alpha)], axis=0)
+    x = stateless_normal(shape, normal_seed, dtype)
+    # One minus a uniform number in [0, 1) is never zero.
+    log_u = tf.math.log1p(-_uniform(shape, uniform_seed, dtype))
+    log_boost = tf.math.log1p(-_uniform(shape[1:], boost_seed, dtype))
+
+    d = alpha + (1.0 - 1.0 / 3.0)
+    root_v = 1.0 + x / tf.sqrt(9.0 * d)
+    positive = root_v > 0.0
+    log_v = 3.0 * tf.math.log(tf.where(positive, root_v, tf.ones([], dtype)))
+    bound = 0.5 * x**2 + d * (1.0 - root_v**3 + log_v)
+    accepted = tf.logical_and(positive, log_u < bound)
+    is_first = tf.logical_and(accepted, tf.cumsum(tf.cast(accepted, tf.int32), axis=0) == 1)
+    log_v = tf.reduce_sum(tf.where(is_first, log_v, tf.zeros([], dtype)), axis=0)
+    return tf.math.log(d) + log_v + log_boost / alpha
+
+
+@tf.custom_gradient
+def _with_implicit_gradient(
+    concentration: tf.Tensor, log_gamma: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
+        gamma = tf.exp(log_gamma)
+        small = gamma < np.finfo(gamma.dtype.as_numpy_dtype).eps ** 2
+        gamma = tf.where(small, tf.ones([], gamma.dtype), gamma)
+        slope = tf.where(
+            small,
+            (tf.math.digamma(concentration + 1.0) - log_gamma) / concentration,
+            tf.raw_ops.RandomGammaGrad(alpha=concentration, sample=gamma) / gamma,
+        )
+        return upstream * slope, None
+
+    return tf.identity(log_gamma), gradient

@@ -1,0 +1,236 @@
+"""What all distributions over Gram matrices share: a factor, pushed through bijectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.bijectors import (
+    RightTriangularProduct,
+    SingularCongruence,
+    TallCholeskyOuterProduct,
+    _validation,
+)
+from gpflow_dwp.distributions import _parameters
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+
+__all__ = ["FactoredGram", "GeneralisedGram", "check_factor_shapes", "scale_tril_requirement"]
+
+
+class FactoredGram(tfp.distributions.Distribution):
+    r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a generalised Bartlett factor T.
+
+    Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
+    by the inverses and log-determinants of the bijectors, to T. Where both are wanted, T is at hand
+    and G is not factorised.
+
+    :param factor: The distribution of T, [..., M, R].
+    :param congruence: C → A C Aᵀ, with ν.
+    :param column_mixing: T → T B, or None for B = I.
+    :param validate_args: As in TFP.
+    :param allow_nan_stats: As in TFP.
+    :param parameters: The arguments of the distribution.
+    :param name: Name of the operations.
+    """
+
+    def __init__(
+        self,
+        factor: GeneralisedBartlett,
+        congruence: SingularCongruence,
+        column_mixing: RightTriangularProduct | None,
+        *,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any],
+        name: str,
+    ) -> None:
+        self._factor = factor
+        self._congruence = congruence
+        self._column_mixing = column_mixing
+        self._size, self._rank = factor.event_shape.as_list()
+        self._outer_product = TallCholeskyOuterProduct(rank=self._rank)
+        super().__init__(
+            dtype=factor.dtype,
+            reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            name=name,
+        )
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom ν."""
+        return self._congruence.df
+
+    @property
+    def factor(self) -> GeneralisedBartlett:
+        """The distribution of T, [M, R]."""
+        return self._factor
+
+    @property
+    def rank(self) -> int:
+        """The rank R = min(ν, M) of a sampled matrix."""
+        return self._rank
+
+    def _requirements(self) -> list[_validation.Requirement]:
+        requirements = self._congruence._requirements()
+        if self._column_mixing is not None:
+            requirements += self._column_mixing._requirements()
+        return requirements
+
+    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
+        if not self.validate_args:
+            return []
+        return _validation.assertions(self._requirements(), is_init=is_init)
+
+    # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
+    # are stale once a variable has changed, and constants to a gradient tape opened after. So what
+    # follows calls the methods behind them.
+
+    def _sample_control_dependencies(self, value: tf.Tensor) -> list[Any]:
+        if not self.validate_args:
+            return []
+        # A failed factorisation is NaN, for which no comparison holds.
+        factor = self._outer_product._inverse(value)
+        error = tf.abs(value - self._outer_product._forward(factor))
+        largest = tf.reduce_max(tf.abs(value), axis=[-2, -1], keepdims=True)
+        tolerance = np.finfo(self.dtype.as_numpy_dtype).eps ** (1 / 3)
+        return [
+            tf.debugging.assert_equal(
+                tf.reduce_all(error <= tolerance * largest),
+                True,
+                message="The value must be symmetric, positive semi-definite and of rank "
+                f"{self._rank}, with a positive definite leading block.",
+            )
+        ]
+
+    def _event_shape(self) -> tf.TensorShape:
+        return tf.TensorShape([self._size, self._size])
+
+    def _event_shape_tensor(self) -> tf.Tensor:
+        return tf.constant([self._size, self._size], dtype=tf.int32)
+
+    def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
+        factor = self._factor_at_batch_shape().sample(n, seed=seed)
+        return self._gram(self._congruence.mix_rows(self._mix_columns(factor)))
+
+    def _sample_and_log_prob(
+        self, sample_shape: tf.Tensor, seed: Any = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        factor, log_prob = self._factor_at_batch_shape().experimental_sample_and_log_prob(
+            sample_shape, seed=seed
+        )
+        mixed = self._mix_columns(factor)
+        gram_factor = self._congruence.mix_rows(mixed)
+        if self._column_mixing is not None:
+            log_prob -= self._column_mixing._forward_log_det_jacobian(factor)
+        log_prob -= self._outer_product._forward_log_det_jacobian(mixed)
+        log_prob -= self._congruence.forward_log_det_jacobian_of_factors(mixed, gram_factor)
+        return self._gram(gram_factor), log_prob
+
+    def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
+        _validation.check_event("The value", value, [self._size, self._size], "the event shape")
+        # G → C = Λ Λᵀ → Λ → T
+        log_det = self._congruence._inverse_log_det_jacobian(value)
+        outer = self._congruence._inverse(value)
+        mixed = self._outer_product._inverse(outer)
+        log_det -= self._outer_product._forward_log_det_jacobian(mixed)
+        if self._column_mixing is None:
+            return self._factor.log_prob(mixed) + log_det
+        log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
+        return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
+
+    def _mean(self) -> tf.Tensor:
+        # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
+        mean = self._congruence.mix_rows(self._mix_columns(self._factor.mean()))
+        column_norms = self._squared_row_norms_of_column_mixing()
+        variance = tf.reduce_sum(self._factor.variance() * column_norms[..., None, :], axis=-1)
+        spread = self._congruence._forward(tf.linalg.diag(variance))
+        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
+        return tf.broadcast_to(self._gram(mean) + spread, shape)
+
+    def _squared_row_norms_of_column_mixing(self) -> tf.Tensor:
+        if self._column_mixing is None:
+            return tf.ones([self._rank], self.dtype)
+        matrix = tf.convert_to_tensor(self._column_mixing.column_mixing_tril)
+        return tf.reduce_sum(tf.linalg.band_part(matrix, -1, 0) ** 2, axis=-1)
+
+    def _mix_columns(self, factor: tf.Tensor) -> tf.Tensor:
+        return factor if self._column_mixing is None else self._column_mixing._forward(factor)
+
+    def _gram(self, gram_factor: tf.Tensor) -> tf.Tensor:
+        product = tf.matmul(gram_factor, gram_factor, transpose_b=True)
+        return 0.5 * (product + tf.linalg.matrix_transpose(product))
+
+    def _factor_at_batch_shape(self) -> Any:
+        # Matrices with a larger batch than the factor's need a factor each.
+        if self.batch_shape.is_fully_defined() and self.batch_shape == self._factor.batch_shape:
+            return self._factor
+        return tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
+
+
+class GeneralisedGram(FactoredGram):
+    """A distribution over Gram matrices whose factor has parameters of its own. Abstract."""
+
+    @property
+    def concentration(self) -> Any:
+        """The concentrations α of the factor, [..., R]."""
+        return self._factor.concentration
+
+    @property
+    def rate(self) -> Any:
+        """The rates β of the factor, [..., R]."""
+        return self._factor.rate
+
+    @property
+    def loc(self) -> Any:
+        """The means μ of the factor, [..., M, R]."""
+        return self._factor.loc
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations σ of the factor, [..., M, R]."""
+        return self._factor.scale
+
+
+def check_factor_shapes(
+    df: int, matrix_name: str, parameters: Mapping[str, Any], column_mixing_tril: Any = None
+) -> None:
+    """Check that the parameters of a generalised Wishart fit each other.
+
+    :param df: The degrees of freedom ν, checked.
+    :param matrix_name: The name of the [..., M, M] parameter in ``parameters``.
+    :param parameters: All of them but B, by name.
+    :param column_mixing_tril: B, or None.
+    :raises ValueError: If a shape does not follow from M and R = min(ν, M).
+    """
+    size, _ = _validation.matrix_shape(matrix_name, parameters[matrix_name], square=True)
+    rank = min(df, size)
+    why = f"M = {size}, R = min(df, M) = {rank} for df = {df}"
+    for name, ndims in _parameters.BARTLETT_EVENT_NDIMS.items():
+        expected = [rank] if ndims == 1 else [size, rank]
+        _validation.check_event(name, parameters[name], expected, why)
+    event_ndims = {**_parameters.BARTLETT_EVENT_NDIMS, matrix_name: 2}
+    if column_mixing_tril is not None:
+        _validation.check_event("column_mixing_tril", column_mixing_tril, [rank, rank], why)
+        event_ndims["column_mixing_tril"] = 2
+        parameters = {**parameters, "column_mixing_tril": column_mixing_tril}
+    _validation.check_batch_shapes(event_ndims, parameters)
+
+
+def scale_tril_requirement(scale_tril: Any) -> _validation.Requirement:
+    """Say what a Cholesky factor must fulfil.
+
+    :param scale_tril: A tensor or variable, [..., M, M].
+    """
+    return _validation.Requirement(
+        "scale_tril",
+        scale_tril,
+        _validation.tril_with_positive_diagonal,
+        "finite entries and a positive diagonal",
+    )

@@ -1,0 +1,47 @@
+"""Scores and plots of predictions, in raw units."""
+
+from gpflow_dwp.evaluation.baselines import (
+    Scores,
+    linear_scores,
+    logistic_scores,
+    sparse_gp_scores,
+)
+from gpflow_dwp.evaluation.metrics import (
+    BaselineScores,
+    accuracy,
+    interval_coverage,
+    linear_regression_baseline,
+    mean_log_density,
+    mixture_crps,
+    rmse,
+)
+from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
+from gpflow_dwp.evaluation.plots import (
+    plot_calibration,
+    plot_functions_1d,
+    plot_gram_matrices,
+    plot_learning_curve,
+    plot_predictions,
+)
+
+__all__ = [
+    "BaselineScores",
+    "Scores",
+    "accuracy",
+    "interval_coverage",
+    "linear_regression_baseline",
+    "linear_scores",
+    "logistic_scores",
+    "mean_log_density",
+    "mixture_cdf",
+    "mixture_crps",
+    "mixture_log_density",
+    "mixture_quantile",
+    "plot_calibration",
+    "plot_functions_1d",
+    "plot_gram_matrices",
+    "plot_learning_curve",
+    "plot_predictions",
+    "rmse",
+    "sparse_gp_scores",
+]

@@ -1,0 +1,165 @@
+"""What a deep model has to beat: linear models and GPflow's sparse Gaussian processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.keras import tf_keras
+from gpflow.likelihoods import Likelihood
+from scipy import stats
+
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["Scores", "linear_scores", "logistic_scores", "sparse_gp_scores"]
+
+Array = npt.NDArray[np.float64]
+
+_SCIPY_ITERATIONS = 200
+_ADAM_STEPS = 1_000
+_BATCH_SIZE = 1_000
+
+
+class Scores(NamedTuple):
+    """How well a model does, in the units of the targets that it was given.
+
+    :param elbo: Bound on, or logarithm of, the marginal likelihood, per training row, in nats;
+        None for a model that has neither.
+    :param log_likelihood: Mean log density (regression) or log probability of the test targets.
+    :param error: Root mean squared error, or for labels the share that is wrong.
+    :param seconds: Wall-clock time of training.
+    """
+
+    elbo: float | None
+    log_likelihood: float
+    error: float
+    seconds: float
+
+
+def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
+    """Scores of Bayesian linear regression (scikit-learn's ``BayesianRidge``).
+
+    Precisions of noise and weights maximise the marginal likelihood, which is exact here.
+
+    :param train: X [N, D] and Y [N, 1].
+    :param test: Likewise.
+    :raises ImportError: If scikit-learn is not installed.
+    """
+    linear_model = import_optional("sklearn.linear_model", "cli")
+    start = time.perf_counter()
+    model = linear_model.BayesianRidge(compute_score=True).fit(train[0], train[1][:, 0])
+    seconds = time.perf_counter() - start
+    mean, deviation = model.predict(test[0], return_std=True)
+    target = test[1][:, 0]
+    return Scores(
+        elbo=float(model.scores_[-1]) / len(train[0]),
+        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
+        error=float(np.sqrt(np.mean((mean - target) ** 2))),
+        seconds=seconds,
+    )
+
+
+def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
+    """Scores of logistic regression (scikit-learn's, with its default penalty).
+
+    :param train: X [N, D] and class indices Y [N, 1].
+    :param test: Likewise.
+    :raises ImportError: If scikit-learn is not installed.
+    """
+    linear_model = import_optional("sklearn.linear_model", "cli")
+    start = time.perf_counter()
+    model = linear_model.LogisticRegression(max_iter=1_000).fit(train[0], train[1][:, 0])
+    seconds = time.perf_counter() - start
+    log_probabilities = model.predict_log_proba(test[0])
+    labels = test[1][:, 0].astype(int)
+    return Scores(
+        elbo=None,
+        log_likelihood=float(log_probabilities[np.arange(len(labels)), labels].mean()),
+        error=float(np.mean(log_probabilities.argmax(axis=1) != labels)),
+        seconds=seconds,
+    )
+
+
+def sparse_gp_scores(
+    train: tuple[Array, Array],
+    test: tuple[Array, Array],
+    inducing_inputs: Array,
+    likelihood: Likelihood | None = None,
+    *,
+    seed: int = 0,
+) -> Scores:
+    """Scores of GPflow's sparse GP with a squared exponential kernel and one lengthscale per input.
+
+    Regression is ``gpflow.models.SGPR``, trained by L-BFGS; with a likelihood it is
+    ``gpflow.models.SVGP``, trained by Adam.
+
+    :param train: X [N, D] and Y [N, 1].
+    :param test: Likewise.
+    :param inducing_inputs: Where inducing inputs start, [M, D].
+    :param likelihood: None for regression with Gaussian noise; otherwise that of labels.
+    :param seed: For SVGP's minibatches.
+    """
+    start = time.perf_counter()
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1]))
+    if likelihood is None:
+        model = gpflow.models.SGPR(
+            train, kernel, inducing_inputs.copy(), noise_variance=float(np.exp(-4.0))
+        )
+        gpflow.optimizers.Scipy().minimize(
+            model.training_loss_closure(),
+            model.trainable_variables,
+            options={"maxiter": _SCIPY_ITERATIONS},
+        )
+        elbo = float(model.elbo())
+    else:
+        model = gpflow.models.SVGP(
+            kernel,
+            likelihood,
+            inducing_inputs.copy(),
+            num_latent_gps=likelihood.latent_dim or 1,
+            num_data=len(train[0]),
+        )
+        elbo = _train_svgp(model, train, seed)
+    seconds = time.perf_counter() - start
+    mean, _ = model.predict_y(test[0])
+    return Scores(
+        elbo=elbo / len(train[0]),
+        log_likelihood=_mean_log_density(model, test),
+        error=_error(mean.numpy(), test[1], labels=likelihood is not None),
+        seconds=seconds,
+    )
+
+
+def _train_svgp(model: gpflow.models.SVGP, train: tuple[Array, Array], seed: int) -> float:
+    targets = train[1].astype(np.int32) if _is_softmax(model.likelihood) else train[1]
+    batch_size = min(_BATCH_SIZE, len(train[0]))
+    dataset = tf.data.Dataset.from_tensor_slices((train[0], targets))
+    batches = iter(dataset.shuffle(len(targets), seed=seed).repeat().batch(batch_size))
+    loss: Callable[[], tf.Tensor] = model.training_loss_closure(batches)
+    optimizer = tf_keras.optimizers.Adam(1e-2)
+    losses = []
+    for _ in range(_ADAM_STEPS):
+        optimizer.minimize(loss, model.trainable_variables)
+    losses = [float(loss()) for _ in range(20)]
+    return -float(np.mean(losses))
+
+
+def _mean_log_density(model: gpflow.models.GPModel, test: tuple[Array, Array]) -> float:
+    targets = test[1].astype(np.int32) if _is_softmax(model.likelihood) else test[1]
+    return float(tf.reduce_mean(model.predict_log_density((test[0], targets))))
+
+
+def _is_softmax(likelihood: Likelihood) -> bool:
+    return isinstance(likelihood, gpflow.likelihoods.Softmax)
+
+
+def _error(mean: Array, target: Array, *, labels: bool) -> float:
+    if not labels:
+        return float(np.sqrt(np.mean((mean - target) ** 2)))
+    predicted = mean.argmax(axis=1) if mean.shape[1] > 1 else mean[:, 0] > 0.5
+    return float(np.mean(predicted != target[:, 0]))

@@ -1,0 +1,19 @@
+"""Kernels of Gram matrices: GPflow's kernel objects, evaluated from inner products alone.
+
+A hidden layer of a deep Wishart process has no features, only the Gram matrix that features would
+have had. Any kernel that depends on its inputs through inner products, and so also through
+distances, can be evaluated on it.
+"""
+
+# These modules are imported for what they register.
+from gpflow_dwp.kernels import (  # noqa: F401
+    _arc_cosine,
+    _combinations,
+    _linear,
+    _static,
+    _stationary,
+)
+from gpflow_dwp.kernels.check import check_gram_kernel
+from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
+
+__all__ = ["check_gram_kernel", "gram_K", "gram_K_cross", "gram_K_diag"]

@@ -1,0 +1,125 @@
+"""Which kernels can act on a Gram matrix, and what to say about those that cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpflow.kernels import (
+    AnisotropicStationary,
+    ChangePoints,
+    Combination,
+    Coregion,
+    IsotropicStationary,
+    Kernel,
+    MultioutputKernel,
+    Periodic,
+)
+
+from gpflow_dwp.exceptions import UnsupportedKernelError
+from gpflow_dwp.kernels._dispatch import Entries, gram_kernel
+
+__all__ = ["check_gram_kernel"]
+
+_REASONS: dict[type[Any], str] = {
+    MultioutputKernel: (
+        "it has several outputs, and the outputs of a layer on a Gram matrix share one kernel; "
+        "use that kernel by itself"
+    ),
+    Coregion: (
+        "its inputs are indices of outputs, which a Gram matrix does not hold; "
+        "use one kernel for all outputs"
+    ),
+    Periodic: (
+        "it needs each input column, and a Gram matrix has only their inner products; "
+        "use it in the first layer, and an isotropic kernel such as SquaredExponential here"
+    ),
+    ChangePoints: (
+        "it switches at positions along an input column, and a Gram matrix has no columns; "
+        "use it in the first layer, and a sum of its kernels here"
+    ),
+    AnisotropicStationary: (
+        "it depends on the direction between two points, and a Gram matrix gives only their "
+        "distance; use an isotropic kernel such as SquaredExponential"
+    ),
+}
+_UNKNOWN = (
+    "it is not known to be a function of inner products; use an IsotropicStationary kernel "
+    "(SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic, Exponential, or a "
+    "subclass of your own with K_r or K_r2), Linear, Polynomial, ArcCosine, Constant, White, or "
+    "sums and products of these"
+)
+_SCALARS = ("variance", "lengthscales", "weight_variances")
+
+
+def check_gram_kernel(kernel: Kernel) -> None:
+    """Refuse a kernel that is not a function of inner products. Evaluates nothing.
+
+    :param kernel: Any GPflow kernel; sums and products are checked part by part.
+    :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix. The message says
+        why, and what to use instead.
+    """
+    if isinstance(kernel, type):
+        raise UnsupportedKernelError(
+            f"expected a kernel, got the class {kernel.__name__}; pass {kernel.__name__}()"
+        )
+    if not isinstance(kernel, Kernel):
+        raise UnsupportedKernelError(
+            f"expected a kernel from gpflow.kernels, got {type(kernel).__name__}"
+        )
+    _check_kind(kernel)
+    _check_columns(kernel)
+    if isinstance(kernel, Combination):
+        for part in kernel.kernels:
+            check_gram_kernel(part)
+
+
+def _check_kind(kernel: Kernel) -> None:
+    kind = type(kernel)
+    registered = next((c for c in kind.__mro__ if (c, Entries) in gram_kernel.funcs), None)
+    if registered is None:
+        reasons = (reason for refused, reason in _REASONS.items() if isinstance(kernel, refused))
+        raise _refusal(kernel, next(reasons, _UNKNOWN))
+    for method in ("K", "K_diag"):
+        # The registered formula stands for these two methods; an override makes it the wrong one.
+        if getattr(kind, method) is not getattr(registered, method):
+            raise _refusal(
+                kernel,
+                f"it overrides {registered.__name__}.{method}, and only {registered.__name__}'s "
+                f"own formula is known here; use {registered.__name__}, or derive from "
+                "IsotropicStationary and define K_r or K_r2",
+            )
+    own_r2 = getattr(kind, "K_r2", None) is not IsotropicStationary.K_r2
+    if isinstance(kernel, IsotropicStationary) and not (own_r2 or hasattr(kernel, "K_r")):
+        raise _refusal(kernel, "it defines neither K_r nor K_r2; define one of them")
+
+
+def _check_columns(kernel: Kernel) -> None:
+    if not _all_columns(kernel.active_dims):
+        raise _refusal(
+            kernel,
+            "it has active_dims, and a Gram matrix has no columns to choose from; "
+            "use active_dims in the first layer only",
+        )
+    for name in _SCALARS:
+        shape = getattr(getattr(kernel, name, None), "shape", None)
+        if shape is not None and shape.rank:
+            raise _refusal(
+                kernel,
+                f"its {name} has shape {list(shape)}, one value for each input column (ARD), and "
+                f"a Gram matrix has no columns; pass {name} as one number, and use ARD in the "
+                "first layer only",
+            )
+
+
+def _all_columns(active_dims: Any) -> bool:
+    """Whether every column is used, however many there are."""
+    return (
+        isinstance(active_dims, slice)
+        and active_dims.start in (None, 0)
+        and active_dims.stop is None
+        and active_dims.step in (None, 1)
+    )
+
+
+def _refusal(kernel: Kernel, reason: str) -> UnsupportedKernelError:
+    return UnsupportedKernelError(f"{type(kernel).__name__} cannot act on a Gram matrix: {reason}")

@@ -1,0 +1,89 @@
+"""Covariances from Gram matrices, in the three shapes that layers need."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import TensorType
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.kernels._dispatch import Coinciding, Entries, gram_kernel
+from gpflow_dwp.kernels.check import check_gram_kernel
+
+__all__ = ["gram_K", "gram_K_cross", "gram_K_diag"]
+
+
+@check_shapes(
+    "gram: [batch..., M, M]",
+    "return: [batch..., M, M]",
+)
+def gram_K(kernel: Kernel, gram: TensorType) -> tf.Tensor:
+    """Covariance of points with themselves: ``kernel.K(F)`` where ``gram`` is F Fᵀ.
+
+    :param kernel: A kernel that is a function of inner products.
+    :param gram: Inner products of the points, symmetric, [..., M, M].
+    :return: Covariance [..., M, M].
+    :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
+    """
+    check_gram_kernel(kernel)
+    gram = tf.convert_to_tensor(gram)
+    norms = tf.linalg.diag_part(gram)
+    entries = Entries(gram, norms[..., :, None], norms[..., None, :], Coinciding.DIAGONAL)
+    return _spread(gram_kernel(kernel, entries), gram)
+
+
+@check_shapes(
+    "cross: [broadcast batch..., M, N]",
+    "row_diag: [broadcast batch..., M]",
+    "column_diag: [broadcast batch..., N]",
+    "return: [batch..., M, N]",
+)
+def gram_K_cross(
+    kernel: Kernel, cross: TensorType, row_diag: TensorType, column_diag: TensorType
+) -> tf.Tensor:
+    """Covariance of two different sets of points, such as inducing and target points.
+
+    Leading axes broadcast. A row and a column that happen to be the same point are still two
+    points: White noise is not shared between them.
+
+    :param kernel: A kernel that is a function of inner products.
+    :param cross: Inner products of row points and column points, [..., M, N].
+    :param row_diag: Squared norms of the row points, [..., M].
+    :param column_diag: Squared norms of the column points, [..., N].
+    :return: Covariance [..., M, N].
+    :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
+    """
+    check_gram_kernel(kernel)
+    cross = tf.convert_to_tensor(cross)
+    rows = tf.convert_to_tensor(row_diag)[..., :, None]
+    columns = tf.convert_to_tensor(column_diag)[..., None, :]
+    values = gram_kernel(kernel, Entries(cross, rows, columns, Coinciding.NONE))
+    return _spread(values, cross, rows, columns)
+
+
+@check_shapes(
+    "diag: [batch..., N]",
+    "return: [batch..., N]",
+)
+def gram_K_diag(kernel: Kernel, diag: TensorType) -> tf.Tensor:
+    """Variances of points: ``kernel.K_diag(F)`` where ``diag`` is the diagonal of F Fᵀ.
+
+    :param kernel: A kernel that is a function of inner products.
+    :param diag: Squared norms of the points, [..., N].
+    :return: Variances [..., N].
+    :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
+    """
+    check_gram_kernel(kernel)
+    diag = tf.convert_to_tensor(diag)
+    return _spread(gram_kernel(kernel, Entries(diag, diag, diag, Coinciding.ALL)), diag)
+
+
+def _spread(values: tf.Tensor, *entries: tf.Tensor) -> tf.Tensor:
+    """Broadcast values to the entries' common shape; free where they have it already."""
+    static, dynamic = entries[0].shape, tf.shape(entries[0])
+    for other in entries[1:]:
+        static = tf.broadcast_static_shape(static, other.shape)
+        dynamic = tf.broadcast_dynamic_shape(dynamic, tf.shape(other))
+    if static.is_fully_defined() and values.shape == static:
+        return values
+    return tf.broadcast_to(values, dynamic)

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.bijectors import (
+    RightTriangularProduct,
+    SingularCongruence,
+    TallCholeskyOuterProduct,
+)
+from gpflow_dwp.distributions import ABGeneralisedSingularWishart, GeneralisedBartlett
+
+KINDS = [reference.random_invertible, reference.random_tril]
+
+
+def make(matrix: np.ndarray, df: int, kind: object) -> SingularCongruence:
+    return SingularCongruence(matrix, df, is_triangular=kind is reference.random_tril)
+
+
+def outer(factor: np.ndarray) -> np.ndarray:
+    return factor @ np.swapaxes(factor, -1, -2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_log_determinants_match_finite_differences(size: int, df: int, kind: object) -> None:
+    rng, rank = np.random.default_rng(10 * size + df), min(df, size)
+    matrix = kind(rng, 2, size, size)
+    bijector = make(matrix, df, kind)
+
+    def forward(entries: np.ndarray) -> np.ndarray:
+        x = reference.complete(entries, size, rank)
+        return reference.free_entries(bijector.forward(x).numpy(), rank)
+
+    def inverse(entries: np.ndarray) -> np.ndarray:
+        y = reference.complete(entries, size, rank)
+        return reference.free_entries(bijector.inverse(y).numpy(), rank)
+
+    factor = reference.random_trapezoid(rng, 2, size, rank)
+    x, y = outer(factor), outer(matrix @ factor)
+    expected = reference.log_abs_det_jacobian(forward, reference.free_entries(x, rank))
+    got = bijector.forward_log_det_jacobian(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    got = bijector.forward_log_det_jacobian_of_factors(
+        tf.constant(factor), bijector.mix_rows(tf.constant(factor))
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    expected = reference.log_abs_det_jacobian(inverse, reference.free_entries(y, rank), step=1e-7)
+    got = bijector.inverse_log_det_jacobian(y)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_forward_is_the_congruence_and_inverse_undoes_it(size: int, df: int, kind: object) -> None:
+    rng, rank = np.random.default_rng(10 * size + df), min(df, size)
+    matrix = kind(rng, 2, 1, size, size)
+    bijector = make(matrix, df, kind)
+    factor = reference.random_trapezoid(rng, 3, size, rank)
+    x = outer(factor)
+    # As an array: TFP would find the forward pass of a tensor in its cache.
+    y = bijector.forward(x).numpy()
+    np.testing.assert_allclose(y, outer(matrix @ factor), atol=1e-13)
+    np.testing.assert_allclose(bijector.mix_rows(tf.constant(factor)), matrix @ factor, atol=1e-14)
+    recovered = bijector.inverse(y).numpy()
+    np.testing.assert_allclose(recovered, np.broadcast_to(x, [2, 3, size, size]), atol=1e-11)
+    for result in (y, recovered):
+        np.testing.assert_array_equal(result, np.swapaxes(result, -1, -2))
+    log_det = bijector.forward_log_det_jacobian(x).numpy() + np.zeros([2, 3])
+    inverse_log_det = bijector.inverse_log_det_jacobian(y).numpy() + np.zeros([2, 3])
+    np.testing.assert_allclose(inverse_log_det, -log_det, atol=1e-9)
+
+
+@pytest.mark.parametrize("df", [3, 4, 9])
+def test_full_rank_log_determinant_does_not_depend_on_df(df: int) -> None:
+    matrix = reference.random_invertible(np.random.default_rng(1), 3, 3)
+    bijector = SingularCongruence(matrix, df)
+    expected = 4.0 * np.log(abs(np.linalg.det(matrix)))
+    np.testing.assert_allclose(bijector.forward_log_det_jacobian(np.eye(3)), expected)
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 6])
+def test_triangular_equals_general(df: int) -> None:
+    rng = np.random.default_rng(df)
+    matrix = reference.random_tril(rng, 4, 4) * np.array([1.0, -1.0, 1.0, 1.0])
+    special, general = (
+        SingularCongruence(matrix, df, is_triangular=True),
+        SingularCongruence(matrix, df),
+    )
+    x = outer(reference.random_trapezoid(rng, 4, min(df, 4)))
+    np.testing.assert_allclose(special.forward(x), general.forward(x))
+    np.testing.assert_allclose(special.inverse(x), general.inverse(x), atol=1e-12)
+    np.testing.assert_allclose(
+        special.forward_log_det_jacobian(x), general.forward_log_det_jacobian(x)
+    )
+    np.testing.assert_allclose(
+        special.inverse_log_det_jacobian(x), general.inverse_log_det_jacobian(x)
+    )
+
+
+@pytest.mark.parametrize("df", [2, 3, 5])
+def test_identity(df: int) -> None:
+    x = outer(reference.random_trapezoid(np.random.default_rng(0), 3, min(df, 3)))
+    bijector = SingularCongruence(np.eye(3), df)
+    np.testing.assert_array_equal(bijector.forward(x), x)
+    np.testing.assert_array_equal(bijector.inverse(x), x)
+    np.testing.assert_allclose(bijector.forward_log_det_jacobian(x), 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compiled_equals_eager(dtype: type, kind: object) -> None:
+    rng = np.random.default_rng(2)
+    matrix = tf.constant(kind(rng, 2, 4, 4), dtype)
+    x = tf.constant(outer(reference.random_trapezoid(rng, 2, 4, 3)), dtype)
+
+    def everything(matrix: tf.Tensor, x: tf.Tensor) -> list[tf.Tensor]:
+        bijector = SingularCongruence(
+            matrix, 3, is_triangular=kind is reference.random_tril, validate_args=True
+        )
+        y = tf.identity(bijector.forward(x))
+        return [
+            y,
+            bijector.inverse(y),
+            bijector.forward_log_det_jacobian(x),
+            bijector.inverse_log_det_jacobian(tf.identity(y)),
+        ]
+
+    for eager, compiled in zip(
+        everything(matrix, x), tf.function(everything)(matrix, x), strict=True
+    ):
+        assert eager.dtype == dtype
+        tolerance = 1e3 * np.finfo(dtype).eps
+        np.testing.assert_allclose(compiled, eager, rtol=tolerance, atol=tolerance)
+
+
+def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does() -> None:
+    rng, df, size = np.random.default_rng(3), 2, 4
+    row_mixing = reference.random_invertible(rng, size, size)
+    column_mixing_tril = reference.random_tril(rng, df, df)
+    parameters = reference.random_bartlett(rng, size, df)
+    chain = tfp.bijectors.Chain(
+        [
+            SingularCongruence(row_mixing, df),
+            TallCholeskyOuterProduct(df),
+            RightTriangularProduct(column_mixing_tril),
+        ]
+    )
+    transformed = tfp.distributions.TransformedDistribution(
+        GeneralisedBartlett(**parameters), chain
+    )
+    direct = ABGeneralisedSingularWishart(df, row_mixing, column_mixing_tril, **parameters)
+    assert transformed.event_shape == direct.event_shape
+    sample, log_prob = transformed.experimental_sample_and_log_prob([5], seed=[1, 2])
+    np.testing.assert_allclose(direct.sample(5, seed=[1, 2]), sample, atol=1e-12)
+    np.testing.assert_allclose(direct.log_prob(sample.numpy()), log_prob, atol=1e-7)
+    np.testing.assert_allclose(transformed.log_prob(sample.numpy()), log_prob, atol=1e-7)
+
+
+def test_static_properties() -> None:
+    matrix = reference.random_invertible(np.random.default_rng(4), 2, 4, 4)
+    bijector = SingularCongruence(matrix, np.int64(3))
+    assert (bijector.df, type(bijector.df)) == (3, int)
+    assert not bijector.is_triangular
+    assert bijector.dtype == tf.float64
+    assert not bijector.is_constant_jacobian
+    assert SingularCongruence(matrix, 4).is_constant_jacobian
+    assert bijector.forward_event_shape([4, 4]) == bijector.inverse_event_shape([4, 4]) == [4, 4]
+    assert bijector.experimental_batch_shape() == [2]
+    assert list(bijector.parameter_properties()) == ["row_mixing"]
+    np.testing.assert_array_equal(bijector[1].row_mixing, matrix[1])
+    assert bijector.copy(df=4).df == 4
+
+
+@pytest.mark.parametrize("df", [0, -1, 2.0, True, "3", None])
+def test_bad_df_raises(df: object) -> None:
+    with pytest.raises(ValueError, match="df must be"):
+        SingularCongruence(np.eye(2), df)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.ones([2, 3]),
+        np.ones([3]),
+        np.arange(9.0).reshape(3, 3),
+        np.zeros([2, 2]),
+        np.diag([1.0, np.inf]),
+        [np.eye(2), np.ones([2, 2])],
+    ],
+)
+def test_bad_matrices_raise(matrix: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="row_mixing"):
+        SingularCongruence(matrix, 2)
+
+
+def test_bad_triangular_matrices_raise() -> None:
+    with pytest.raises(ValueError, match="row_mixing"):
+        SingularCongruence(np.diag([1.0, 0.0]), 2, is_triangular=True)
+    SingularCongruence([[1.0, np.nan], [0.0, -1.0]], 2, is_triangular=True)
+
+
+def test_a_badly_scaled_matrix_is_not_singular() -> None:
+    SingularCongruence(np.diag([1e-20, 1.0]), 2)
+
+
+def test_inputs_of_another_shape_raise() -> None:
+    bijector = SingularCongruence(np.eye(3), 2)
+    for shape in ([2, 2], [3, 2], [3]):
+        for method in (bijector.forward, bijector.inverse):
+            with pytest.raises(ValueError, match="input must have"):
+                method(np.ones(shape))
+
+
+def test_singular_traced_values_are_asserted_if_asked() -> None:
+    @tf.function
+    def forward(matrix: tf.Tensor) -> tf.Tensor:
+        return SingularCongruence(matrix, 2, validate_args=True).forward(np.eye(2))
+
+    forward(tf.eye(2, dtype=tf.float64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row_mixing"):
+        forward(tf.ones([2, 2], dtype=tf.float64))

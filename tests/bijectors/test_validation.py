@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.bijectors import _validation
+
+
+def test_dtype_is_that_of_the_tensors_else_the_default() -> None:
+    single, array = _validation.convert_parameters(a=tf.ones(2), b=np.ones(2))
+    assert single.dtype == array.dtype == tf.float32
+    (array,) = _validation.convert_parameters(a=np.ones(2, np.float32))
+    assert array.dtype == tf.float64
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        assert _validation.convert_parameters(a=[1, 2])[0].dtype == tf.float32
+
+
+def test_variables_and_parameters_are_kept() -> None:
+    variable, parameter = tf.Variable(np.ones(2)), gpflow.Parameter(np.ones(2))
+    kept = _validation.convert_parameters(a=variable, b=parameter, c=1.0)
+    assert kept[0] is variable
+    assert kept[1] is parameter
+    assert kept[2].dtype == tf.float64
+
+
+def test_mixed_or_integer_dtypes_raise() -> None:
+    with pytest.raises(ValueError, match="a: float32, b: float64"):
+        _validation.convert_parameters(a=tf.ones(2), b=tf.ones(2, tf.float64))
+    with pytest.raises(ValueError, match="a: int32"):
+        _validation.convert_parameters(a=tf.ones(2, tf.int32))
+
+
+def test_batch_shapes_that_do_not_broadcast_raise() -> None:
+    with pytest.raises(ValueError, match="b must have a batch shape"):
+        _validation.check_batch_shapes(
+            {"a": 1, "b": 2}, {"a": np.ones([2, 3]), "b": np.ones([4, 3, 3])}
+        )
+
+
+@pytest.mark.parametrize(
+    ("condition", "good", "bad"),
+    [
+        (_validation.positive, [1.0, 2.0], [0.0, -1.0, np.inf, np.nan]),
+        (_validation.tril_with_positive_diagonal, [[[1.0, np.nan], [0.0, 2.0]]], [-np.eye(2)]),
+        (_validation.tril_with_nonzero_diagonal, [-np.eye(2)], [[[1.0, 0.0], [np.inf, 1.0]]]),
+        (_validation.positive_below_diagonal, [[[0.0, 0.0], [1.0, 0.0]]], [np.eye(2)]),
+        (_validation.finite_below_diagonal, [[[np.nan, 1.0], [1.0, 0.0]]], [[[0, 0], [np.inf, 0]]]),
+        (_validation.invertible, [np.eye(2), 1e-30 * np.eye(2)], [np.ones([2, 2])]),
+    ],
+)
+def test_conditions_agree_on_arrays_and_tensors(condition: object, good: list, bad: list) -> None:
+    for values, expected in ((good, True), (bad, False)):
+        for value in values:
+            array = np.asarray(value, np.float64)
+            assert bool(np.all(condition(array))) is expected
+            assert bool(tf.reduce_all(condition(tf.constant(array)))) is expected

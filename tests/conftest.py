@@ -1,0 +1,76 @@
+"""What all tests share: fixed seeds, checked shapes, and GPflow as it is when it is imported."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read when TensorFlow is imported
+os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is imported; not every run has matplotlib
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gpflow
+import hypothesis
+import numpy as np
+import pytest
+import tensorflow as tf
+from check_shapes import ShapeCheckingState, set_enable_check_shapes
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Checked in eager and in compiled code alike; the default leaves functions out when they compile.
+set_enable_check_shapes(ShapeCheckingState.ENABLED)
+
+hypothesis.settings.register_profile(
+    "gpflow_dwp",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=False,
+    # The fixtures below reset state that is the same for every example of one test.
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+hypothesis.settings.load_profile("gpflow_dwp")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--runslow``: run the tests that are marked slow, too."""
+    parser.addoption("--runslow", action="store_true", help="run the tests that are marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is marked slow, unless it is asked for."""
+    if config.getoption("--runslow"):
+        return
+    skip = pytest.mark.skip(reason="slow: runs with --runslow")
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seeds() -> None:
+    """Start every test from the same global random state, whatever ran before it."""
+    np.random.seed(0)  # noqa: NPY002 (this is the global state that is to be fixed)
+    tf.random.set_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _default_gpflow_config() -> Iterator[None]:
+    """Give every test GPflow's default configuration and undo what the test sets."""
+    with gpflow.config.as_context(gpflow.config.Config()):
+        yield
+
+
+@pytest.fixture(scope="session")
+def uci_folder() -> Path:
+    """Folder of the UCI tables: one subfolder for each data set.
+
+    ``GPFLOW_DWP_UCI`` names it; without that, ``shared/data/uci`` beside the checkout is taken.
+    """
+    named = os.environ.get("GPFLOW_DWP_UCI")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data" / "uci"
+    if not folder.is_dir():
+        pytest.skip(f"no UCI tables in {folder}; name their folder in GPFLOW_DWP_UCI")
+    return folder

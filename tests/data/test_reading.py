@@ -1,0 +1,177 @@
+"""CSV files: what is read, and what a user is told about a file that cannot be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpflow_dwp.data import read_features, read_table
+from gpflow_dwp.exceptions import TableError
+
+ROWS = [(i, 0.1 * i * i, "blue" if i % 3 else "red") for i in range(12)]
+
+
+def write(folder: Path, lines: list[str] | bytes) -> Path:
+    path = folder / "table.csv"
+    data = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
+    path.write_bytes(data)
+    return path
+
+
+def numeric(change: dict[int, str] | None = None) -> list[str]:
+    """A header and twelve rows of ``a, b, y``; ``change`` replaces lines of the file, from 1."""
+    lines = ["a,b,y", *(f"{i},{b!r},{i % 5}.5" for i, b, _ in ROWS)]
+    for line, text in (change or {}).items():
+        lines[line - 1] = text
+    return lines
+
+
+def labelled(labels: list[object]) -> list[str]:
+    return ["a,label", *(f"{i},{label}" for i, label in enumerate(labels))]
+
+
+def test_reads_regression(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path, numeric()), "b")
+    assert (table.feature_names, table.target_name) == (("a", "y"), "b")
+    assert (table.task, table.classes) == ("regression", None)
+    np.testing.assert_array_equal(table.X, [[i, i % 5 + 0.5] for i, _, _ in ROWS])
+    assert table.Y[:, 0].tolist() == [b for _, b, _ in ROWS]  # to the last bit
+
+
+def test_reads_text_labels_in_sorted_order(tmp_path: Path) -> None:
+    path = write(tmp_path, labelled([label for *_, label in ROWS]))
+    table = read_table(str(path), "label", "classification")
+    assert table.classes == ("blue", "red")
+    assert table.Y[:, 0].tolist() == [float(label == "red") for *_, label in ROWS]
+
+
+def test_reads_integer_labels_in_numeric_order(tmp_path: Path) -> None:
+    path = write(tmp_path, labelled([10, "9.0", 9, "1e1", 10, 9] * 2))
+    table = read_table(path, "label", task="classification")
+    assert table.classes == ("9", "10")
+    assert table.Y[:, 0].tolist() == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0] * 2
+
+
+def test_spaces_blank_lines_quotes_and_byte_order_mark(tmp_path: Path) -> None:
+    lines = ["\ufeffa, b ,y", *numeric()[1:4], "", " 3 , 1 ,2", '"4","5","6"', *numeric()[5:], ""]
+    table = read_table(write(tmp_path, lines), "y")
+    assert table.feature_names == ("a", "b")
+    assert table.X[3].tolist() == [3.0, 1.0]
+    assert table.X[4].tolist() == [4.0, 5.0]
+
+
+def test_reads_features_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path, ["note,b,,a", "x,2,7,1", "y,4,8,3"])
+    np.testing.assert_array_equal(read_features(path, ["a", "b"]), [[1.0, 2.0], [3.0, 4.0]])
+
+
+REFUSED = {
+    "missing_target": (numeric(), "Y", r"no target column 'Y'; the columns are 'a', 'b', 'y'"),
+    "close_target": (
+        ["price,size", *(f"{i},{i}" for i in range(12))],
+        "prise",
+        "no target column 'prise'; .* did you mean 'price'",
+    ),
+    "separator": (["a;b;y", *["1;2;3"] * 12], "y", "columns must be separated by commas"),
+    "no_header": (["1,2,3"] * 12, "y", "the first line holds numbers; a header line is needed"),
+    "empty": ([], "y", "the file is empty"),
+    "blank": (["", " ", ""], "y", "the file is empty"),
+    "header_only": (["a,y"], "y", "0 data rows; at least 10"),
+    "few_rows": (numeric()[:8], "y", "7 data rows; at least 10 are needed"),
+    "text": (
+        numeric({5: "3,tall,1.5", 6: "4,wide,1.5"}),
+        "y",
+        r"column 'b' is not numeric: 'tall' in data row 4 \(line 5\)$",
+    ),
+    "text_after_blank_line": (
+        numeric({3: "", 5: "3,tall,1.5"}),
+        "y",
+        r"column 'b' is not numeric: 'tall' in data row 3 \(line 5\)$",
+    ),
+    "missing_cell": (numeric({4: "2,,1"}), "y", r"'b' has no value in data row 3 \(line 4\)$"),
+    "missing_cells": (
+        numeric({4: "2,NA,1", 6: "2,?,1", 8: "2,nan,1"}),
+        "y",
+        r"'b' has no value in data row 3 \(line 4\), and in 2 more$",
+    ),
+    "short_row": (numeric({4: "2,3"}), "y", r"'y' has no value in data row 3 \(line 4\)"),
+    "long_row": (numeric({4: "1,2,3,4"}), "y", "cannot be read: .*line 4, saw 4"),
+    "empty_column": (["a,b,y", *(f"{i},,{i}" for i in range(12))], "y", "column 'b' is empty"),
+    "infinite": (numeric({4: "2,-inf,1"}), "y", r"not finite: -inf in data row 3 \(line 4\)"),
+    "overflow": (numeric({4: "2,1,1e999"}), "y", r"'y' is not finite: 1e999 in data row 3"),
+    "constant_target": (
+        ["a,y", *(f"{i},2.50" for i in range(12))],
+        "y",
+        r"target column 'y' is constant \(2.5\): there is nothing to predict",
+    ),
+    "target_only": (["y", *map(str, range(12))], "y", "'y' is the only column; inputs are"),
+    "duplicate": (["a,a,y", *["1,2,3"] * 12], "y", "two columns are named 'a'"),
+    "unnamed": ([",a,y", *["1,2,3"] * 12], "y", "column 1 has no name; .* row number"),
+    "text_target": (
+        labelled(["red", "blue"] * 6),
+        "label",
+        r"'label' is not numeric: 'red' in data row 1 \(line 2\); .* task classification",
+    ),
+    "binary": (b"\x89PNG\r\n\x1a\n\xff\xfe" * 9, "y", "not a text file in UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("lines", "target", "message"), REFUSED.values(), ids=REFUSED)
+def test_refuses(tmp_path: Path, lines: list[str] | bytes, target: str, message: str) -> None:
+    path = write(tmp_path, lines)
+    with pytest.raises(TableError, match=message) as caught:
+        read_table(path, target)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            [0, 1, 0.5, *[1] * 9],
+            r"numbers that are no labels: 0.5 in data row 3 \(line 4\); .* task regression",
+        ),
+        (list(range(12)), r"as many classes as rows \(12\)"),
+        (["red"] * 12, "has a single class, 'red'"),
+        (["red", *["blue"] * 11], "one row only of class 'red'; each class needs two"),
+        (["red", "", *["blue"] * 10], r"'label' has no value in data row 2 \(line 3\)"),
+    ],
+)
+def test_refuses_labels(tmp_path: Path, labels: list[object], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        read_table(write(tmp_path, labelled(labels)), "label", "classification")
+
+
+def test_refuses_paths_and_tasks(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"none\.csv: no such file"):
+        read_table(tmp_path / "none.csv", "y")
+    with pytest.raises(TableError, match="a directory, not a CSV file"):
+        read_table(tmp_path, "y")
+    with pytest.raises(TableError, match="task must be"):
+        read_table(tmp_path, "y", "ranking")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["a,c", "1,2"], "no feature column 'b'; the columns are 'a', 'c'"),
+        (["a,bb", "1,2"], "no feature column 'b'; .* did you mean 'bb'"),
+        (["A", "1"], "no feature column 'a', 'b'; the columns are 'A'"),
+        (["a,b,b", "1,2,3"], "two columns are named 'b'"),
+        (["a,b"], "no data rows below the header"),
+        (["a,b", "1,2", "3,x"], r"'b' is not numeric: 'x' in data row 2 \(line 3\)"),
+    ],
+)
+def test_refuses_features(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        read_features(write(tmp_path, lines), ["a", "b"])
+
+
+def test_names_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pandas .* gpflow-dwp\[cli\]"):
+        read_table(write(tmp_path, numeric()), "y")

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from gpflow_dwp.distributions import GeneralisedBartlett
+
+
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_log_prob_is_that_of_the_independent_entries(size: int, df: int) -> None:
+    rng = np.random.default_rng(10 * size + df)
+    parameters = reference.random_bartlett(rng, size, df, (2,))
+    t = reference.random_trapezoid(rng, 3, 2, size, min(df, size))
+    got = GeneralisedBartlett(**parameters).log_prob(t)
+    for i, j in np.ndindex(3, 2):
+        single = {name: value[j] for name, value in parameters.items()}
+        expected = reference.bartlett_log_density(t[i, j], **single)
+        np.testing.assert_allclose(got[i, j], expected, rtol=1e-12)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    size=st.integers(1, 5),
+    df=st.integers(1, 7),
+    seed=st.integers(0, 2**31 - 1),
+    log_scale=st.floats(-4.0, 4.0),
+)
+def test_log_prob_of_random_parameters(size: int, df: int, seed: int, log_scale: float) -> None:
+    parameters = reference.random_bartlett(np.random.default_rng(seed), size, df)
+    parameters["rate"] = np.exp(log_scale) * parameters["rate"]
+    parameters["scale"] = np.exp(log_scale) * parameters["scale"]
+    t, log_prob = GeneralisedBartlett(**parameters).experimental_sample_and_log_prob(seed=[seed, 0])
+    assert np.all(np.diagonal(t) > 0.0)
+    expected = reference.bartlett_log_density(t.numpy(), **parameters)
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_marginals_of_samples() -> None:
+    # Kolmogorov-Smirnov tests of each entry, at p = 1e-4 (a deviation of 3.9 sigma).
+    parameters = reference.random_bartlett(np.random.default_rng(0), 4, 3)
+    samples = GeneralisedBartlett(**parameters).sample(5000, seed=[3, 4]).numpy()
+    assert np.all(samples[:, ~np.tri(4, 3, dtype=bool)] == 0.0)
+    for i, j in zip(*np.tril_indices(4, 0, 3), strict=True):
+        if i == j:
+            law = stats.gamma(parameters["concentration"][j], scale=1.0 / parameters["rate"][j])
+            assert stats.kstest(samples[:, i, j] ** 2, law.cdf).pvalue > 1e-4
+        else:
+            law = stats.norm(parameters["loc"][i, j], parameters["scale"][i, j])
+            assert stats.kstest(samples[:, i, j], law.cdf).pvalue > 1e-4
+
+
+def test_entries_are_uncorrelated() -> None:
+    # Correlations within 4.5 sigma of zero.
+    parameters = reference.random_bartlett(np.random.default_rng(1), 4, 3, (2,))
+    samples = GeneralisedBartlett(**parameters).sample(20_000, seed=[5, 6]).numpy()
+    entries = reference.free_entries(samples, 3).reshape(20_000, -1)
+    correlations = np.corrcoef(entries.T) - np.eye(entries.shape[1])
+    assert np.max(np.abs(correlations)) < 4.5 / np.sqrt(20_000)
+
+
+def test_moments() -> None:
+    parameters = reference.random_bartlett(np.random.default_rng(2), 4, 3, (2,))
+    distribution = GeneralisedBartlett(**parameters)
+    alpha, beta = parameters["concentration"], parameters["rate"]
+    mean_diagonal = special.gamma(alpha + 0.5) / (special.gamma(alpha) * np.sqrt(beta))
+    mean, variance = distribution.mean().numpy(), distribution.variance().numpy()
+    below = np.tri(4, 3, -1, dtype=bool)
+    above = ~np.tri(4, 3, dtype=bool)
+    np.testing.assert_allclose(np.diagonal(mean, axis1=-2, axis2=-1), mean_diagonal)
+    np.testing.assert_allclose(mean[:, below], parameters["loc"][:, below])
+    np.testing.assert_allclose(
+        np.diagonal(variance, axis1=-2, axis2=-1), alpha / beta - mean_diagonal**2
+    )
+    np.testing.assert_allclose(variance[:, below], parameters["scale"][:, below] ** 2)
+    assert np.all(mean[:, above] == 0.0)
+    assert np.all(variance[:, above] == 0.0)
+    np.testing.assert_allclose(distribution.stddev(), np.sqrt(variance))
+
+
+def test_moments_of_samples() -> None:
+    # Means within 5 sigma, variances within 6 (their error is estimated from fourth moments).
+    parameters = reference.random_bartlett(np.random.default_rng(3), 3, 2)
+    distribution = GeneralisedBartlett(**parameters)
+    samples = distribution.sample(20_000, seed=[7, 8]).numpy()
+    squares = (samples - samples.mean(axis=0)) ** 2
+    for draws, expected, sigmas in (
+        (samples, distribution.mean(), 5.0),
+        (squares, distribution.variance(), 6.0),
+    ):
+        error = draws.std(axis=0) / np.sqrt(len(draws))
+        assert np.all(np.abs(draws.mean(axis=0) - expected) <= sigmas * error + 1e-12)
+
+
+def test_mean_of_a_large_concentration_in_single_precision() -> None:
+    one = tf.ones([1, 1])
+    distribution = GeneralisedBartlett(1e6 * one[0], one[0], one, one)
+    np.testing.assert_allclose(distribution.mean(), [[1e3]], rtol=1e-6)
+
+
+def test_ignored_entries_get_no_gradient() -> None:
+    parameters = reference.random_bartlett(np.random.default_rng(4), 4, 3)
+    ignored = ~np.tri(4, 3, -1, dtype=bool)
+    for garbage in (0.0, -1.0, np.inf, np.nan):
+        parameters["loc"][ignored] = garbage
+        parameters["scale"][ignored] = garbage
+        tensors = {name: tf.constant(value) for name, value in parameters.items()}
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            distribution = GeneralisedBartlett(**tensors)
+            sample, log_prob = distribution.experimental_sample_and_log_prob(2, seed=[1, 2])
+            total = tf.reduce_sum(sample) + tf.reduce_sum(log_prob)
+            total += tf.reduce_sum(distribution.mean()) + tf.reduce_sum(distribution.variance())
+        gradients = tape.gradient(total, tensors)
+        for name, gradient in gradients.items():
+            assert np.all(np.isfinite(gradient)), name
+        for name in ("loc", "scale"):
+            assert np.all(gradients[name].numpy()[ignored] == 0.0)
+            assert np.all(gradients[name].numpy()[~ignored] != 0.0)
+
+
+@pytest.mark.parametrize("concentration", [0.05, 0.5, 1.0, 3.0, 40.0])
+def test_implicit_gradient_of_the_concentration(concentration: float) -> None:
+    # With a fixed probability F(z; α), dz/dα = -(dF/dα) / p(z); and T = √(z/β).
+    step, rate = 1e-6, 1.7
+    alpha = tf.constant([concentration], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        alphas = tf.repeat(alpha[None], 50, axis=0)
+        distribution = GeneralisedBartlett(alphas, [rate], np.zeros([1, 1]), np.zeros([1, 1]))
+        t = distribution.sample(seed=[9, 10])[:, 0, 0]
+    got = tape.jacobian(t, alpha)[:, 0].numpy()
+    z = rate * t.numpy() ** 2
+    upper = special.gammainc(concentration + step, z)
+    lower = special.gammainc(concentration - step, z)
+    density = stats.gamma.pdf(z, concentration)
+    dz = -(upper - lower) / (2.0 * step) / density
+    # Where F is near one its difference quotient loses its digits.
+    reliable = special.gammainc(concentration, z) < 0.99
+    expected = 0.5 * t.numpy() / z * dz
+    np.testing.assert_allclose(got[reliable], expected[reliable], rtol=1e-4)
+    assert np.sum(reliable) > 40
+
+
+def test_log_prob_outside_the_support_is_not_finite() -> None:
+    distribution = GeneralisedBartlett([1.0], [1.0], np.zeros([1, 1]), np.ones([1, 1]))
+    assert not np.isfinite(distribution.log_prob([[-1.0]]))
+
+
+def test_support_is_asserted_if_asked() -> None:
+    distribution = GeneralisedBartlett(
+        np.ones(2), np.ones(2), np.zeros([2, 2]), np.ones([2, 2]), validate_args=True
+    )
+    distribution.log_prob(np.eye(2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive diagonal"):
+        distribution.log_prob(-np.eye(2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="zero above"):
+        distribution.log_prob(np.ones([2, 2]))
+
+
+GOOD = {
+    "concentration": np.ones(2),
+    "rate": np.ones(2),
+    "loc": np.zeros([3, 2]),
+    "scale": np.ones([3, 2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("concentration", np.ones(3)),
+        ("concentration", np.array([1.0, 0.0])),
+        ("concentration", np.array([1.0, np.inf])),
+        ("concentration", 1.0),
+        ("rate", np.ones([2, 1])),
+        ("rate", np.array([1.0, -1.0])),
+        ("rate", np.array([1.0, np.nan])),
+        ("loc", np.zeros([2, 3])),
+        ("loc", np.zeros(2)),
+        ("loc", np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])),
+        ("scale", np.ones([2, 2])),
+        ("scale", np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])),
+        ("scale", np.array([[1.0, 1.0], [np.inf, 1.0], [1.0, 1.0]])),
+    ],
+)
+def test_bad_parameters_raise(name: str, bad: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        GeneralisedBartlett(**{**GOOD, name: bad})
+
+
+def test_batch_shapes_that_do_not_broadcast_raise() -> None:
+    with pytest.raises(ValueError, match="rate must have a batch shape"):
+        GeneralisedBartlett(np.ones([2, 2]), np.ones([3, 2]), GOOD["loc"], GOOD["scale"])
+
+
+def test_shapes_that_are_not_static_raise() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)])
+    def sample(loc: tf.Tensor) -> tf.Tensor:
+        return GeneralisedBartlett([1.0], [1.0], loc, [[1.0]]).sample()
+
+    with pytest.raises(ValueError, match="loc must have a static shape"):
+        sample(np.ones([1, 1]))
+
+
+def test_value_of_another_shape_raises() -> None:
+    with pytest.raises(ValueError, match="value must have shape"):
+        GeneralisedBartlett(**GOOD).log_prob(np.ones([2, 2]))
+
+
+def test_shape_functions_of_parameters() -> None:
+    properties = GeneralisedBartlett.parameter_properties(tf.float64)
+    for name, parameter in GOOD.items():
+        assert list(properties[name].shape_fn([3, 2])) == list(parameter.shape)
+    for name in ("concentration", "rate", "scale"):
+        constrained = (
+            properties[name]
+            .default_constraining_bijector_fn()
+            .forward(tf.constant([-5.0, 5.0], tf.float64))
+        )
+        assert np.all(constrained > 0.0)

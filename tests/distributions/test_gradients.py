@@ -1,0 +1,133 @@
+"""Gradients of every distribution of the package, against difference quotients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from gpflow_dwp import distributions
+
+GRAM_NAMES = [name for name in distributions.__all__ if name != "GeneralisedBartlett"]
+NAMES = ["GeneralisedBartlett", *GRAM_NAMES]
+CASES = [(1, 1), (4, 2), (3, 3), (3, 5)]
+SEED = [11, 12]
+
+
+def make(name: str, parameters: dict[str, Any], df: int, **options: Any) -> Any:
+    df_argument = () if name == "GeneralisedBartlett" else (df,)
+    return getattr(distributions, name)(*df_argument, **parameters, **options)
+
+
+def random_parameters(name: str, size: int, df: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(10 * size + df)
+    return reference.random_parameters(name, rng, size, df)
+
+
+def as_tensors(parameters: dict[str, np.ndarray]) -> dict[str, tf.Tensor]:
+    return {name: tf.constant(value) for name, value in parameters.items()}
+
+
+def mixing(name: str, parameters: dict[str, np.ndarray], size: int, df: int) -> list[np.ndarray]:
+    row_mixing = parameters.get("row_mixing", parameters.get("scale_tril"))
+    return [row_mixing, parameters.get("column_mixing_tril", np.eye(min(df, size)))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_gradients_of_log_prob(name: str, size: int, df: int) -> None:
+    # Along one random direction in each parameter, against a central difference.
+    parameters = random_parameters(name, size, df)
+    value = make(name, parameters, df).sample(2, seed=SEED).numpy()
+    tensors = as_tensors(parameters)
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        total = tf.reduce_sum(make(name, tensors, df).log_prob(value))
+    gradients = tape.gradient(total, tensors)
+    rng, step = np.random.default_rng(1), 1e-6
+    for key, gradient in gradients.items():
+        direction = rng.normal(size=gradient.shape)
+
+        def log_prob(sign: float, key: str = key, direction: np.ndarray = direction) -> float:
+            moved = {**parameters, key: parameters[key] + sign * step * direction}
+            return float(tf.reduce_sum(make(name, moved, df).log_prob(value)))
+
+        expected = (log_prob(1.0) - log_prob(-1.0)) / (2.0 * step)
+        got = np.sum(gradient * direction)
+        np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3, err_msg=key)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_gradients_of_samples(name: str, size: int, df: int) -> None:
+    # With common random numbers, samples are smooth in all parameters but the concentration, whose
+    # rejection sampler may change its mind; its gradient is checked through that of the factor.
+    parameters = random_parameters(name, size, df)
+    tensors = as_tensors(parameters)
+    weights = np.random.default_rng(2).normal(size=make(name, parameters, df).event_shape)
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        sample = make(name, tensors, df).sample(2, seed=SEED)
+        total = tf.reduce_sum(weights * sample)
+    gradients = tape.gradient(total, tensors)
+    rng, step = np.random.default_rng(3), 1e-6
+    for key, gradient in gradients.items():
+        if key == "concentration":
+            continue
+        direction = rng.normal(size=gradient.shape)
+
+        def weighted(sign: float, key: str = key, direction: np.ndarray = direction) -> float:
+            moved = {**parameters, key: parameters[key] + sign * step * direction}
+            return np.sum(weights * make(name, moved, df).sample(2, seed=SEED))
+
+        expected = (weighted(1.0) - weighted(-1.0)) / (2.0 * step)
+        got = np.sum(gradient * direction)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.parametrize("name", [name for name in GRAM_NAMES if name != "SingularWishart"])
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_gradient_of_samples_in_the_concentration(name: str, size: int, df: int) -> None:
+    # dG = (dG/dT_jj) (dT_jj/dα_j), the latter from the factor, where it is checked on its own.
+    parameters = random_parameters(name, size, df)
+    mixings = mixing(name, parameters, size, df)
+    weights = np.random.default_rng(4).normal(size=(size, size))
+    tensors = as_tensors(parameters)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(tensors)
+        distribution = make(name, tensors, df)
+        total = tf.reduce_sum(weights * distribution.sample(seed=SEED))
+        diagonal = tf.linalg.diag_part(distribution.factor.sample(seed=SEED))
+    got = tape.gradient(total, tensors["concentration"])
+    slopes = tape.gradient(diagonal, tensors["concentration"])
+    t = distribution.factor.sample(seed=SEED).numpy()
+    for j in range(min(df, size)):
+        change = np.zeros_like(t)
+        change[j, j] = 1e-6
+        difference = reference.gram(t + change, *mixings) - reference.gram(t - change, *mixings)
+        expected = np.sum(weights * difference) / 2e-6 * slopes[j]
+        np.testing.assert_allclose(got[j], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 3), (3, 5)])
+def test_gradient_of_log_prob_in_the_value(name: str, size: int, df: int) -> None:
+    # Along a curve G(t) of matrices of rank R.
+    rng = np.random.default_rng(5)
+    rank, distribution = min(df, size), make(name, random_parameters(name, size, df), df)
+    start = reference.random_trapezoid(rng, size, rank)
+    direction = rng.normal(size=(size, rank))
+
+    def curve(time: tf.Tensor) -> tf.Tensor:
+        factor = start + time * direction
+        return distribution.log_prob(tf.matmul(factor, factor, transpose_b=True))
+
+    time = tf.constant(0.0, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(time)
+        log_prob = curve(time)
+    expected = (curve(time + 1e-6) - curve(time - 1e-6)) / 2e-6
+    np.testing.assert_allclose(tape.gradient(log_prob, time), expected, rtol=1e-4, atol=1e-4)

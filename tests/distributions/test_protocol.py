@@ -1,0 +1,344 @@
+"""What holds for every distribution of the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp import distributions
+
+GRAM_NAMES = [name for name in distributions.__all__ if name != "GeneralisedBartlett"]
+NAMES = ["GeneralisedBartlett", *GRAM_NAMES]
+CASES = [(1, 1), (1, 3), (4, 1), (4, 2), (3, 3), (3, 5)]
+SEED = [11, 12]
+
+
+def make(name: str, parameters: dict[str, Any], df: int, **options: Any) -> Any:
+    df_argument = () if name == "GeneralisedBartlett" else (df,)
+    return getattr(distributions, name)(*df_argument, **parameters, **options)
+
+
+def random_parameters(
+    name: str, size: int, df: int, batch: tuple[int, ...] = (), seed: int = 0
+) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(100 * seed + 10 * size + df)
+    return reference.random_parameters(name, rng, size, df, batch)
+
+
+def as_tensors(parameters: dict[str, np.ndarray], dtype: type = np.float64) -> dict[str, tf.Tensor]:
+    return {name: tf.constant(value, dtype) for name, value in parameters.items()}
+
+
+def mixing(name: str, parameters: dict[str, np.ndarray], size: int, df: int) -> list[np.ndarray]:
+    row_mixing = parameters.get("row_mixing", parameters.get("scale_tril"))
+    return [row_mixing, parameters.get("column_mixing_tril", np.eye(min(df, size)))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_static_properties(name: str, size: int, df: int) -> None:
+    rank = min(df, size)
+    distribution = make(name, random_parameters(name, size, df, (2, 3)), df)
+    event_shape = [size, rank] if name == "GeneralisedBartlett" else [size, size]
+    assert distribution.event_shape == event_shape
+    assert distribution.batch_shape == [2, 3]
+    np.testing.assert_array_equal(distribution.event_shape_tensor(), event_shape)
+    np.testing.assert_array_equal(distribution.batch_shape_tensor(), [2, 3])
+    assert distribution.dtype == tf.float64
+    assert distribution.name == name
+    assert distribution.reparameterization_type == tfp.distributions.FULLY_REPARAMETERIZED
+    if name in GRAM_NAMES:
+        assert (distribution.df, distribution.rank) == (df, rank)
+        assert distribution.factor.event_shape == [size, rank]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_samples_and_log_densities_agree(name: str, size: int, df: int) -> None:
+    distribution = make(name, random_parameters(name, size, df, (2,)), df)
+    sample, log_prob = distribution.experimental_sample_and_log_prob([4, 3], seed=SEED)
+    assert sample.shape == [4, 3, 2, *distribution.event_shape]
+    assert log_prob.shape == [4, 3, 2]
+    np.testing.assert_array_equal(distribution.sample([4, 3], seed=SEED), sample)
+    np.testing.assert_allclose(distribution.log_prob(sample), log_prob, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(distribution.prob(sample), np.exp(distribution.log_prob(sample)))
+    assert distribution.sample(seed=SEED).shape == [2, *distribution.event_shape]
+    assert not np.array_equal(distribution.sample(), distribution.sample())
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_samples_are_symmetric_of_rank_r_and_made_of_the_factor(
+    name: str, size: int, df: int
+) -> None:
+    parameters = random_parameters(name, size, df)
+    distribution = make(name, parameters, df)
+    g = distribution.sample(20, seed=SEED).numpy()
+    np.testing.assert_array_equal(g, np.swapaxes(g, -1, -2))
+    values = np.linalg.eigvalsh(g)
+    np.testing.assert_allclose(values[:, : size - distribution.rank], 0.0, atol=1e-12)
+    assert np.all(values[:, size - distribution.rank :] > 0.0)
+    t = distribution.factor.sample(20, seed=SEED).numpy()
+    np.testing.assert_allclose(g, reference.gram(t, *mixing(name, parameters, size, df)))
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+@pytest.mark.parametrize(("size", "df"), CASES)
+def test_mean_is_that_of_samples(name: str, size: int, df: int) -> None:
+    # Every entry within 5 sigma.
+    distribution = make(name, random_parameters(name, size, df), df)
+    g = distribution.sample(20_000, seed=SEED).numpy()
+    error = np.std(g, axis=0) / np.sqrt(len(g))
+    assert np.all(np.abs(np.mean(g, axis=0) - distribution.mean()) < 5.0 * error)
+    assert np.all(error < 0.05 * np.max(np.abs(distribution.mean())))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batch_dimensions_broadcast(name: str) -> None:
+    size, df, batch = 4, 2, (3, 2)
+    parameters = random_parameters(name, size, df, batch)
+    # Each parameter keeps the whole batch, one of its dimensions, or none of it.
+    slices = [np.s_[:, :], np.s_[:1, :], np.s_[:, :1], np.s_[0], np.s_[0, 0], np.s_[:, 1:]]
+    parameters = {
+        key: value[index] for (key, value), index in zip(parameters.items(), slices, strict=False)
+    }
+    distribution = make(name, parameters, df)
+    assert distribution.batch_shape == batch
+    sample, log_prob = distribution.experimental_sample_and_log_prob(5, seed=SEED)
+    assert sample.shape == [5, *batch, *distribution.event_shape]
+    assert distribution.mean().shape == [*batch, *distribution.event_shape]
+    if name != "SingularWishart":
+        assert len(np.unique(sample[..., 0, 0])) == 30
+    for i, j in np.ndindex(batch):
+        single = distribution[i, j]
+        assert single.batch_shape == []
+        np.testing.assert_allclose(
+            single.log_prob(sample[:, i, j]), log_prob[:, i, j], rtol=1e-6, atol=1e-6
+        )
+        np.testing.assert_allclose(single.mean(), distribution.mean()[i, j], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_slicing_and_copying(name: str) -> None:
+    parameters = random_parameters(name, 3, 2, (4,))
+    distribution = make(name, parameters, 2)
+    names = [key for key in parameters if key != "df"]
+    assert list(type(distribution).parameter_properties()) == names
+    for index in (0, slice(1, 3), Ellipsis):
+        sliced = distribution[index]
+        assert type(sliced) is type(distribution)
+        for key in names:
+            np.testing.assert_array_equal(getattr(sliced, key), parameters[key][index])
+    copied = distribution.copy(**{names[0]: 2.0 * parameters[names[0]]})
+    np.testing.assert_array_equal(getattr(copied, names[0]), 2.0 * parameters[names[0]])
+    np.testing.assert_array_equal(
+        getattr(copied, names[-1]),
+        getattr(distribution, names[-1]) if len(names) > 1 else 2.0 * parameters[names[0]],
+    )
+    if name in GRAM_NAMES:
+        assert sliced.df == copied.df == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_positional_arguments(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    df_argument = () if name == "GeneralisedBartlett" else (2,)
+    positional = getattr(distributions, name)(*df_argument, *parameters.values())
+    sample = positional.sample(seed=SEED)
+    np.testing.assert_array_equal(make(name, parameters, 2).sample(seed=SEED), sample)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_default_constraining_bijectors_give_valid_parameters(name: str, dtype: type) -> None:
+    properties = getattr(distributions, name).parameter_properties(tf.as_dtype(dtype))
+    shapes = {key: value.shape for key, value in random_parameters(name, 3, 2).items()}
+    rng, parameters = np.random.default_rng(0), {}
+    for key, shape in shapes.items():
+        bijector = properties[key].default_constraining_bijector_fn()
+        free = bijector.inverse_event_shape(shape)
+        parameters[key] = bijector.forward(tf.constant(rng.normal(size=free), dtype))
+    assert np.all(np.isfinite(make(name, parameters, 2).sample(seed=SEED)))
+
+
+def test_shapes_that_depend_on_df_are_not_guessed() -> None:
+    properties = distributions.ABGeneralisedSingularWishart.parameter_properties()
+    assert list(properties["row_mixing"].shape_fn([3, 3])) == [3, 3]
+    for name in ("column_mixing_tril", "concentration", "rate", "loc", "scale"):
+        with pytest.raises(NotImplementedError, match="depends on df"):
+            properties[name].shape_fn([3, 3])
+
+
+def values_and_gradients(
+    name: str, parameters: dict[str, tf.Tensor], df: int, value: tf.Tensor
+) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        distribution = make(name, parameters, df, validate_args=True)
+        sample, log_prob = distribution.experimental_sample_and_log_prob(3, seed=SEED)
+        outputs = [sample, log_prob, distribution.log_prob(value), distribution.mean()]
+        total = tf.add_n([tf.reduce_sum(tf.sin(output)) for output in outputs])
+    return outputs, tape.gradient(total, parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_equals_eager(name: str) -> None:
+    df = 2
+    parameters = as_tensors(random_parameters(name, 3, df, (2,)))
+    value = make(name, parameters, df).sample(seed=[13, 14])
+    eager = values_and_gradients(name, parameters, df, value)
+    compiled = tf.function(values_and_gradients)(name, parameters, df, value)
+    for a, b in zip(tf.nest.flatten(compiled), tf.nest.flatten(eager), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_precision_agrees_with_double(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    double = make(name, as_tensors(parameters), 2)
+    single = make(name, as_tensors(parameters, np.float32), 2)
+    assert single.dtype == tf.float32
+    value = double.sample(4, seed=SEED)
+    narrow = single.log_prob(tf.cast(value, tf.float32))
+    np.testing.assert_allclose(narrow, double.log_prob(value), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(single.mean(), double.mean(), rtol=1e-5, atol=1e-5)
+    sample, log_prob = single.experimental_sample_and_log_prob(4, seed=SEED)
+    np.testing.assert_allclose(single.log_prob(sample), log_prob, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "name", ["GeneralisedBartlett", "SingularWishart", "GeneralisedSingularWishart"]
+)
+def test_xla(name: str) -> None:
+    # Without a general row mixing there is no log-determinant, which XLA lacks on the CPU.
+    parameters = as_tensors(random_parameters(name, 3, 2))
+
+    @tf.function(jit_compile=True)
+    def compiled(parameters: dict[str, tf.Tensor]) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(parameters)
+            distribution = make(name, parameters, 2)
+            sample, log_prob = distribution.experimental_sample_and_log_prob(3, seed=SEED)
+        return [sample, log_prob, tape.gradient([sample, log_prob], parameters)]
+
+    sample, log_prob, gradients = compiled(parameters)
+    distribution = make(name, parameters, 2)
+    np.testing.assert_allclose(distribution.sample(3, seed=SEED), sample, atol=1e-12)
+    np.testing.assert_allclose(distribution.log_prob(sample), log_prob, rtol=1e-6, atol=1e-6)
+    assert all(np.all(np.isfinite(gradient)) for gradient in gradients.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_batch_shapes(name: str) -> None:
+    size, df = 3, 2
+    parameters = random_parameters(name, size, df, (2,))
+    event_ndims = {"concentration": 1, "rate": 1}
+    signature = {
+        key: tf.TensorSpec([None, *value.shape[-event_ndims.get(key, 2) :]], tf.float64)
+        for key, value in parameters.items()
+    }
+
+    @tf.function(input_signature=[signature])
+    def outputs(parameters: dict[str, tf.Tensor]) -> list[tf.Tensor]:
+        distribution = make(name, parameters, df)
+        assert distribution.batch_shape.as_list() == [None]
+        sample, log_prob = distribution.experimental_sample_and_log_prob(4, seed=SEED)
+        return [sample, log_prob, distribution.log_prob(sample), distribution.mean()]
+
+    sample, log_prob, again, mean = outputs(as_tensors(parameters))
+    distribution = make(name, parameters, df)
+    np.testing.assert_allclose(sample, distribution.sample(4, seed=SEED), atol=1e-12)
+    np.testing.assert_allclose(log_prob, again, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(mean, distribution.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+def test_support_is_asserted_if_asked(name: str) -> None:
+    distribution = make(name, random_parameters(name, 3, 2), 2, validate_args=True)
+    g = distribution.sample(seed=SEED).numpy()
+    distribution.log_prob(g)
+    asymmetric = g + np.triu(np.ones([3, 3]), 1)
+    full_rank = g + np.diag([0.0, 0.0, 1.0])
+    for value in (-g, asymmetric, full_rank):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="The value must be symmetric"):
+            distribution.log_prob(value)
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+def test_log_prob_outside_the_support_is_not_finite(name: str) -> None:
+    distribution = make(name, random_parameters(name, 3, 2), 2)
+    assert not np.isfinite(distribution.log_prob(-np.eye(3)))
+
+
+@pytest.mark.parametrize("name", GRAM_NAMES)
+def test_value_of_another_shape_raises(name: str) -> None:
+    distribution = make(name, random_parameters(name, 3, 2), 2)
+    with pytest.raises(ValueError, match="value must have shape"):
+        distribution.log_prob(np.eye(2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_traced_values_are_asserted_if_asked(name: str) -> None:
+    parameters = as_tensors(random_parameters(name, 3, 2))
+
+    @tf.function
+    def mean(parameters: dict[str, tf.Tensor]) -> tf.Tensor:
+        distribution = make(name, parameters, 2, validate_args=True)
+        return distribution.log_prob(distribution.sample(seed=SEED)), distribution.mean()
+
+    mean(parameters)
+    for key, good in parameters.items():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{key} must have"):
+            mean({**parameters, key: good * np.nan})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_variables_and_parameters_are_read_at_each_use(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    variables = {
+        key: gpflow.Parameter(value) if key in ("loc", "rate", "scale_tril") else tf.Variable(value)
+        for key, value in parameters.items()
+    }
+    distribution = make(name, variables, 2)
+    value = distribution.sample(seed=SEED)
+    others = random_parameters(name, 3, 2, seed=1)
+    distribution.log_prob(value)
+    for key, variable in variables.items():
+        variable.assign(others[key])
+    expected = make(name, others, 2)
+    np.testing.assert_allclose(distribution.log_prob(value), expected.log_prob(value), rtol=1e-6)
+    np.testing.assert_allclose(
+        distribution.sample(seed=SEED), expected.sample(seed=SEED), atol=1e-12
+    )
+    np.testing.assert_allclose(distribution.mean(), expected.mean(), atol=1e-12)
+    with tf.GradientTape() as tape:
+        log_prob = distribution.log_prob(value)
+    trainable = [variable for module in variables.values() for variable in _variables(module)]
+    assert all(gradient is not None for gradient in tape.gradient(log_prob, trainable))
+
+
+def _variables(parameter: Any) -> list[tf.Variable]:
+    if isinstance(parameter, tf.Variable):
+        return [parameter]
+    return list(parameter.trainable_variables)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "SingularWishart"])
+def test_mixed_dtypes_raise(name: str) -> None:
+    parameters = as_tensors(random_parameters(name, 3, 2))
+    parameters["rate"] = tf.cast(parameters["rate"], tf.float32)
+    with pytest.raises(ValueError, match="rate: float32"):
+        make(name, parameters, 2)
+
+
+def test_public_names_are_listed_and_sorted() -> None:
+    assert distributions.__all__ == sorted(distributions.__all__)
+    for name in distributions.__all__:
+        assert issubclass(getattr(distributions, name), tfp.distributions.Distribution)

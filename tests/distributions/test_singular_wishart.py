@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from scipy import stats
+
+from gpflow_dwp.distributions import GeneralisedSingularWishart, SingularWishart
+
+
+def draw_grams(rng: np.random.Generator, scale_tril: np.ndarray, df: int, num: int) -> np.ndarray:
+    factor = scale_tril @ rng.normal(size=(num, len(scale_tril), df))
+    return factor @ np.swapaxes(factor, -1, -2)
+
+
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_log_prob_is_srivastavas(size: int, df: int) -> None:
+    rng = np.random.default_rng(10 * size + df)
+    scale_tril = reference.random_tril(rng, 2, size, size)
+    g = np.stack([draw_grams(rng, tril, df, 3) for tril in scale_tril], axis=1)
+    got = SingularWishart(df, scale_tril).log_prob(g)
+    for i, j in np.ndindex(3, 2):
+        s = scale_tril[j] @ scale_tril[j].T
+        expected = reference.singular_wishart_log_density(g[i, j], s, df)
+        np.testing.assert_allclose(got[i, j], expected, rtol=1e-7, atol=1e-7)
+        if df >= size:
+            expected = stats.wishart(df, s).logpdf(g[i, j])
+            np.testing.assert_allclose(got[i, j], expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("size", "df"), [(1, 1), (4, 2), (3, 3), (3, 5)])
+def test_generalised_wishart_at_its_parameters(size: int, df: int) -> None:
+    scale_tril = reference.random_tril(np.random.default_rng(df), size, size)
+    wishart = SingularWishart(df, scale_tril)
+    parameters = reference.wishart_bartlett(size, df)
+    generalised = GeneralisedSingularWishart(df, scale_tril, **parameters)
+    sample, log_prob = wishart.experimental_sample_and_log_prob(4, seed=[1, 2])
+    np.testing.assert_array_equal(generalised.sample(4, seed=[1, 2]), sample)
+    np.testing.assert_allclose(generalised.log_prob(sample), log_prob, atol=1e-8)
+    np.testing.assert_allclose(generalised.mean(), wishart.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 3), (3, 5)])
+def test_samples_have_the_law_of_outer_products(size: int, df: int) -> None:
+    # Two-sample Kolmogorov-Smirnov tests of three functionals, at p = 1e-4 (3.9 sigma).
+    rng = np.random.default_rng(5)
+    scale_tril = reference.random_tril(rng, size, size)
+    ours = SingularWishart(df, scale_tril).sample(4000, seed=[3, 4]).numpy()
+    theirs = draw_grams(rng, scale_tril, df, 4000)
+    direction = rng.normal(size=size)
+    for functional in (
+        lambda g: np.einsum("i,nij,j->n", direction, g, direction),
+        lambda g: g[:, -1, 0],
+        lambda g: np.linalg.det(g[:, : min(df, size), : min(df, size)]),
+    ):
+        assert stats.ks_2samp(functional(ours), functional(theirs)).pvalue > 1e-4
+
+
+def test_mean() -> None:
+    scale_tril = reference.random_tril(np.random.default_rng(6), 2, 3, 3)
+    expected = 5.0 * scale_tril @ np.swapaxes(scale_tril, -1, -2)
+    np.testing.assert_allclose(SingularWishart(5, scale_tril).mean(), expected)
+
+
+@pytest.mark.parametrize("df", [0, -2, 1.0, 2.5, True, "2", None, np.float64(3.0)])
+def test_bad_df_raises(df: object) -> None:
+    with pytest.raises(ValueError, match="df must be"):
+        SingularWishart(df, np.eye(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "scale_tril",
+    [
+        np.ones([2, 3]),
+        np.ones(2),
+        np.diag([1.0, 0.0]),
+        np.diag([1.0, -1.0]),
+        [[1.0, 0.0], [np.inf, 1.0]],
+    ],
+)
+def test_bad_scale_tril_raises(scale_tril: object) -> None:
+    with pytest.raises(ValueError, match="scale_tril must"):
+        SingularWishart(2, scale_tril)

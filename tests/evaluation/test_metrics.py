@@ -1,0 +1,133 @@
+"""Scores against second implementations, and in the right units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import (
+    accuracy,
+    interval_coverage,
+    linear_regression_baseline,
+    mean_log_density,
+    mixture_cdf,
+    mixture_crps,
+    rmse,
+)
+
+RNG = np.random.default_rng(2)
+Y, MEANS, VARIANCES = RNG.normal(size=6), RNG.normal(size=[4, 6]), RNG.gamma(2.0, 0.3, size=[4, 6])
+
+
+def test_rmse() -> None:
+    assert rmse([1.0, 2.0, 5.0], [1.0, 4.0, 4.0]) == pytest.approx(np.sqrt(5.0 / 3.0))
+    assert rmse([[1.0], [3.0]], [[2.0], [4.0]]) == 1.0
+
+
+def test_interval_coverage_includes_the_ends() -> None:
+    assert (
+        interval_coverage([0.0, 1.0, 2.0, 3.0], [0.0, 0.0, 2.5, 0.0], [1.0, 1.0, 3.0, 2.9]) == 0.5
+    )
+
+
+def test_accuracy() -> None:
+    assert accuracy([0, 1, 2, 1], [0, 1, 1, 1]) == 0.75
+
+
+def test_mean_log_density_is_that_of_the_mixture() -> None:
+    each = stats.norm.pdf(Y, MEANS, np.sqrt(VARIANCES))
+    assert mean_log_density(Y, MEANS, VARIANCES) == pytest.approx(np.log(each.mean(0)).mean())
+    assert mean_log_density(Y[:, None], MEANS, VARIANCES) == mean_log_density(Y, MEANS, VARIANCES)
+
+
+def test_raw_units_are_an_offset_away() -> None:
+    standardiser = Standardiser([5.0], [3.0])
+    raw = mean_log_density(5.0 + 3.0 * Y, 5.0 + 3.0 * MEANS, 9.0 * VARIANCES)
+    scaled = mean_log_density(Y, MEANS, VARIANCES)
+    assert raw == pytest.approx(scaled + standardiser.log_density_offset)
+
+
+def test_crps_is_the_integrated_squared_error_of_the_distribution() -> None:
+    total = 0.0
+    for n in range(6):
+        parts = (MEANS[:, n : n + 1], VARIANCES[:, n : n + 1])
+        below, _ = integrate.quad(lambda y, p: mixture_cdf(y, *p)[0] ** 2, -20, Y[n], args=(parts,))
+        above, _ = integrate.quad(
+            lambda y, p: (1.0 - mixture_cdf(y, *p)[0]) ** 2, Y[n], 20, args=(parts,)
+        )
+        total += below + above
+    assert mixture_crps(Y, MEANS, VARIANCES) == pytest.approx(total / 6.0, rel=1e-7)
+
+
+def test_crps_has_the_unit_of_the_target() -> None:
+    raw = mixture_crps(3.0 * Y, 3.0 * MEANS, 9.0 * VARIANCES)
+    assert raw == pytest.approx(3.0 * mixture_crps(Y, MEANS, VARIANCES))
+
+
+def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = mixture_crps(Y, MEANS, VARIANCES)
+    monkeypatch.setattr("gpflow_dwp.evaluation.metrics._MAX_PAIRS", 4 * 16)
+    assert mixture_crps(Y, MEANS, VARIANCES) == pytest.approx(whole, rel=1e-14)
+
+
+@pytest.mark.parametrize("metric", [rmse, accuracy, lambda a, b: interval_coverage(a, b, b)])
+def test_refuses_shapes_that_would_broadcast(metric: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"shapes must be the same .* y_true \[3, 1\], .* \[3\]"):
+        metric(np.ones([3, 1]), np.ones(3))
+    with pytest.raises(ValueError, match="not empty"):
+        metric([], [])
+
+
+@pytest.mark.parametrize("metric", [mean_log_density, mixture_crps])
+def test_mixture_scores_refuse(metric: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"must have shape .*6\], got \[5\]"):
+        metric(Y[:5], MEANS, VARIANCES)
+    with pytest.raises(ValueError, match=r"shape \[N\] or \[N, 1\], got \[6, 2\]"):
+        metric(np.stack([Y, Y], 1), MEANS, VARIANCES)
+    with pytest.raises(ValueError, match="positive"):
+        metric(Y, MEANS, -VARIANCES)
+
+
+def linear_data(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=[rows, 2]) * [1.0, 1e4] + [0.0, 3.0]
+    return X, 2.0 + X @ [[1.5], [-1e-4]] + 0.7 * rng.normal(size=[rows, 1])
+
+
+def test_baseline_equals_the_textbook_formula() -> None:
+    (X, targets), (new, truth) = linear_data(15, 0), linear_data(200, 1)
+    design, new_design = (np.column_stack([np.ones(len(Z)), Z]) for Z in (X, new))
+    inverse = np.linalg.inv(design.T @ design)
+    weights = inverse @ design.T @ targets
+    s2 = np.square(targets - design @ weights).sum() / (15 - 3)
+    variance = s2 * (1.0 + np.einsum("ij,jk,ik->i", new_design, inverse, new_design))
+    mean = (new_design @ weights)[:, 0]
+    scores = linear_regression_baseline(X, targets, new, truth)
+    assert scores.rmse == pytest.approx(np.sqrt(np.mean((truth[:, 0] - mean) ** 2)))
+    density = stats.norm.logpdf(truth[:, 0], mean, np.sqrt(variance)).mean()
+    assert scores.mean_log_density == pytest.approx(density)
+
+
+def test_baseline_ignores_columns_that_add_nothing() -> None:
+    (X, targets), (new, truth) = linear_data(15, 0), linear_data(20, 1)
+    wanted = linear_regression_baseline(X, targets, new, truth)
+    wider, new_wider = (np.column_stack([Z, Z[:, 0] * 3.0, np.ones(len(Z))]) for Z in (X, new))
+    np.testing.assert_allclose(
+        linear_regression_baseline(wider, targets, new_wider, truth), wanted, rtol=1e-9
+    )
+
+
+def test_baseline_of_an_exact_fit_is_finite() -> None:
+    X = np.arange(12.0)[:, None]
+    assert np.all(np.isfinite(linear_regression_baseline(X, 2.0 * X, X, 2.0 * X)))
+
+
+def test_baseline_needs_rows() -> None:
+    X, targets = linear_data(3, 0)
+    with pytest.raises(ValueError, match="3 training rows are too few for 2 independent columns"):
+        linear_regression_baseline(X, targets, X, targets)

@@ -1,0 +1,126 @@
+"""Mixtures of normals against scipy and root finding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from gpflow_dwp.evaluation import mixture_cdf, mixture_log_density, mixture_quantile
+
+RNG = np.random.default_rng(1)
+MEANS, VARIANCES = RNG.normal(size=[5, 7]), RNG.gamma(2.0, 0.3, size=[5, 7])
+LEVELS = [0.001, 0.025, 0.5, 0.9, 0.999]
+
+
+def test_cdf_and_density_are_averages_of_components() -> None:
+    y = RNG.normal(size=7)
+    deviations = np.sqrt(VARIANCES)
+    np.testing.assert_allclose(
+        mixture_cdf(y, MEANS, VARIANCES), stats.norm.cdf(y, MEANS, deviations).mean(0), rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        mixture_log_density(y, MEANS, VARIANCES),
+        np.log(stats.norm.pdf(y, MEANS, deviations).mean(0)),
+        rtol=1e-12,
+    )
+
+
+def test_leading_axes_and_numbers() -> None:
+    y = RNG.normal(size=[2, 3, 7])
+    for function in (mixture_cdf, mixture_log_density):
+        np.testing.assert_allclose(
+            function(y, MEANS, VARIANCES)[1, 2], function(y[1, 2], MEANS, VARIANCES)
+        )
+        np.testing.assert_array_equal(
+            function(0.3, MEANS, VARIANCES), function(np.full(7, 0.3), MEANS, VARIANCES)
+        )
+
+
+def test_log_density_far_away_is_finite() -> None:
+    far = mixture_log_density(1e3, np.zeros([2, 1]), np.ones([2, 1]))
+    np.testing.assert_allclose(far, -0.5e6 - 0.5 * np.log(2.0 * np.pi))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_quantile_equals_root_finding(level: float) -> None:
+    found = mixture_quantile(level, MEANS, VARIANCES)
+    for n in range(7):
+        mean, variance = MEANS[:, n : n + 1], VARIANCES[:, n : n + 1]
+        root = optimize.brentq(
+            lambda y, m, v: float(mixture_cdf(y, m, v)[0]) - level,
+            -20.0,
+            20.0,
+            args=(mean, variance),
+            xtol=1e-14,
+        )
+        np.testing.assert_allclose(found[n], root, rtol=1e-10, atol=1e-12)
+
+
+def test_quantile_of_one_component_is_that_of_the_normal() -> None:
+    found = mixture_quantile(LEVELS, MEANS[:1], VARIANCES[:1])
+    wanted = stats.norm.ppf(np.array(LEVELS)[:, None], MEANS[0], np.sqrt(VARIANCES[0]))
+    assert found.shape == (5, 7)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_levels_are_stacked() -> None:
+    together = mixture_quantile(LEVELS, MEANS, VARIANCES)
+    for level, row in zip(LEVELS, together, strict=True):
+        np.testing.assert_allclose(mixture_quantile(level, MEANS, VARIANCES), row, rtol=1e-12)
+    assert mixture_quantile(0.5, MEANS, VARIANCES).shape == (7,)
+
+
+def test_components_far_apart() -> None:
+    """A level within one component is that component's own quantile."""
+    means, variances = np.array([[-1e6], [1e3], [1e6]]), np.array([[1e-4], [4.0], [1.0]])
+    # 0.1 lies within the first component, a third of the mass; 0.5 in the middle of the second.
+    found = mixture_quantile([0.1, 0.5, 0.9], means, variances)[:, 0]
+    wanted = [-1e6 + 1e-2 * stats.norm.ppf(0.3), 1e3, 1e6 + stats.norm.ppf(0.7)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_a_level_on_the_flat_between_components() -> None:
+    means = np.array([[-100.0], [100.0]])
+    (found,) = mixture_quantile(0.5, means, np.ones([2, 1]))
+    assert -95.0 < found < 95.0
+
+
+@given(
+    st.lists(st.tuples(st.floats(-50, 50), st.floats(1e-3, 1e3)), min_size=1, max_size=6),
+    st.floats(1e-6, 1.0 - 1e-6),
+)
+def test_quantile_inverts_the_distribution(
+    components: list[tuple[float, float]], level: float
+) -> None:
+    means, variances = np.array(components).T[:, :, None]
+    y = mixture_quantile(level, means, variances)
+    np.testing.assert_allclose(mixture_cdf(y, means, variances), level, rtol=0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("means", "variances", "message"),
+    [
+        (np.ones(3), np.ones(3), r"shape \[S, N\], got \[3\] and \[3\]"),
+        (np.ones([2, 3]), np.ones([2, 1]), r"got \[2, 3\] and \[2, 1\]"),
+        (np.ones([0, 3]), np.ones([0, 3]), r"got \[0, 3\]"),
+        (np.ones([2, 3]), np.zeros([2, 3]), "variances finite and positive"),
+        (np.full([2, 3], np.nan), np.ones([2, 3]), "means must be finite"),
+    ],
+)
+def test_refuses_mixtures(means: Any, variances: Any, message: str) -> None:
+    for function in (mixture_cdf, mixture_log_density, mixture_quantile):
+        with pytest.raises(ValueError, match=message):
+            function(0.5, means, variances)
+
+
+def test_refuses_points_and_levels() -> None:
+    with pytest.raises(ValueError, match=r"y must have shape \[\.\.\., 7\], got \[3\]"):
+        mixture_cdf(np.ones(3), MEANS, VARIANCES)
+    for levels in (0.0, 1.0, [0.5, 1.2], np.nan, [[0.5]]):
+        with pytest.raises(ValueError, match="strictly between 0 and 1"):
+            mixture_quantile(levels, MEANS, VARIANCES)

@@ -1,0 +1,288 @@
+"""Kernels of Gram matrices against GPflow's kernels of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gpflow
+import gpflow.kernels as gk
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+
+WIDTH = 4
+
+
+class OwnRadius(gk.IsotropicStationary):
+    """A user's kernel that defines K_r."""
+
+    def K_r(self, r: tf.Tensor) -> tf.Tensor:
+        return self.variance / (1.0 + r)
+
+
+class OwnSquare(gk.SquaredExponential):
+    """A user's kernel that changes the formula of the one it derives from."""
+
+    def K_r2(self, r2: tf.Tensor) -> tf.Tensor:
+        return self.variance * tf.exp(-2.0 * r2)
+
+
+KERNELS: dict[str, Callable[[], gk.Kernel]] = {
+    "squared_exponential": lambda: gk.SquaredExponential(1.7, 0.6),
+    "matern12": lambda: gk.Matern12(1.7, 0.6),
+    "matern32": lambda: gk.Matern32(1.7, 0.6),
+    "matern52": lambda: gk.Matern52(1.7, 0.6),
+    "rational_quadratic": lambda: gk.RationalQuadratic(1.7, 0.6, alpha=0.4),
+    "exponential": lambda: gk.Exponential(1.7, 0.6),
+    "own_radius": lambda: OwnRadius(1.7, 0.6),
+    "own_square": lambda: OwnSquare(1.7, 0.6),
+    "linear": lambda: gk.Linear(1.7),
+    "polynomial": lambda: gk.Polynomial(3.0, 1.7, 0.6),
+    "square": lambda: gk.Polynomial(2, 0.7, 1.6),
+    "arc_cosine_0": lambda: gk.ArcCosine(0, 1.7, 0.6, 0.3),
+    "arc_cosine_1": lambda: gk.ArcCosine(1, 1.7, 0.6, 0.3),
+    "arc_cosine_2": lambda: gk.ArcCosine(2, 1.7, 0.6, 0.3),
+    "constant": lambda: gk.Constant(1.7),
+    "bias": lambda: gk.Bias(0.6),
+    "white": lambda: gk.White(1.7),
+    "sum": lambda: gk.Matern32(1.7, 0.6) + gk.White(0.3) + gk.Constant(0.2),
+    "product": lambda: gk.SquaredExponential(1.7, 0.6) * gk.Linear(0.4),
+    "static": lambda: gk.White(1.7) * gk.Constant(0.6) + gk.Constant(0.2),
+    "nested": lambda: (
+        (gk.Linear(1.7) + gk.SquaredExponential(0.3, 0.6)) * (gk.Constant(0.2) + gk.Matern12(0.7))
+        + gk.ArcCosine(1, 0.4) * gk.White(0.5)
+    ),
+}
+# With a root at zero distance, as for the derivative of order 0 at angle zero, the derivative by
+# the features does not exist where two different points coincide.
+ROUGH = ("matern12", "exponential", "own_radius", "arc_cosine_0", "nested")
+
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+
+
+def features(rows: int, batch: Sequence[int] = (), *, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=[*batch, rows, WIDTH])
+
+
+def inner(rows: Any, columns: Any) -> tf.Tensor:
+    return tf.matmul(rows, columns, transpose_b=True) / WIDTH
+
+
+def norms(points: Any) -> tf.Tensor:
+    return tf.reduce_sum(tf.square(points), -1) / WIDTH
+
+
+def three_ways(kernel: gk.Kernel, F: Any, F2: Any) -> list[tf.Tensor]:
+    """What this package computes, from inner products."""
+    return [
+        gram_K(kernel, inner(F, F)),
+        gram_K_cross(kernel, inner(F, F2), norms(F), norms(F2)),
+        gram_K_diag(kernel, norms(F)),
+    ]
+
+
+def expected(kernel: gk.Kernel, F: Any, F2: Any) -> list[tf.Tensor]:
+    """What GPflow computes, from features."""
+    X, X2 = F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)
+    return [kernel.K(X), kernel.K(X, X2), kernel.K_diag(X)]
+
+
+def weighted(values: list[tf.Tensor]) -> tf.Tensor:
+    """A scalar that sees each entry with a weight of its own."""
+    rng = np.random.default_rng(5)
+    return tf.add_n(
+        [tf.reduce_sum(rng.normal(size=v.shape).astype(v.dtype.name) * v) for v in values]
+    )
+
+
+def gradients(function: Callable[..., Any], kernel: gk.Kernel, F: Any, F2: Any) -> list[np.ndarray]:
+    F, F2 = tf.constant(F), tf.constant(F2)
+    sources = [F, F2, *kernel.trainable_variables]
+    with tf.GradientTape() as tape:
+        tape.watch([F, F2])
+        loss = weighted(function(kernel, F, F2))
+    found = tape.gradient(loss, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return [g.numpy() for g in found]
+
+
+@every_kernel
+def test_values_equal_gpflow(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    for actual, wanted in zip(three_ways(kernel, F, F2), expected(kernel, F, F2), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-7)
+        # GPflow takes a root, or an angle, of the rounding error on its diagonal; we do not.
+        off = ~np.eye(5, dtype=bool) if actual.shape == (5, 5) else ...
+        np.testing.assert_allclose(actual[off], wanted[off], rtol=1e-11, atol=1e-12)
+
+
+@every_kernel
+def test_gradients_equal_gpflow(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    found = gradients(three_ways, kernel, F, F2)
+    wanted = gradients(expected, kernel, F, F2)
+    assert len(found) == len(wanted) > 2
+    for actual, by_gpflow in zip(found, wanted, strict=True):
+        # GPflow's order 0 moves the angle by 1e-15, which its diagonal shows in the gradient.
+        np.testing.assert_allclose(actual, by_gpflow, rtol=1e-6, atol=1e-6)
+
+
+@every_kernel
+def test_coinciding_points_have_finite_gradients(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    F[3], F2[1] = F[0], F[2]
+    found, wanted = three_ways(kernel, F, F2), expected(kernel, F, F2)
+    tolerance = 1e-6 if name in ROUGH else 1e-11
+    for actual, by_gpflow in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(actual, by_gpflow, rtol=tolerance, atol=tolerance)
+    for gradient in gradients(three_ways, kernel, F, F2):
+        assert np.all(np.isfinite(gradient))
+
+
+@every_kernel
+def test_gradients_by_the_gram_matrix_are_finite(name: str) -> None:
+    """At a rank-one matrix: angles of 0 and π, points on a line, two of them at the origin."""
+    kernel = KERNELS[name]()
+    column = tf.constant([[1.0], [-1.0], [1.0], [0.0], [0.0], [2.0]], tf.float64)
+    gram = column @ tf.transpose(column)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(gram)
+        diagonal = tf.linalg.diag_part(gram)
+        values = [gram_K(kernel, gram), gram_K_cross(kernel, gram, diagonal, diagonal)]
+        loss = weighted(values)
+    for source in (gram, *kernel.trainable_variables):
+        gradient = tape.gradient(loss, source, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        assert np.all(np.isfinite(gradient))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_arc_cosine_without_bias_at_opposite_points(order: int) -> None:
+    """Angle π is met exactly where the bias is negligible; J and its derivative vanish there."""
+    kernel = gk.ArcCosine(order, 1.7, 1.0, 1e-6)
+    cross = tf.constant([[-1.0, 1.0]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(cross)
+        values = gram_K_cross(kernel, cross, np.ones(1), np.ones(2))
+    at_zero = {0: 1.0, 1: 1.0, 2: 3.0}[order]
+    np.testing.assert_allclose(values, [[0.0, 1.7 * at_zero]], atol=2e-3)
+    assert np.all(np.isfinite(tape.gradient(values, cross)))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_arc_cosine_second_derivatives(order: int) -> None:
+    """The derivative is written by hand; its own derivative has to be right as well."""
+    kernel = gk.ArcCosine(order, 1.7, 0.6, 0.3)
+
+    def slope(product: float) -> tuple[float, float]:
+        cross = tf.constant([[product]], tf.float64)
+        with tf.GradientTape() as outer:
+            outer.watch(cross)
+            with tf.GradientTape() as tape:
+                tape.watch(cross)
+                value = gram_K_cross(kernel, cross, np.ones(1), np.full(1, 2.0))
+            first = tape.gradient(value, cross)
+        return float(first[0, 0]), float(outer.gradient(first, cross)[0, 0])
+
+    numeric = (slope(0.4 + 1e-5)[0] - slope(0.4 - 1e-5)[0]) / 2e-5
+    np.testing.assert_allclose(slope(0.4)[1], numeric, rtol=1e-7)
+
+
+@every_kernel
+def test_diagonal_of_the_matrix(name: str) -> None:
+    """The matrix's diagonal is the variance, in value and in gradient."""
+    kernel = KERNELS[name]()
+    gram = inner(features(5), features(5))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(gram)
+        of_matrix = tf.linalg.diag_part(gram_K(kernel, gram))
+        of_diagonal = gram_K_diag(kernel, tf.linalg.diag_part(gram))
+    np.testing.assert_allclose(of_matrix, of_diagonal, rtol=1e-14)
+    zero = tf.UnconnectedGradients.ZERO
+    np.testing.assert_allclose(
+        tape.gradient(of_matrix, gram, unconnected_gradients=zero),
+        tape.gradient(of_diagonal, gram, unconnected_gradients=zero),
+        rtol=1e-12,
+        atol=1e-14,
+    )
+
+
+@pytest.mark.parametrize("kind", [gk.SquaredExponential, gk.Matern12, gk.RationalQuadratic])
+def test_stationary_diagonal_is_exact(kind: type[gk.Stationary]) -> None:
+    """Exactly σ², and exactly no gradient, even where r² would round to something else."""
+    kernel, gram = kind(1.7, 0.013), inner(features(6), features(6))
+    with tf.GradientTape() as tape:
+        tape.watch(gram)
+        diagonal = tf.linalg.diag_part(gram_K(kernel, gram))
+    assert np.all(diagonal.numpy() == kernel.variance.numpy())
+    assert not np.any(tape.gradient(diagonal, gram))
+
+
+@every_kernel
+def test_batch_equals_loop(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5, (2, 3)), features(4, (2, 3), seed=1)
+    together = three_ways(kernel, F, F2)
+    for i, j in np.ndindex(2, 3):
+        for whole, part in zip(together, three_ways(kernel, F[i, j], F2[i, j]), strict=True):
+            np.testing.assert_allclose(whole[i, j], part, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["squared_exponential", "linear", "static", "nested"])
+def test_leading_axes_broadcast(name: str) -> None:
+    kernel, F, F2 = KERNELS[name](), features(5), features(4, (3,), seed=1)
+    cross = inner(F[None], F2)
+    whole = gram_K_cross(kernel, cross, norms(F), norms(F2))
+    one = gram_K_cross(kernel, cross[:1], norms(F)[None], norms(F2))
+    other = gram_K_cross(kernel, cross[0], norms(F), norms(F2))
+    assert whole.shape == one.shape == other.shape == (3, 5, 4)
+    for s in range(3):
+        each = gram_K_cross(kernel, cross[s], norms(F), norms(F2[s]))
+        np.testing.assert_allclose(whole[s], each, rtol=1e-13)
+        mixed = gram_K_cross(kernel, cross[0], norms(F), norms(F2[s]))
+        np.testing.assert_allclose(one[s], mixed, rtol=1e-13)
+        np.testing.assert_allclose(other[s], mixed, rtol=1e-13)
+
+
+@every_kernel
+def test_compiled_equals_eager(name: str) -> None:
+    """Also where the number of points is unknown until it runs."""
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    unknown = tf.TensorSpec([None, WIDTH], tf.float64)
+    compiled = tf.function(
+        lambda F, F2: three_ways(kernel, F, F2), input_signature=[unknown, unknown]
+    )
+    for actual, wanted in zip(compiled(F, F2), three_ways(kernel, F, F2), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-12, atol=1e-13)
+
+
+@every_kernel
+def test_float32(name: str) -> None:
+    wanted = three_ways(KERNELS[name](), features(5), features(3, seed=1))
+    gpflow.config.set_default_float(np.float32)
+    kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
+    F, F2 = F.astype(np.float32), F2.astype(np.float32)
+    for actual, in_float64 in zip(three_ways(kernel, F, F2), wanted, strict=True):
+        assert actual.dtype == tf.float32
+        # Order 0 has an angle near zero only on the diagonal, which is set exactly.
+        np.testing.assert_allclose(actual, in_float64, rtol=5e-5, atol=5e-5)
+    F[3], F2[1] = F[0], F[2]
+    for gradient in gradients(three_ways, kernel, F, F2):
+        assert np.all(np.isfinite(gradient))
+
+
+def test_white_noise_belongs_to_one_point() -> None:
+    """White noise is shared by a point with itself only, not by equal points."""
+    kernel, same = gk.White(1.7), inner(features(3), features(3))
+    diagonal = tf.linalg.diag_part(same)
+    np.testing.assert_allclose(gram_K(kernel, same), 1.7 * np.eye(3))
+    np.testing.assert_array_equal(gram_K_cross(kernel, same, diagonal, diagonal), np.zeros([3, 3]))
+    np.testing.assert_allclose(gram_K_diag(kernel, diagonal), [1.7] * 3)
+
+
+def test_shapes_are_checked() -> None:
+    kernel = gk.SquaredExponential()
+    with pytest.raises(Exception, match="gram"):
+        gram_K(kernel, np.ones([2, 3]))
+    with pytest.raises(Exception, match="column_diag"):
+        gram_K_cross(kernel, np.ones([2, 3]), np.ones(2), np.ones(2))

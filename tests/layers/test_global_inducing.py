@@ -1,0 +1,149 @@
+"""The Gaussian output layer against explicit inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import GlobalInducingGPLayer
+
+M, N, Q, S = 4, 3, 2, 2
+
+
+def make_layer() -> GlobalInducingGPLayer:
+    rng = np.random.default_rng(0)
+    layer = GlobalInducingGPLayer(
+        gpflow.kernels.SquaredExponential(), Q, pseudo_targets=rng.normal(size=(M, Q))
+    )
+    layer.precision_tril.assign(reference.random_tril(rng, M, M))
+    return layer
+
+
+def joint_covariance() -> np.ndarray:
+    return model_reference.random_covariance(np.random.default_rng(1), S, M + N)
+
+
+def blocks(joint: np.ndarray, *, full_cov: bool) -> TargetBlocks:
+    tt = joint[:, M:, M:] if full_cov else np.diagonal(joint[:, M:, M:], axis1=1, axis2=2)
+    return TargetBlocks(tf.constant(joint[:, :M, M:]), tf.constant(tt))
+
+
+def posterior_of_u(layer: GlobalInducingGPLayer, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    precision_tril = layer.precision_tril.numpy()
+    precision = precision_tril @ precision_tril.T
+    covariance = np.linalg.inv(np.linalg.inv(K) + precision)
+    return covariance @ precision @ layer.pseudo_targets.numpy(), covariance
+
+
+def test_log_ratio_is_the_negative_divergence_between_gaussians() -> None:
+    layer, joint = make_layer(), joint_covariance()
+
+    log_ratio = layer.infer_inducing(tf.constant(joint[:, :M, :M])).log_ratio
+
+    tfd = tfp.distributions
+    for s in range(S):
+        K = joint[s, :M, :M]
+        mean, covariance = posterior_of_u(layer, K)
+        q = tfd.MultivariateNormalTriL(mean.T, np.linalg.cholesky(covariance))
+        p = tfd.MultivariateNormalTriL(np.zeros((Q, M)), np.linalg.cholesky(K))
+        expected = -np.sum(tfd.kl_divergence(q, p))
+        np.testing.assert_allclose(log_ratio[s], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
+    layer, joint = make_layer(), joint_covariance()
+    draw = layer.infer_inducing(tf.constant(joint[:, :M, :M]))
+
+    mean, covariance = layer.condition(draw, blocks(joint, full_cov=full_cov), full_cov=full_cov)
+
+    for s in range(S):
+        K = joint[s, :M, :M]
+        mean_u, covariance_u = posterior_of_u(layer, K)
+        interpolation = joint[s, M:, :M] @ np.linalg.inv(K)
+        expected = joint[s, M:, M:] - interpolation @ (K - covariance_u) @ interpolation.T
+        expected = expected if full_cov else np.diag(expected)
+        np.testing.assert_allclose(mean[s], interpolation @ mean_u, atol=1e-10)
+        np.testing.assert_allclose(covariance[s], expected, atol=1e-10)
+
+
+def test_agrees_with_the_reference_used_for_whole_models() -> None:
+    layer, joint = make_layer(), joint_covariance()
+    draw = layer.infer_inducing(tf.constant(joint[:, :M, :M]))
+    mean, variance = layer.condition(draw, blocks(joint, full_cov=False), full_cov=False)
+
+    expected = model_reference.numpy_output(
+        layer, joint[0, :M, :M], joint[0, :M, M:], np.diag(joint[0])[M:]
+    )
+
+    np.testing.assert_allclose(mean[0], expected[0], atol=1e-10)
+    np.testing.assert_allclose(variance[0], expected[1], atol=1e-10)
+    np.testing.assert_allclose(draw.log_ratio[0], -expected[2], rtol=1e-9)
+
+
+def test_diagonal_of_the_full_covariance_is_the_variance() -> None:
+    layer, joint = make_layer(), joint_covariance()
+    draw = layer.infer_inducing(tf.constant(joint[:, :M, :M]))
+
+    _, variance = layer.condition(draw, blocks(joint, full_cov=False), full_cov=False)
+    _, covariance = layer.condition(draw, blocks(joint, full_cov=True), full_cov=True)
+
+    np.testing.assert_allclose(tf.linalg.diag_part(covariance), variance, atol=1e-12)
+
+
+def test_singular_covariance_needs_no_jitter() -> None:
+    layer = make_layer()
+    root = np.random.default_rng(2).normal(size=(1, M, 1))
+
+    draw = layer.infer_inducing(tf.constant(root @ root.swapaxes(1, 2)))
+
+    assert all(np.all(np.isfinite(part)) for part in draw)
+
+
+def test_variance_is_never_negative() -> None:
+    layer = make_layer()
+    layer.precision_tril.assign(1e8 * np.eye(M))
+    K = joint_covariance()[:, :M, :M]
+    draw = layer.infer_inducing(tf.constant(K))
+    at_inducing = TargetBlocks(tf.constant(K), tf.constant(np.diagonal(K, axis1=1, axis2=2)))
+
+    _, variance = layer.condition(draw, at_inducing, full_cov=False)
+
+    assert np.all(variance.numpy() >= 0.0)
+    np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)
+
+
+def test_starting_values() -> None:
+    targets = np.arange(8.0).reshape(M, Q)
+    layer = GlobalInducingGPLayer(
+        gpflow.kernels.Linear(), Q, pseudo_targets=targets, precision=4.0
+    )
+
+    np.testing.assert_array_equal(layer.pseudo_targets, targets)
+    np.testing.assert_allclose(layer.precision_tril, 2.0 * np.eye(M), atol=1e-12)
+    assert layer.num_inducing == M
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \(4,\)"),
+        ({"pseudo_targets": np.zeros((M, 1))}, r"shape \[num_inducing, 2\], got \(4, 1\)"),
+        ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
+        ({"precision": -1.0}, "precision must be a positive number, got -1.0"),
+        ({"precision": np.inf}, "precision must be a positive number, got inf"),
+        ({"precision": np.nan}, "precision must be a positive number, got nan"),
+    ],
+)
+def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"pseudo_targets": np.zeros((M, Q)), **changes}
+    with pytest.raises(ValueError, match=message):
+        GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, **arguments)

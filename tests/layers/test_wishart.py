@@ -1,0 +1,431 @@
+"""The Wishart layer: its log ratio, its gradients, and the conditional of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import GramDraw, WishartLayer
+from gpflow_dwp.random import as_seed
+
+SIZES, FAMILIES = model_reference.SIZES, model_reference.FAMILIES
+SEED = as_seed(0)
+
+every_size = pytest.mark.parametrize(("size", "df"), SIZES)
+every_family = pytest.mark.parametrize("family", FAMILIES)
+whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
+
+
+def covariances(*shape: int, seed: int = 0) -> tf.Tensor:
+    rng = np.random.default_rng(seed)
+    return tf.constant(model_reference.random_covariance(rng, *shape))
+
+
+@every_size
+@every_family
+@whitened_or_not
+def test_log_ratio_is_the_difference_of_the_two_log_densities(
+    size: int, df: int, family: Any, whiten: bool
+) -> None:
+    layer = model_reference.make_layer(size, df, family, whiten)
+    covariance = covariances(4, size)
+
+    draw = layer.sample_inducing(covariance, 4, SEED)
+
+    expected = layer.prior(covariance).log_prob(draw.gram)
+    expected -= layer.posterior(covariance).log_prob(draw.gram)
+    np.testing.assert_allclose(draw.log_ratio, expected, atol=1e-8)
+
+
+@every_size
+@whitened_or_not
+def test_log_ratio_is_that_of_the_papers_densities(size: int, df: int, whiten: bool) -> None:
+    layer = model_reference.make_layer(size, df, whiten=whiten)
+    covariance = covariances(2, size)
+
+    draw = layer.sample_inducing(covariance, 2, SEED)
+
+    bartlett_factors = layer.bartlett_factor.bartlett().sample(2, seed=SEED)
+    for s in range(2):
+        expected = model_reference.numpy_hidden_layer(
+            layer, covariance[s].numpy(), bartlett_factors[s].numpy(), np.zeros((0, df))
+        )
+        features = expected.inducing_features
+        np.testing.assert_allclose(draw.gram[s], features @ features.T, atol=1e-9)
+        np.testing.assert_allclose(draw.log_ratio[s], expected.log_ratio, atol=1e-8)
+
+
+@every_size
+@whitened_or_not
+def test_parts_of_a_draw_belong_together(size: int, df: int, whiten: bool) -> None:
+    layer = model_reference.make_layer(size, df, whiten=whiten, jitter=0.0)
+    covariance = covariances(2, size)
+
+    draw = layer.sample_inducing(covariance, 2, SEED)
+
+    factor = np.linalg.cholesky(covariance)
+    np.testing.assert_allclose(draw.inverse_factor, np.linalg.inv(factor), atol=1e-9)
+    np.testing.assert_allclose(draw.whitened_root, np.linalg.solve(factor, draw.root), atol=1e-9)
+    np.testing.assert_allclose(draw.gram, draw.root @ tf.linalg.matrix_transpose(draw.root))
+    assert draw.root.shape == (2, size, min(size, df))
+
+
+@every_size
+@whitened_or_not
+def test_one_covariance_serves_all_draws(size: int, df: int, whiten: bool) -> None:
+    layer = model_reference.make_layer(size, df, whiten=whiten)
+    covariance = covariances(1, size)
+
+    once = layer.sample_inducing(covariance, 3, SEED)
+    repeated = layer.sample_inducing(tf.tile(covariance, [3, 1, 1]), 3, SEED)
+
+    np.testing.assert_allclose(once.gram, repeated.gram, atol=1e-12)
+    np.testing.assert_allclose(once.log_ratio, repeated.log_ratio, atol=1e-12)
+
+
+@every_size
+@every_family
+@whitened_or_not
+def test_expected_log_ratio_is_the_monte_carlo_mean(
+    size: int, df: int, family: Any, whiten: bool
+) -> None:
+    covariance = covariances(1, size)
+    layer = model_reference.make_layer(size, df, family, whiten)
+    sampled = layer.sample_inducing(covariance, 20_000, SEED).log_ratio.numpy()
+
+    layer.expected_log_ratio = True
+    draw = layer.sample_inducing(covariance, 3, SEED)
+
+    assert draw.log_ratio.shape == (1,)
+    model_reference.assert_same_mean(sampled, draw.log_ratio.numpy()[0], k_sigma=4.5)
+
+
+def test_expected_log_ratio_of_a_batch_of_covariances() -> None:
+    layer = model_reference.make_layer(4, 2, expected_log_ratio=True)
+    covariance = covariances(3, 4)
+
+    together = layer.sample_inducing(covariance, 3, SEED).log_ratio
+
+    alone = [layer.sample_inducing(one[None], 3, SEED).log_ratio[0] for one in covariance]
+    np.testing.assert_allclose(together, alone, atol=1e-10)
+
+
+def test_expected_log_ratio_does_not_change_the_draw() -> None:
+    layer = model_reference.make_layer(4, 2)
+    covariance = covariances(1, 4)
+    sampled = layer.sample_inducing(covariance, 3, SEED)
+
+    layer.expected_log_ratio = True
+
+    np.testing.assert_array_equal(layer.sample_inducing(covariance, 3, SEED).gram, sampled.gram)
+
+
+def test_whitened_expected_log_ratio_does_not_depend_on_the_covariance() -> None:
+    layer = model_reference.make_layer(4, 2, whiten=True, expected_log_ratio=True)
+
+    first = layer.sample_inducing(covariances(1, 4, seed=0), 3, SEED).log_ratio
+    second = layer.sample_inducing(covariances(1, 4, seed=1), 3, SEED).log_ratio
+
+    np.testing.assert_allclose(first, second, atol=1e-10)
+
+
+@every_size
+@every_family
+@whitened_or_not
+def test_log_ratio_of_the_prior_is_zero_for_every_draw(
+    size: int, df: int, family: Any, whiten: bool
+) -> None:
+    layer = model_reference.make_layer(size, df, family, whiten)
+    model_reference.set_to_prior(layer)
+    covariance = covariances(5, size)
+
+    np.testing.assert_allclose(
+        layer.sample_inducing(covariance, 5, SEED).log_ratio, np.zeros(5), atol=1e-8
+    )
+    layer.expected_log_ratio = True
+    np.testing.assert_allclose(
+        layer.sample_inducing(covariance, 5, SEED).log_ratio, 0.0, atol=1e-8
+    )
+
+
+def parameter_gradient(layer: WishartLayer, covariance: tf.Tensor, seed: int) -> np.ndarray:
+    """Gradient of the mean log ratio with respect to all parameters, as one vector."""
+    with tf.GradientTape() as tape:
+        draw = layer.sample_inducing(covariance, 400, as_seed(seed))
+        value = tf.reduce_mean(draw.log_ratio)
+    gradients = tape.gradient(
+        value, layer.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+    )
+    return np.concatenate([gradient.numpy().ravel() for gradient in gradients])
+
+
+@whitened_or_not
+def test_all_estimators_of_the_gradient_agree_in_expectation(whiten: bool) -> None:
+    layer = model_reference.make_layer(3, 2, whiten=whiten)
+    covariance = covariances(1, 3)
+
+    def gradients() -> np.ndarray:
+        return np.stack([parameter_gradient(layer, covariance, seed) for seed in range(20)])
+
+    sticking = gradients()
+    layer.stick_the_landing = False
+    plain = gradients()
+    layer.expected_log_ratio = True
+    exact = parameter_gradient(layer, covariance, seed=0)
+
+    # The same draws, so that errors of the difference are small; 5 sigma, for about 50 numbers.
+    model_reference.assert_same_mean(sticking - plain, np.zeros_like(exact), 5.0, absolute=1e-9)
+    model_reference.assert_same_mean(plain, exact, k_sigma=5.0, absolute=1e-9)
+    assert np.max(np.abs(sticking[0] - plain[0])) > 1e-3
+
+
+@every_size
+@whitened_or_not
+def test_sticking_the_landing_has_no_variance_at_the_prior(
+    size: int, df: int, whiten: bool
+) -> None:
+    layer = model_reference.make_layer(size, df, whiten=whiten)
+    model_reference.set_to_prior(layer)
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(layer.sample_inducing(covariances(2, size), 2, SEED).log_ratio)
+    factor = layer.bartlett_factor
+    parameters = (factor.concentration, factor.rate, factor.loc, factor.scale)
+    variables = [parameter.unconstrained_variable for parameter in parameters]
+
+    for gradient in tape.gradient(value, variables):
+        np.testing.assert_allclose(gradient, np.zeros(gradient.shape), atol=1e-8)
+
+
+@every_size
+@pytest.mark.parametrize("expected_log_ratio", [False, True])
+@whitened_or_not
+def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
+    size: int, df: int, expected_log_ratio: bool, whiten: bool
+) -> None:
+    layer = model_reference.make_layer(
+        size, df, whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=False
+    )
+    # No jitter: no gradient is to flow through it, while finite differences would see it.
+    layer.jitter = 0.0
+    root = tf.Variable(np.linalg.cholesky(covariances(2, size)))
+    variables = [*layer.trainable_variables, root]
+    if not expected_log_ratio:
+        # Draws of Gamma variables have implicit gradients, which are not those of their sampler.
+        concentration = layer.bartlett_factor.concentration.unconstrained_variable
+        variables = [variable for variable in variables if variable is not concentration]
+    variables = [v for v in variables if v is not layer.kernel.variance.unconstrained_variable]
+    variables = [v for v in variables if v is not layer.kernel.lengthscales.unconstrained_variable]
+
+    def value() -> tf.Tensor:
+        covariance = tf.matmul(root, root, transpose_b=True)
+        return tf.reduce_sum(layer.sample_inducing(covariance, 2, SEED).log_ratio)
+
+    with tf.GradientTape() as tape:
+        result = value()
+    gradients = tape.gradient(
+        result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+    )
+
+    starts = [variable.numpy() for variable in variables]
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        directions = [rng.normal(size=variable.shape) for variable in variables]
+        values = []
+        for step in (1e-5, -1e-5):
+            for variable, start, direction in zip(variables, starts, directions, strict=True):
+                variable.assign(start + step * direction)
+            values.append(float(value()))
+        slope = sum(
+            np.sum(gradient * direction)
+            for gradient, direction in zip(gradients, directions, strict=True)
+        )
+        assert slope == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-6, abs=1e-6)
+
+
+class Conditional:
+    """A layer, one covariance over 3 inducing points and 2 targets, and many draws."""
+
+    num_draws = 20_000
+
+    def __init__(self, df: int, *, at_prior: bool, whiten: bool = False) -> None:
+        self.layer = model_reference.make_layer(3, df, whiten=whiten, jitter=1e-10)
+        if at_prior:
+            model_reference.set_to_prior(self.layer)
+        self.covariance = covariances(5, seed=4)
+        self.noise = tf.constant(np.random.default_rng(6).normal(size=(self.num_draws, 2, df)))
+
+    def blocks(self, *, full_cov: bool) -> TargetBlocks:
+        tt = self.covariance[3:, 3:]
+        tt = tt if full_cov else tf.linalg.diag_part(tt)
+        return TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
+
+    def inducing(self, num_draws: int) -> GramDraw:
+        return self.layer.sample_inducing(self.covariance[None, :3, :3], num_draws, SEED)
+
+    def repeated(self) -> GramDraw:
+        """One draw of the inducing points, for as many draws of the targets."""
+        draw = self.inducing(1)
+        repeated = {
+            name: tf.repeat(getattr(draw, name), self.num_draws, axis=0)
+            for name in ("gram", "root", "whitened_root")
+        }
+        return draw._replace(**repeated)
+
+    def condition(self, draw: GramDraw, *, full_cov: bool) -> TargetBlocks:
+        blocks = self.blocks(full_cov=full_cov)
+        return self.layer.condition(draw, blocks, self.noise, full_cov=full_cov)
+
+    def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw features of the targets given those of the inducing points, and multiply."""
+        df = self.layer.df
+        features = np.zeros((3, df))
+        features[:, : root.shape[1]] = root
+        scale = self.covariance.numpy() / df
+        interpolation = np.linalg.solve(scale[:3, :3], scale[:3, 3:])
+        remainder = scale[3:, 3:] - scale[3:, :3] @ interpolation
+        rng = np.random.default_rng(7)
+        noise = rng.normal(size=(self.num_draws, 2, df))
+        targets = interpolation.T @ features + np.linalg.cholesky(remainder) @ noise
+        return features @ targets.swapaxes(-1, -2), targets @ targets.swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+@pytest.mark.parametrize("df", [2, 3, 5])
+def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: bool) -> None:
+    setting = Conditional(df, at_prior=False)
+    draw = setting.repeated()
+
+    gram = setting.condition(draw, full_cov=full_cov)
+
+    it, tt = setting.numpy_grams(draw.root[0].numpy())
+    if not full_cov:
+        tt = np.diagonal(tt, axis1=1, axis2=2)
+    # 5 sigma; first moments and all second moments.
+    model_reference.assert_same_mean(gram.it.numpy(), it, k_sigma=5.0)
+    model_reference.assert_same_mean(gram.tt.numpy(), tt, k_sigma=5.0)
+    model_reference.assert_same_mean(gram.it.numpy() ** 2, it**2, k_sigma=5.0)
+    model_reference.assert_same_mean(gram.tt.numpy() ** 2, tt**2, k_sigma=5.0)
+    pairs = [(0, 1)] if not full_cov else [((0, 0), (1, 1)), ((0, 1), (1, 1))]
+    for first, second in pairs:
+        here = gram.tt.numpy()[(slice(None), *np.atleast_1d(first))]
+        here = here * gram.it.numpy()[:, 0, np.atleast_1d(first)[0]]
+        there = tt[(slice(None), *np.atleast_1d(first))] * it[:, 0, np.atleast_1d(first)[0]]
+        model_reference.assert_same_mean(here, there, k_sigma=5.0)
+        if full_cov:
+            here = gram.tt.numpy()[(slice(None), *first)] * gram.tt.numpy()[(slice(None), *second)]
+            there = tt[(slice(None), *first)] * tt[(slice(None), *second)]
+            model_reference.assert_same_mean(here, there, k_sigma=5.0)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("df", [2, 3, 5])
+def test_prior_marginals_are_the_covariance(df: int, whiten: bool) -> None:
+    setting = Conditional(df, at_prior=True, whiten=whiten)
+    draw = setting.inducing(setting.num_draws)
+
+    gram = setting.condition(draw, full_cov=True)
+
+    covariance = setting.covariance.numpy()
+    # 5 sigma.
+    model_reference.assert_same_mean(draw.gram.numpy(), covariance[:3, :3], k_sigma=5.0)
+    model_reference.assert_same_mean(gram.it.numpy(), covariance[:3, 3:], k_sigma=5.0)
+    model_reference.assert_same_mean(gram.tt.numpy(), covariance[3:, 3:], k_sigma=5.0)
+
+
+@pytest.mark.parametrize("df", [2, 5])
+def test_prior_variances_are_those_of_a_wishart(df: int) -> None:
+    setting = Conditional(df, at_prior=True)
+    gram = setting.condition(setting.inducing(setting.num_draws), full_cov=False)
+
+    # A diagonal entry is K_tt / ν times a chi-squared variable with ν degrees of freedom.
+    variances = np.diag(setting.covariance)[3:]
+    squares = (gram.tt.numpy() - variances) ** 2
+    model_reference.assert_same_mean(squares, 2.0 * variances**2 / df, k_sigma=5.0)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+@pytest.mark.parametrize("df", [2, 5])
+def test_a_target_on_an_inducing_point_has_its_gram_entries(df: int, full_cov: bool) -> None:
+    layer = model_reference.make_layer(3, df, jitter=1e-12)
+    covariance = covariances(1, 3)
+    draw = layer.sample_inducing(covariance, 1, SEED)
+    tt = covariance if full_cov else tf.linalg.diag_part(covariance)
+
+    gram = layer.condition(
+        draw, TargetBlocks(covariance, tt), tf.ones([1, 3, df], tf.float64), full_cov=full_cov
+    )
+
+    expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
+    np.testing.assert_allclose(gram.it, draw.gram, atol=1e-4)
+    np.testing.assert_allclose(gram.tt, expected, atol=1e-4)
+
+
+def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
+    layer = model_reference.make_layer(3, 2)
+    points = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        covariance = layer.kernel(points)[None]
+        draw = layer.sample_inducing(covariance, 1, SEED)
+        blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
+        gram = layer.condition(draw, blocks, tf.ones([1, 3, 2], tf.float64), full_cov=False)
+        score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
+
+    assert np.all(np.isfinite(tape.gradient(score, points)))
+
+
+def test_posterior_mean_is_the_monte_carlo_mean() -> None:
+    layer = model_reference.make_layer(4, 2)
+    covariance = covariances(1, 4)
+
+    draws = layer.sample_inducing(covariance, 20_000, SEED).gram.numpy()
+
+    model_reference.assert_same_mean(draws, layer.posterior(covariance).mean()[0], k_sigma=5.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"df": 0}, "df must be a positive integer, got 0"),
+        ({"df": 2.0}, "df must be a positive integer, got 2.0"),
+        ({"df": True}, "df must be a positive integer, got True"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+        ({"num_inducing": 2.5}, "num_inducing must be a positive integer, got 2.5"),
+        ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
+        ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
+        ({"jitter": np.nan}, "jitter must not be negative, got nan"),
+    ],
+)
+def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"kernel": gpflow.kernels.Linear(), "df": 2, "num_inducing": 3, **changes}
+    with pytest.raises(ValueError, match=message):
+        WishartLayer(**arguments)
+
+
+def test_numpy_integers_are_integers() -> None:
+    layer = WishartLayer(gpflow.kernels.Linear(), np.int64(2), np.int32(3))
+
+    assert (layer.df, layer.num_inducing, layer.noise_width) == (2, 3, 2)
+
+
+def test_starting_values_depend_on_the_seed() -> None:
+    layers = [WishartLayer(gpflow.kernels.Linear(), 2, 3, seed=seed) for seed in (0, 0, 1)]
+    roots = [layer.scale_mixture.root.numpy() for layer in layers]
+
+    np.testing.assert_array_equal(roots[0], roots[1])
+    assert np.all(roots[0] != roots[2])
+
+
+def test_distribution_of_the_reference_at_the_prior() -> None:
+    layer = model_reference.make_layer(4, 2)
+    model_reference.set_to_prior(layer)
+
+    for name, value in reference.wishart_bartlett(4, 2).items():
+        np.testing.assert_allclose(getattr(layer.bartlett_factor.bartlett(), name), value)

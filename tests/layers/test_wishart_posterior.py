@@ -1,0 +1,98 @@
+"""The mixed Bartlett factor."""
+
+from __future__ import annotations
+
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.layers import WishartPosterior
+from gpflow_dwp.random import as_seed
+
+SIZES, FAMILIES = model_reference.SIZES, model_reference.FAMILIES
+
+
+def make_posterior(size: int, df: int, family: str = "AB") -> WishartPosterior:
+    posterior = WishartPosterior(df, size, family, np.random.default_rng(0))
+    model_reference.randomise(posterior, seed=1)
+    return posterior
+
+
+def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
+    posterior = make_posterior(3, 2)
+    packed = posterior.packed_row_mixing.numpy()
+    lower = np.array([[1.0, 0.0, 0.0], [packed[1, 0], 1.0, 0.0], [*packed[2, :2], 1.0]])
+    diagonal = np.exp(np.diag(packed))
+    upper = np.array(
+        [
+            [diagonal[0], packed[0, 1], packed[0, 2]],
+            [0.0, diagonal[1], packed[1, 2]],
+            [0.0, 0.0, diagonal[2]],
+        ]
+    )
+
+    np.testing.assert_allclose(posterior.row_mixing(), lower @ upper, atol=1e-14)
+    np.testing.assert_allclose(
+        posterior.log_det_row_mixing(), np.linalg.slogdet(lower @ upper)[1], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_mix_multiplies_by_both_matrices(family: str) -> None:
+    posterior = make_posterior(4, 2, family)
+    factor = np.random.default_rng(2).normal(size=(5, 4, 2))
+
+    mixed = posterior.mix(tf.constant(factor))
+
+    expected = posterior.row_mixing().numpy() @ factor @ posterior.column_mixing().numpy()
+    np.testing.assert_allclose(mixed, expected, atol=1e-12)
+
+
+def test_families_have_their_own_parameters_only() -> None:
+    names = {
+        family: {"packed_row_mixing", "column_mixing_tril"}
+        & {name for name, value in vars(make_posterior(3, 2, family)).items() if value is not None}
+        for family in FAMILIES
+    }
+
+    assert names == {
+        "GW": set(),
+        "A": {"packed_row_mixing"},
+        "AB": {"packed_row_mixing", "column_mixing_tril"},
+    }
+
+
+@pytest.mark.parametrize(("size", "df"), SIZES)
+def test_starting_values(size: int, df: int) -> None:
+    posterior = WishartPosterior(df, size, "AB", np.random.default_rng(0))
+    rank = min(size, df)
+
+    np.testing.assert_allclose(posterior.concentration, (df - np.arange(rank)) / 2)
+    np.testing.assert_allclose(posterior.rate, 0.5)
+    np.testing.assert_allclose(posterior.scale, np.exp(-3.0))
+    assert posterior.loc.shape == (size, rank)
+    np.testing.assert_allclose(posterior.row_mixing(), np.eye(size))
+    np.testing.assert_allclose(posterior.column_mixing(), np.eye(rank), atol=1e-12)
+
+
+@pytest.mark.parametrize("with_left", [False, True])
+@pytest.mark.parametrize(("size", "df"), SIZES)
+def test_expected_squared_norm_is_the_monte_carlo_mean(
+    size: int, df: int, with_left: bool
+) -> None:
+    posterior = make_posterior(size, df)
+    left = np.random.default_rng(3).normal(size=(2, size, size)) if with_left else None
+
+    expected = posterior.expected_squared_norm(None if left is None else tf.constant(left))
+
+    draws = posterior.bartlett().sample(20_000, seed=as_seed(0))
+    roots = posterior.mix(draws).numpy()[:, None]
+    roots = roots if left is None else left @ roots
+    norms = np.sum(roots**2, axis=(-2, -1))
+    model_reference.assert_same_mean(norms, expected.numpy(), k_sigma=4.5)
+
+
+def test_unknown_family_is_refused() -> None:
+    with pytest.raises(ValueError, match="posterior must be one of GW, A, AB, got 'B'"):
+        WishartPosterior(2, 3, "B", np.random.default_rng(0))

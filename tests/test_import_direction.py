@@ -1,0 +1,84 @@
+"""Modules import downwards only, and the core needs none of the optional packages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from package_source import MODULES, PACKAGE, SourceModule
+
+# A module imports from its own group and from those before it.
+ORDER = (
+    "base",
+    "exceptions",
+    "optional",
+    "random",
+    "linalg",
+    "data",
+    "bijectors",
+    "distributions",
+    "kernels",
+    "layers",
+    "objectives",
+    "models",
+    "training",
+    "evaluation",
+    "estimator",
+    "benchmarks",
+    "cli",
+)
+PROGRAMS = ("benchmarks", "cli", "__main__")  # these may need extras as soon as they are imported
+OPTIONAL_PACKAGES = ("matplotlib", "pandas", "scoringrules", "sklearn", "tensorboard")
+
+BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]
+CORE = [module for module in MODULES if module.group not in PROGRAMS]
+
+
+def own_imports(module: SourceModule) -> list[tuple[list[str], int]]:
+    """What the module imports from the package, each as the parts of its full name."""
+    found = []
+    for module_name, name, line in module.imports():
+        parts = [*module_name.split("."), *([name] if name else [])]
+        if parts[0] == PACKAGE:
+            found.append((parts, line))
+    return found
+
+
+@pytest.mark.parametrize("module", BELOW_THE_ROOT, ids=repr)
+def test_imports_point_downwards(module: SourceModule) -> None:
+    assert module.group in ORDER, f"say in ORDER where {module.group} stands"
+    allowed = ORDER[: ORDER.index(module.group) + 1]
+
+    for parts, line in own_imports(module):
+        assert parts[1:2] and parts[1] in allowed, f"{module.path}:{line} imports {'.'.join(parts)}"
+
+
+@pytest.mark.parametrize("module", BELOW_THE_ROOT, ids=repr)
+def test_what_is_private_stays_in_its_group(module: SourceModule) -> None:
+    for parts, line in own_imports(module):
+        is_private = any(part.startswith("_") for part in parts)
+        assert not is_private or parts[1] == module.group, f"{module.path}:{line}"
+
+
+@pytest.mark.parametrize("module", CORE, ids=repr)
+def test_optional_packages_are_imported_where_they_are_used(module: SourceModule) -> None:
+    for module_name, _, line in module.imports_when_imported():
+        assert module_name.split(".")[0] not in OPTIONAL_PACKAGES, f"{module.path}:{line}"
+
+
+def test_core_can_be_imported_without_the_optional_packages() -> None:
+    # Keras itself tries to import pandas, so the packages are hidden from everything: None in
+    # sys.modules makes their import raise ImportError.
+    program = f"""
+import importlib, sys
+for name in {OPTIONAL_PACKAGES!r}:
+    sys.modules[name] = None
+for name in {[module.name for module in CORE]!r}:
+    importlib.import_module(name)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert result.returncode == 0, result.stderr

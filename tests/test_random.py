@@ -1,0 +1,146 @@
+"""Noise that belongs to a point: its distribution, what it depends on, and what it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from gpflow_dwp.random import as_seed, normal_at_points, split_seed
+
+SEED = as_seed(0)
+
+
+def points(num: int, width: int = 2, dtype: type = np.float64) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(0).normal(size=(num, width)), dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_noise_is_standard_normal(dtype: type) -> None:
+    noise = normal_at_points(points(2_000, dtype=dtype), SEED, 5, 2).numpy()
+
+    assert noise.shape == (5, 2_000, 2)
+    assert noise.dtype == dtype
+    # Level 0.001, once for this fixed seed.
+    assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("grid", [np.arange(3_000.0), 2.0 ** np.arange(-900.0, 900.0)])
+def test_noise_at_regular_points_is_normal(grid: np.ndarray) -> None:
+    noise = normal_at_points(tf.constant(grid[:, None]), SEED, 2, 1).numpy()
+
+    # Level 0.001, and 4 sigma for the correlation of neighbours.
+    assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
+    neighbours = noise[:, 1:, 0] * noise[:, :-1, 0]
+    assert abs(neighbours.mean()) < 4.0 / np.sqrt(neighbours.size)
+
+
+def test_noise_is_uncorrelated_between_points_draws_columns_and_seeds() -> None:
+    X = points(4)
+    seeds = tf.constant([[seed, 0] for seed in range(4_000)])
+
+    @tf.function(autograph=False)
+    def draw() -> tf.Tensor:
+        return tf.map_fn(
+            lambda seed: normal_at_points(X, seed, 3, 2), seeds, fn_output_signature=tf.float64
+        )
+
+    noise = draw().numpy().reshape(4_000, -1)
+
+    correlation = np.corrcoef(noise.T) - np.eye(noise.shape[1])
+    # 5 sigma, for 276 pairs.
+    assert np.abs(correlation).max() < 5.0 / np.sqrt(4_000)
+    assert np.abs(np.mean(noise[1:] * noise[:-1])) < 5.0 / np.sqrt(noise[1:].size)
+
+
+def test_equal_points_have_equal_noise_in_any_batch() -> None:
+    X = points(6)
+
+    whole = normal_at_points(X, SEED, 3, 2)
+
+    shuffled = tf.gather(X, [5, 2, 2, 0])
+    np.testing.assert_array_equal(
+        normal_at_points(shuffled, SEED, 3, 2), tf.gather(whole, [5, 2, 2, 0], axis=1)
+    )
+
+
+def test_the_order_of_coordinates_matters() -> None:
+    noise = normal_at_points(tf.constant([[1.0, 2.0], [2.0, 1.0]], tf.float64), SEED, 1, 1)
+
+    assert noise[0, 0, 0] != noise[0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float32])
+@pytest.mark.parametrize("mode", ["eager", "graph", "xla"])
+def test_negative_zero_is_zero(mode: str, dtype: tf.DType) -> None:
+    def draw(points: tf.Tensor) -> tf.Tensor:
+        return normal_at_points(points, SEED, 2, 2)
+
+    if mode != "eager":
+        draw = tf.function(draw, jit_compile=mode == "xla", autograph=False)
+    noise = draw(tf.constant([[0.0, 1.0], [-0.0, 1.0]], dtype))
+
+    np.testing.assert_array_equal(noise[:, 0], noise[:, 1])
+
+
+def test_compiled_noise_is_that_of_eager_mode() -> None:
+    X = points(5)
+    expected = normal_at_points(X, SEED, 3, 2)
+
+    for jit_compile in (False, True):
+        compiled = tf.function(
+            lambda X: normal_at_points(X, SEED, 3, 2), jit_compile=jit_compile, autograph=False
+        )
+        np.testing.assert_allclose(compiled(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_the_largest_numbers_are_finite(dtype: tf.DType, monkeypatch: pytest.MonkeyPatch) -> None:
+    extremes = tf.constant([[-1], [0]], tf.int64)
+    monkeypatch.setattr("gpflow_dwp.random._mix", lambda bits: extremes)
+    monkeypatch.setattr("gpflow_dwp.random._hash_rows", lambda points, seed: extremes[:, 0])
+
+    noise = normal_at_points(tf.zeros([2, 1], dtype), SEED, 1, 1).numpy()
+
+    assert np.all(np.isfinite(noise))
+    assert noise[0, 0, 0] > 5.0 and noise[0, 1, 0] < -5.0
+
+
+def test_float32_is_never_infinite_in_many_draws() -> None:
+    noise = normal_at_points(points(1_000, dtype=np.float32), SEED, 1_000, 2)
+
+    assert np.all(np.isfinite(noise))
+
+
+def test_integer_seeds_are_fixed_and_different() -> None:
+    seeds = [0, 1, -1, 2**31, 2**40 + 1, 2**61]
+
+    made = [tuple(as_seed(seed).numpy()) for seed in seeds]
+
+    assert made == [tuple(as_seed(seed).numpy()) for seed in seeds]
+    assert len(set(made)) == len(seeds)
+
+
+def test_a_numpy_integer_is_a_seed() -> None:
+    np.testing.assert_array_equal(as_seed(np.int64(3)), as_seed(3))
+
+
+def test_a_stateless_seed_is_returned_as_it_is() -> None:
+    np.testing.assert_array_equal(as_seed(tf.constant([4, 5])), [4, 5])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_no_seed_gives_new_numbers_at_every_call(compiled: bool) -> None:
+    def draw() -> tf.Tensor:
+        return normal_at_points(tf.zeros([1, 1], tf.float64), as_seed(None), 1, 1)
+
+    function = tf.function(draw, autograph=False) if compiled else draw
+
+    assert len({float(function()[0, 0, 0]) for _ in range(3)}) == 3
+
+
+def test_split_seeds_are_different() -> None:
+    seeds = split_seed(SEED, 3)
+
+    assert len({tuple(seed.numpy()) for seed in [SEED, *seeds]}) == 4

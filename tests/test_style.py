@@ -1,0 +1,56 @@
+"""Habits that no linter holds: short files, documented public names, errors in place of asserts."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+
+import pytest
+from package_source import MODULES, SourceModule
+
+LONGEST_FILE = 400
+PUBLIC_MODULES = [module for module in MODULES if module.is_public]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=repr)
+def test_no_assert_in_package_code(module: SourceModule) -> None:
+    lines = [node.lineno for node in ast.walk(module.tree) if isinstance(node, ast.Assert)]
+
+    assert not lines, f"{module.path}: raise a ValueError that names the argument instead"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=repr)
+def test_no_long_file(module: SourceModule) -> None:
+    assert len(module.text.splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("module", MODULES, ids=repr)
+def test_every_module_has_a_docstring(module: SourceModule) -> None:
+    assert ast.get_docstring(module.tree)
+
+
+def undocumented_members(cls: type) -> list[str]:
+    """Public methods and properties of a class that no class of its MRO documents."""
+    kinds = (classmethod, staticmethod, property, functools.cached_property)
+    return [
+        name
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+        and (inspect.isfunction(member) or isinstance(member, kinds))
+        and not any(getattr(vars(c).get(name), "__doc__", None) for c in cls.__mro__)
+    ]
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES, ids=repr)
+def test_public_names_have_docstrings(module: SourceModule) -> None:
+    imported = importlib.import_module(module.name)
+
+    for name in sorted(module.public_definitions()):
+        value = getattr(imported, name)
+        # A dataclass and a NamedTuple get a docstring by themselves: their signature.
+        own = value.__doc__ or ""
+        assert own and not own.startswith(f"{name}("), f"{module.name}.{name}"
+        if inspect.isclass(value):
+            assert not undocumented_members(value), f"{module.name}.{name}"
