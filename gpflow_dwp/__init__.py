@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         load_model,
         save_model,
     )
-    from gpflow_dwp.training import fit
+    from gpflow_dwp.training.fit import fit
 
 __all__ = ["DeepWishartProcess", "build_deep_wishart_process", "fit", "load_model", "save_model"]
 

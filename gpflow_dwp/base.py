@@ -2,13 +2,14 @@
 
 Letters (also in every shape comment and shape check of the package):
 
-====  ==========================================================================================
+====  ===========================================================================
 M     inducing points
 N     data points of a batch ("targets")
-S     joint draws of all layers' Gram matrices; a leading axis of length 1 means "the same for all draws"
+S     joint draws of all layers' Gram matrices; a leading axis of length 1 stands
+      for what is the same in all draws
 R     rank of a sampled Gram matrix, ``min(df, M)``
 D, Q  input columns, output columns
-====  ==========================================================================================
+====  ===========================================================================
 """
 
 from __future__ import annotations

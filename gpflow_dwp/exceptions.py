@@ -1,6 +1,7 @@
 """Errors that a user may want to catch by name.
 
-Plain bad input raises :class:`ValueError`; every class here says something that a caller can act on.
+Plain bad input raises :class:`ValueError`; every class here says something that a caller can act
+on.
 """
 
 __all__ = [

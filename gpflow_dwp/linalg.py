@@ -103,7 +103,5 @@ def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
         jitter = tf.where(failed(factor), _JITTER_GROWTH * jitter, jitter)
         return attempt + 1, jitter, factorise(jitter)
 
-    _, _, factor = tf.while_loop(
-        not_done, escalate, (tf.constant(0), jitter, factorise(jitter))
-    )
+    _, _, factor = tf.while_loop(not_done, escalate, (tf.constant(0), jitter, factorise(jitter)))
     return factor

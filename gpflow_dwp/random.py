@@ -62,9 +62,7 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     digits = 24 if points.dtype == tf.float32 else 53
     integers = _logical_right_shift(bits, 64 - digits)
     # Rounding may bring the largest one to 1, whose quantile is infinite.
-    uniform = tf.minimum(
-        (tf.cast(integers, points.dtype) + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits
-    )
+    uniform = tf.minimum((tf.cast(integers, points.dtype) + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits)
     normal = tf.reshape(tf.math.ndtri(uniform), [-1, num_samples, width])
     return tf.transpose(normal, [1, 0, 2])
 

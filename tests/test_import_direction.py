@@ -13,6 +13,8 @@ ORDER = (
     "base",
     "exceptions",
     "optional",
+    "validation",
+    "parameter_checks",
     "random",
     "linalg",
     "data",

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.bijectors import _validation
+from gpflow_dwp import parameter_checks as checks
 
 __all__ = ["RightTriangularProduct"]
 
@@ -46,13 +46,13 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            (self._column_mixing_tril,) = _validation.convert_parameters(
+            (self._column_mixing_tril,) = checks.convert_parameters(
                 column_mixing_tril=column_mixing_tril
             )
-            self._rank, _ = _validation.matrix_shape(
+            self._rank, _ = checks.matrix_shape(
                 "column_mixing_tril", self._column_mixing_tril, square=True
             )
-            _validation.check_requirements(self._requirements())
+            checks.check_requirements(self._requirements())
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=True,
@@ -79,12 +79,12 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
             )
         }
 
-    def _requirements(self) -> list[_validation.Requirement]:
+    def _requirements(self) -> list[checks.Requirement]:
         return [
-            _validation.Requirement(
+            checks.Requirement(
                 "column_mixing_tril",
                 self._column_mixing_tril,
-                _validation.tril_with_positive_diagonal,
+                checks.tril_with_positive_diagonal,
                 "finite entries and a positive diagonal",
             )
         ]
@@ -92,7 +92,7 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args:
             return []
-        return _validation.assertions(self._requirements(), is_init=is_init)
+        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._num_rows(x)
@@ -114,7 +114,7 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
         return tf.linalg.band_part(tf.convert_to_tensor(self._column_mixing_tril), -1, 0)
 
     def _num_rows(self, x: tf.Tensor) -> int:
-        rows, columns = _validation.matrix_shape("The input", x)
+        rows, columns = checks.matrix_shape("The input", x)
         if columns != self._rank or rows < columns:
             raise ValueError(
                 f"The input must have shape [..., M, R] with M >= R and R = {self._rank}, that of "

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.bijectors import _validation
+from gpflow_dwp import parameter_checks as checks
 
 __all__ = ["SingularCongruence"]
 
@@ -55,13 +55,13 @@ class SingularCongruence(tfp.bijectors.Bijector):
         name: str = "singular_congruence",
     ) -> None:
         parameters = dict(locals())
-        self._df = _validation.check_df(df)
+        self._df = checks.check_df(df)
         self._is_triangular = is_triangular
         with tf.name_scope(name) as name:
-            (self._row_mixing,) = _validation.convert_parameters(row_mixing=row_mixing)
-            self._size, _ = _validation.matrix_shape("row_mixing", self._row_mixing, square=True)
+            (self._row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
+            self._size, _ = checks.matrix_shape("row_mixing", self._row_mixing, square=True)
             self._rank = min(self._df, self._size)
-            _validation.check_requirements(self._requirements())
+            checks.check_requirements(self._requirements())
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=is_triangular or self._rank == self._size,
@@ -115,18 +115,21 @@ class SingularCongruence(tfp.bijectors.Bijector):
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
         return {"row_mixing": tfp.util.ParameterProperties(event_ndims=2)}
 
-    def _requirements(self) -> list[_validation.Requirement]:
+    def _requirements(self) -> list[checks.Requirement]:
         if self._is_triangular:
-            condition, expected = _validation.tril_with_nonzero_diagonal, "no zero on its diagonal"
+            condition, expected = (
+                checks.tril_with_nonzero_diagonal,
+                "no zero on its diagonal",
+            )
         else:
-            condition, expected = _validation.invertible, "an inverse"
+            condition, expected = checks.invertible, "an inverse"
         expected = f"finite entries and {expected}"
-        return [_validation.Requirement("row_mixing", self._row_mixing, condition, expected)]
+        return [checks.Requirement("row_mixing", self._row_mixing, condition, expected)]
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args:
             return []
-        return _validation.assertions(self._requirements(), is_init=is_init)
+        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)
@@ -179,7 +182,7 @@ class SingularCongruence(tfp.bijectors.Bijector):
         return tf.linalg.band_part(matrix, -1, 0) if self._is_triangular else matrix
 
     def _check_input(self, x: tf.Tensor) -> None:
-        _validation.check_event("The input", x, [self._size, self._size], "that of row_mixing")
+        checks.check_event("The input", x, [self._size, self._size], "that of row_mixing")
 
 
 def _symmetric(matrix: tf.Tensor) -> tf.Tensor:

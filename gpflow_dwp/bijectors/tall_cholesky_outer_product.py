@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.bijectors import _validation
+from gpflow_dwp import parameter_checks as checks
 
 __all__ = ["TallCholeskyOuterProduct"]
 
@@ -81,7 +81,7 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
         return 0.5 * (product + tf.linalg.matrix_transpose(product))
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
-        size, _ = _validation.matrix_shape("The input", y, square=True)
+        size, _ = checks.matrix_shape("The input", y, square=True)
         rank = self._inverse_rank(size)
         top = tf.linalg.cholesky(y[..., :rank, :rank])
         if rank == size:
@@ -115,7 +115,7 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
         return tf.concat([output_shape[:-1], [self._rank]], axis=0)
 
     def _factor_shape(self, x: tf.Tensor) -> tuple[int, int]:
-        rows, columns = _validation.matrix_shape("The input", x)
+        rows, columns = checks.matrix_shape("The input", x)
         if rows < columns or self._rank not in (None, columns):
             expected = "" if self._rank is None else f" and R = rank = {self._rank}"
             raise ValueError(

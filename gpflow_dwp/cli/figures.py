@@ -32,7 +32,7 @@ def write_figures(
     :param test: The test rows.
     """
     directory.mkdir()
-    axes = plot_learning_curve(np.arange(1, len(elbo) + 1), elbo)
+    axes = plot_learning_curve(np.arange(1, len(elbo) + 1), elbo, label="ELBO per datum (nats)")
     _save(axes, directory / "learning_curve.png")
     if isinstance(predictions, RegressionPredictions):
         axes = plot_predictions(

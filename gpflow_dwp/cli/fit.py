@@ -112,7 +112,8 @@ def run_fit(options: argparse.Namespace) -> None:
         "provenance": _provenance(options),
     }
     write_run(
-        prepared.directory, lambda path: _fill(path, prepared, history, predictions, metrics, options)
+        prepared.directory,
+        lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
     print(f"Model, metrics and figures are in {prepared.directory}")
 
@@ -206,12 +207,18 @@ def _score(prepared: _Prepared, history: TrainingHistory, predictions: Predictio
 def _score_table(scores: dict[str, Scores], task: str) -> str:
     error = "test RMSE" if task == "regression" else "test error rate"
     rows = [
-        [name, "-" if score.elbo is None else f"{score.elbo:.3f}", *(
-            f"{value:.{digits}f}"
-            for value, digits in (
-                (score.log_likelihood, 3), (score.error, 3), (score.seconds, 1)
-            )
-        )]
+        [
+            name,
+            "-" if score.elbo is None else f"{score.elbo:.3f}",
+            *(
+                f"{value:.{digits}f}"
+                for value, digits in (
+                    (score.log_likelihood, 3),
+                    (score.error, 3),
+                    (score.seconds, 1),
+                )
+            ),
+        ]
         for name, score in scores.items()
     ]
     headers = ["model", "ELBO per datum", "test log-likelihood", error, "seconds"]

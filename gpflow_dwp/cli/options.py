@@ -16,52 +16,79 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     data.add_argument("--target", metavar="COLUMN", help="the column to predict")
     data.add_argument(
-        "--task", choices=["regression", "classification"], default="regression",
+        "--task",
+        choices=["regression", "classification"],
+        default="regression",
         help="what the target is: a number or a label (default: %(default)s)",
     )
     data.add_argument(
-        "--test-fraction", type=float, default=0.1, metavar="FRACTION",
+        "--test-fraction",
+        type=float,
+        default=0.1,
+        metavar="FRACTION",
         help="share of rows that are held out (default: %(default)s)",
     )
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--depth", type=_positive, default=3, metavar="N",
+        "--depth",
+        type=_positive,
+        default=3,
+        metavar="N",
         help="layers: N - 1 Wishart layers and an output GP (default: %(default)s)",
     )
     model.add_argument(
-        "--posterior", choices=["AB", "A", "GW"], default="AB",
+        "--posterior",
+        choices=["AB", "A", "GW"],
+        default="AB",
         help="family of approximate posteriors (default: %(default)s)",
     )
     model.add_argument(
         "--whiten", action="store_true", help="posteriors relative to the prior's scale: faster"
     )
     model.add_argument(
-        "--kernel", default="SquaredExponential", metavar="NAME",
+        "--kernel",
+        default="SquaredExponential",
+        metavar="NAME",
         help="GPflow's name of the kernel (default: %(default)s)",
     )
     model.add_argument(
-        "--width", type=_positive, metavar="N",
+        "--width",
+        type=_positive,
+        metavar="N",
         help="degrees of freedom of each layer (default: number of inputs)",
     )
     model.add_argument(
-        "--num-inducing", type=_positive, default=100, metavar="M",
+        "--num-inducing",
+        type=_positive,
+        default=100,
+        metavar="M",
         help="inducing points (default: %(default)s)",
     )
     model.add_argument(
-        "--inducing", choices=["subset", "kmeans"], default="subset",
+        "--inducing",
+        choices=["subset", "kmeans"],
+        default="subset",
         help="where they start: on training rows or cluster centres (default: %(default)s)",
     )
     training = parser.add_argument_group("training")
     training.add_argument(
-        "--num-steps", type=_positive, default=3_000, metavar="T",
+        "--num-steps",
+        type=_positive,
+        default=3_000,
+        metavar="T",
         help="gradient steps (default: %(default)s; the papers take 20000)",
     )
     training.add_argument(
-        "--num-samples", type=_positive, default=10, metavar="S",
+        "--num-samples",
+        type=_positive,
+        default=10,
+        metavar="S",
         help="draws that estimate the bound (default: %(default)s)",
     )
     training.add_argument(
-        "--batch-size", type=_positive, metavar="N",
+        "--batch-size",
+        type=_positive,
+        metavar="N",
         help="rows of a minibatch (default: all up to 2000 rows, 1000 above)",
     )
     training.add_argument(
@@ -69,12 +96,12 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--out", type=Path, metavar="DIR",
+        "--out",
+        type=Path,
+        metavar="DIR",
         help="run directory to write (default: runs/NAME-K, with the next free K)",
     )
-    output.add_argument(
-        "--overwrite", action="store_true", help="replace the run that DIR holds"
-    )
+    output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
     output.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -83,11 +110,18 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
     parser.add_argument("table", type=Path, help="CSV file with the columns of training")
     parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="CSV",
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="CSV",
         help="file to write: the table with columns added",
     )
     parser.add_argument(
-        "--num-samples", type=_positive, default=100, metavar="S",
+        "--num-samples",
+        type=_positive,
+        default=100,
+        metavar="S",
         help="draws that make up the predictive mixture (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, help="for the draws (default: %(default)s)")

@@ -125,28 +125,26 @@ def predict(
     :param seed: For the draws.
     """
     posterior = model.posterior(num_samples, seed=seed)
-    starts = range(0, len(X), _BLOCK)
     if target is None:
-        blocks = [posterior.predict_y(X[start : start + _BLOCK])[0].numpy() for start in starts]
-        probabilities = np.concatenate(blocks)
+        probabilities = posterior.predict_y(X)[0].numpy()
         if probabilities.shape[1] == 1:
             probabilities = np.hstack([1.0 - probabilities, probabilities])
         return ClassificationPredictions(probabilities)
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
     parts = [
-        _predict_block(
-            posterior,
-            X[start : start + _BLOCK],
-            target,
-            None if Y is None else Y[start : start + _BLOCK],
-        )
-        for start in starts
+        _predict_block(posterior, X[block], target, None if Y is None else Y[block])
+        for block in blocks
     ]
     return RegressionPredictions(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("mean", "deviation", "lower", "upper")
+        mean=np.concatenate([part.mean for part in parts]),
+        deviation=np.concatenate([part.deviation for part in parts]),
+        lower=np.concatenate([part.lower for part in parts]),
+        upper=np.concatenate([part.upper for part in parts]),
+        probability_below=None
+        if Y is None
+        else np.concatenate(
+            [part.probability_below for part in parts if part.probability_below is not None]
         ),
-        None if Y is None else np.concatenate([part.probability_below for part in parts]),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Standardiser, Task
@@ -46,7 +47,7 @@ class RunDescription:
     options: dict[str, Any]
     versions: dict[str, str]
 
-    def standardise_inputs(self, X: np.ndarray) -> np.ndarray:
+    def standardise_inputs(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Bring raw inputs, [N, D], to the model's units."""
         return Standardiser.from_dict(self.inputs).transform(X)
 
@@ -119,5 +120,3 @@ def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
         shutil.rmtree(replaced)
     else:
         partial.rename(directory)
-
-

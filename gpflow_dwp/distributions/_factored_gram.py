@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import (
     RightTriangularProduct,
     SingularCongruence,
     TallCholeskyOuterProduct,
-    _validation,
 )
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
@@ -77,7 +77,7 @@ class FactoredGram(tfp.distributions.Distribution):
         """The rank R = min(ν, M) of a sampled matrix."""
         return self._rank
 
-    def _requirements(self) -> list[_validation.Requirement]:
+    def _requirements(self) -> list[checks.Requirement]:
         requirements = self._congruence._requirements()
         if self._column_mixing is not None:
             requirements += self._column_mixing._requirements()
@@ -86,7 +86,7 @@ class FactoredGram(tfp.distributions.Distribution):
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args:
             return []
-        return _validation.assertions(self._requirements(), is_init=is_init)
+        return checks.assertions(self._requirements(), is_init=is_init)
 
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
     # are stale once a variable has changed, and constants to a gradient tape opened after. So what
@@ -134,7 +134,7 @@ class FactoredGram(tfp.distributions.Distribution):
         return self._gram(gram_factor), log_prob
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
-        _validation.check_event("The value", value, [self._size, self._size], "the event shape")
+        checks.check_event("The value", value, [self._size, self._size], "the event shape")
         # G → C = Λ Λᵀ → Λ → T
         log_det = self._congruence._inverse_log_det_jacobian(value)
         outer = self._congruence._inverse(value)
@@ -209,28 +209,28 @@ def check_factor_shapes(
     :param column_mixing_tril: B, or None.
     :raises ValueError: If a shape does not follow from M and R = min(ν, M).
     """
-    size, _ = _validation.matrix_shape(matrix_name, parameters[matrix_name], square=True)
+    size, _ = checks.matrix_shape(matrix_name, parameters[matrix_name], square=True)
     rank = min(df, size)
     why = f"M = {size}, R = min(df, M) = {rank} for df = {df}"
     for name, ndims in _parameters.BARTLETT_EVENT_NDIMS.items():
         expected = [rank] if ndims == 1 else [size, rank]
-        _validation.check_event(name, parameters[name], expected, why)
+        checks.check_event(name, parameters[name], expected, why)
     event_ndims = {**_parameters.BARTLETT_EVENT_NDIMS, matrix_name: 2}
     if column_mixing_tril is not None:
-        _validation.check_event("column_mixing_tril", column_mixing_tril, [rank, rank], why)
+        checks.check_event("column_mixing_tril", column_mixing_tril, [rank, rank], why)
         event_ndims["column_mixing_tril"] = 2
         parameters = {**parameters, "column_mixing_tril": column_mixing_tril}
-    _validation.check_batch_shapes(event_ndims, parameters)
+    checks.check_batch_shapes(event_ndims, parameters)
 
 
-def scale_tril_requirement(scale_tril: Any) -> _validation.Requirement:
+def scale_tril_requirement(scale_tril: Any) -> checks.Requirement:
     """Say what a Cholesky factor must fulfil.
 
     :param scale_tril: A tensor or variable, [..., M, M].
     """
-    return _validation.Requirement(
+    return checks.Requirement(
         "scale_tril",
         scale_tril,
-        _validation.tril_with_positive_diagonal,
+        checks.tril_with_positive_diagonal,
         "finite entries and a positive diagonal",
     )

@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpflow_dwp.bijectors import SingularCongruence, _validation
+from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import GeneralisedGram, check_factor_shapes
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
@@ -63,13 +64,13 @@ class AGeneralisedSingularWishart(GeneralisedGram):
         name: str = "AGeneralisedSingularWishart",
     ) -> None:
         parameters = dict(locals())
-        df = _validation.check_df(df)
+        df = checks.check_df(df)
         with tf.name_scope(name) as name:
             names = ("row_mixing", "concentration", "rate", "loc", "scale")
             tensors = dict(
                 zip(
                     names,
-                    _validation.convert_parameters(**{key: parameters[key] for key in names}),
+                    checks.convert_parameters(**{key: parameters[key] for key in names}),
                     strict=True,
                 )
             )

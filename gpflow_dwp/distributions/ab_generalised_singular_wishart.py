@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpflow_dwp.bijectors import RightTriangularProduct, SingularCongruence, _validation
+from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.bijectors import RightTriangularProduct, SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import GeneralisedGram, check_factor_shapes
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
@@ -66,13 +67,13 @@ class ABGeneralisedSingularWishart(GeneralisedGram):
         name: str = "ABGeneralisedSingularWishart",
     ) -> None:
         parameters = dict(locals())
-        df = _validation.check_df(df)
+        df = checks.check_df(df)
         with tf.name_scope(name) as name:
             names = ("row_mixing", "column_mixing_tril", "concentration", "rate", "loc", "scale")
             tensors = dict(
                 zip(
                     names,
-                    _validation.convert_parameters(**{key: parameters[key] for key in names}),
+                    checks.convert_parameters(**{key: parameters[key] for key in names}),
                     strict=True,
                 )
             )

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.bijectors import _validation
+from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._draws import (
     sample_log_gamma,
@@ -65,14 +65,12 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            self._concentration, self._rate, self._loc, self._scale = (
-                _validation.convert_parameters(
-                    concentration=concentration, rate=rate, loc=loc, scale=scale
-                )
+            self._concentration, self._rate, self._loc, self._scale = checks.convert_parameters(
+                concentration=concentration, rate=rate, loc=loc, scale=scale
             )
-            self._num_rows, self._rank = _validation.matrix_shape("loc", self._loc)
+            self._num_rows, self._rank = checks.matrix_shape("loc", self._loc)
             self._check_shapes()
-            _validation.check_requirements(self._requirements())
+            checks.check_requirements(self._requirements())
             super().__init__(
                 dtype=self._loc.dtype,
                 reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
@@ -117,10 +115,10 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
                 f"{self._loc.shape}."
             )
         why = "R, the number of columns of loc"
-        _validation.check_event("concentration", self._concentration, [self._rank], why)
-        _validation.check_event("rate", self._rate, [self._rank], why)
-        _validation.check_event("scale", self._scale, [self._num_rows, self._rank], "as loc")
-        _validation.check_batch_shapes(
+        checks.check_event("concentration", self._concentration, [self._rank], why)
+        checks.check_event("rate", self._rate, [self._rank], why)
+        checks.check_event("scale", self._scale, [self._num_rows, self._rank], "as loc")
+        checks.check_batch_shapes(
             _parameters.BARTLETT_EVENT_NDIMS,
             {
                 "concentration": self._concentration,
@@ -130,17 +128,17 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
             },
         )
 
-    def _requirements(self) -> list[_validation.Requirement]:
-        make = _validation.Requirement
+    def _requirements(self) -> list[checks.Requirement]:
+        make = checks.Requirement
         positive, below = "positive and finite entries", "entries below its diagonal"
         return [
-            make("concentration", self._concentration, _validation.positive, positive),
-            make("rate", self._rate, _validation.positive, positive),
-            make("loc", self._loc, _validation.finite_below_diagonal, f"finite {below}"),
+            make("concentration", self._concentration, checks.positive, positive),
+            make("rate", self._rate, checks.positive, positive),
+            make("loc", self._loc, checks.finite_below_diagonal, f"finite {below}"),
             make(
                 "scale",
                 self._scale,
-                _validation.positive_below_diagonal,
+                checks.positive_below_diagonal,
                 f"positive and finite {below}",
             ),
         ]
@@ -148,7 +146,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args:
             return []
-        return _validation.assertions(self._requirements(), is_init=is_init)
+        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _sample_control_dependencies(self, value: tf.Tensor) -> list[Any]:
         if not self.validate_args:
@@ -182,7 +180,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         return self._assemble(tf.exp(0.5 * log_gamma), loc + scale * normal)
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
-        _validation.check_event("The value", value, self.event_shape.as_list(), "the event shape")
+        checks.check_event("The value", value, self.event_shape.as_list(), "the event shape")
         concentration = tf.convert_to_tensor(self._concentration)
         rate = tf.convert_to_tensor(self._rate)
         diagonal = tf.linalg.diag_part(value)
@@ -219,7 +217,10 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         log_rate, digamma = tf.math.log(rate), tf.math.digamma(concentration)
         # That of T_jj² ~ Gamma(α_j, β_j), less E[log 2 T_jj], for the change to T_jj.
         gamma_entropy = (
-            concentration - log_rate + tf.math.lgamma(concentration) + (1.0 - concentration) * digamma
+            concentration
+            - log_rate
+            + tf.math.lgamma(concentration)
+            + (1.0 - concentration) * digamma
         )
         diagonal = tf.reduce_sum(
             gamma_entropy - math.log(2.0) - 0.5 * (digamma - log_rate), axis=-1

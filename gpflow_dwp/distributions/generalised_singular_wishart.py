@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpflow_dwp.bijectors import SingularCongruence, _validation
+from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import (
     GeneralisedGram,
@@ -67,19 +68,19 @@ class GeneralisedSingularWishart(GeneralisedGram):
         name: str = "GeneralisedSingularWishart",
     ) -> None:
         parameters = dict(locals())
-        df = _validation.check_df(df)
+        df = checks.check_df(df)
         with tf.name_scope(name) as name:
             names = ("scale_tril", "concentration", "rate", "loc", "scale")
             tensors = dict(
                 zip(
                     names,
-                    _validation.convert_parameters(**{key: parameters[key] for key in names}),
+                    checks.convert_parameters(**{key: parameters[key] for key in names}),
                     strict=True,
                 )
             )
             check_factor_shapes(df, "scale_tril", tensors)
             self._scale_tril = tensors["scale_tril"]
-            _validation.check_requirements([scale_tril_requirement(self._scale_tril)])
+            checks.check_requirements([scale_tril_requirement(self._scale_tril)])
             factor = GeneralisedBartlett(
                 *(tensors[key] for key in _parameters.BARTLETT_EVENT_NDIMS),
                 validate_args=validate_args,
@@ -106,5 +107,5 @@ class GeneralisedSingularWishart(GeneralisedGram):
             **_parameters.gram_factor_properties(dtype),
         }
 
-    def _requirements(self) -> list[_validation.Requirement]:
+    def _requirements(self) -> list[checks.Requirement]:
         return [scale_tril_requirement(self._scale_tril)]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.bijectors import SingularCongruence, _validation
+from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import FactoredGram, scale_tril_requirement
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
@@ -52,11 +53,11 @@ class SingularWishart(FactoredGram):
         name: str = "SingularWishart",
     ) -> None:
         parameters = dict(locals())
-        df = _validation.check_df(df)
+        df = checks.check_df(df)
         with tf.name_scope(name) as name:
-            (self._scale_tril,) = _validation.convert_parameters(scale_tril=scale_tril)
-            size, _ = _validation.matrix_shape("scale_tril", self._scale_tril, square=True)
-            _validation.check_requirements([scale_tril_requirement(self._scale_tril)])
+            (self._scale_tril,) = checks.convert_parameters(scale_tril=scale_tril)
+            size, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
+            checks.check_requirements([scale_tril_requirement(self._scale_tril)])
             super().__init__(
                 _bartlett(df, size, self._scale_tril.dtype),
                 SingularCongruence(self._scale_tril, df, is_triangular=True),
@@ -76,7 +77,7 @@ class SingularWishart(FactoredGram):
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return {"scale_tril": _parameters.tril_property(dtype)}
 
-    def _requirements(self) -> list[_validation.Requirement]:
+    def _requirements(self) -> list[checks.Requirement]:
         return [scale_tril_requirement(self._scale_tril)]
 
     def _mean(self) -> tf.Tensor:

@@ -7,10 +7,8 @@ from gpflow_dwp.evaluation.baselines import (
     sparse_gp_scores,
 )
 from gpflow_dwp.evaluation.metrics import (
-    BaselineScores,
     accuracy,
     interval_coverage,
-    linear_regression_baseline,
     mean_log_density,
     mixture_crps,
     rmse,
@@ -25,11 +23,9 @@ from gpflow_dwp.evaluation.plots import (
 )
 
 __all__ = [
-    "BaselineScores",
     "Scores",
     "accuracy",
     "interval_coverage",
-    "linear_regression_baseline",
     "linear_scores",
     "logistic_scores",
     "mean_log_density",

@@ -6,8 +6,6 @@ A density scales with the unit: in standardised units it is
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,10 +14,8 @@ from gpflow_dwp.evaluation.mixture import mixture_log_density
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
-    "BaselineScores",
     "accuracy",
     "interval_coverage",
-    "linear_regression_baseline",
     "mean_log_density",
     "mixture_crps",
     "rmse",
@@ -101,59 +97,6 @@ def accuracy(y_true: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
     """
     truth, guess = _alike(y_true=y_true, predicted=predicted)
     return float(np.mean(truth == guess))
-
-
-class BaselineScores(NamedTuple):
-    """Scores that a model has to beat.
-
-    :param rmse: Root mean squared error on test rows, in the unit of the target.
-    :param mean_log_density: Mean log density of the test targets, per unit of the target.
-    """
-
-    rmse: float
-    mean_log_density: float
-
-
-def linear_regression_baseline(
-    train_X: npt.ArrayLike, train_Y: npt.ArrayLike, test_X: npt.ArrayLike, test_Y: npt.ArrayLike
-) -> BaselineScores:
-    """Scores of ordinary least squares with normal residuals.
-
-    The residual variance s² is that of the training rows with N - rank - 1 degrees of freedom. The
-    predictive variance at x adds the uncertainty of the coefficients,
-    s² (1 + 1/N + (x - x̄)ᵀ (Xcᵀ Xc)⁺ (x - x̄)), with Xc the centred training inputs.
-
-    :param train_X: Training inputs, [N, D].
-    :param train_Y: Training targets, [N, 1].
-    :param test_X: Test inputs, [T, D].
-    :param test_Y: Test targets, [T, 1].
-    :raises ValueError: If there are too few training rows for a residual variance.
-    :raises ImportError: If scikit-learn is not installed.
-    """
-    linear_model = import_optional("sklearn.linear_model", "cli")
-    inputs, new = np.asarray(train_X, np.float64), np.asarray(test_X, np.float64)
-    targets, truth = _vector(train_Y), _vector(test_Y)
-    model = linear_model.LinearRegression().fit(inputs, targets)
-    # In columns of unit scale, so that the unit of an input does not decide on the rank.
-    centre, scale = inputs.mean(axis=0), inputs.std(axis=0)
-    scale[scale == 0.0] = 1.0
-    _, singular, directions = np.linalg.svd((inputs - centre) / scale, full_matrices=False)
-    kept = singular > singular.max() * max(inputs.shape) * np.finfo(np.float64).eps
-    freedom = len(inputs) - kept.sum() - 1
-    if freedom < 1:
-        raise ValueError(
-            f"{len(inputs)} training rows are too few for {kept.sum()} independent columns, "
-            "an intercept and a residual variance"
-        )
-    residual = np.square(targets - model.predict(inputs)).sum() / freedom
-    # An exact fit has no density; rounding is the least that any residual has.
-    residual = max(residual, np.finfo(np.float64).eps * targets.var())
-    scores = ((new - centre) / scale) @ directions[kept].T / singular[kept]
-    variance = residual * (1.0 + 1.0 / len(inputs) + np.square(scores).sum(axis=1))
-    mean = model.predict(new)
-    return BaselineScores(
-        rmse(truth, mean), mean_log_density(truth, mean[None, :], variance[None, :])
-    )
 
 
 def _vector(values: npt.ArrayLike) -> Array:

@@ -23,7 +23,7 @@ def isotropic_stationary(kernel: IsotropicStationary, entries: Entries) -> tf.Te
 
 @gram_kernel.register(SquaredExponential, Entries)
 def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tensor:
-    """exp(log σ² + (G_ij - G_ii/2 - G_jj/2) / ℓ²): the common kernel in half the passes.
+    """exp(log σ² + (G_ij - G_ii/2 - G_jj/2) / ℓ²): the common kernel, in fewer passes.
 
     Rounding below zero distance does no harm here, so nothing is clipped.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
@@ -45,7 +46,7 @@ class GlobalInducingGPLayer(OutputLayer):
         kernel: Kernel,
         num_outputs: int,
         *,
-        pseudo_targets: np.ndarray | tf.Tensor,
+        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor,
         precision: float = np.exp(-4.0),
     ) -> None:
         shape = np.shape(pseudo_targets)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 
 from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.random import normal_at_points, split_seed
@@ -53,10 +54,13 @@ def sample_inducing_path(
     layers = (*hidden, output)
     covariance = layers[0].kernel(points)[None]
     draws = []
-    for layer, above, layer_seed in zip(
-        hidden, layers[1:], split_seed(seed, len(layers)), strict=False
+    for index, (layer, above, layer_seed) in enumerate(
+        zip(hidden, layers[1:], split_seed(seed, len(layers)), strict=False)
     ):
-        draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
+        try:
+            draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
+        except CholeskyError as error:
+            raise CholeskyError(f"layers[{index}]: {error}") from error
         covariance = gram_K(above.kernel, draws[-1].gram)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 

@@ -14,6 +14,7 @@ from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
 from gpflow_dwp.linalg import cholesky_with_inverse, relative_jitter
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["WishartLayer"]
 
@@ -61,14 +62,12 @@ class WishartLayer(GramLayer):
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
         *,
-        expected_log_ratio: bool = False,
+        expected_log_ratio: bool = True,
         stick_the_landing: bool = True,
         jitter: float = 1e-6,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        for name, value in {"df": df, "num_inducing": num_inducing}.items():
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        check_integers(df=df, num_inducing=num_inducing)
         if not jitter >= 0:
             raise ValueError(f"jitter must not be negative, got {jitter}.")
         super().__init__(kernel, int(num_inducing))
@@ -97,7 +96,7 @@ class WishartLayer(GramLayer):
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         whitened = self.scale_mixture is None
-        scale_tril = factor if whitened else self._posterior_scale_tril(covariance)
+        scale_tril = self._posterior_scale_tril(covariance, factor)
         root = tf.matmul(scale_tril, draw.root) / np.sqrt(self.df)
         whitened_root = draw.root / np.sqrt(self.df) if whitened else tf.matmul(inverse, root)
         if self.expected_log_ratio:
@@ -150,9 +149,7 @@ class WishartLayer(GramLayer):
         else:
             tt = tf.reduce_sum(tf.square(root), axis=-1)
             tt += tf.reduce_sum(tf.square(padding), axis=-1)
-        return TargetBlocks(
-            it=tf.matmul(draw.root, root, transpose_b=True), tt=tt
-        )
+        return TargetBlocks(it=tf.matmul(draw.root, root, transpose_b=True), tt=tt)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> SingularWishart:
@@ -162,11 +159,9 @@ class WishartLayer(GramLayer):
 
     @check_shapes("covariance: [S, M, M]")
     def posterior(self, covariance: tf.Tensor) -> ABGeneralisedSingularWishart:
-        """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW, of which GW and A-GW are special cases."""
-        if self.scale_mixture is None:
-            scale_tril, _ = self._factorise(covariance)
-        else:
-            scale_tril = self._posterior_scale_tril(covariance)
+        """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW (A' or B may be I)."""
+        factor, _ = self._factorise(covariance)
+        scale_tril = self._posterior_scale_tril(covariance, factor)
         bartlett = self.bartlett_factor.bartlett()
         return ABGeneralisedSingularWishart(
             self.df,
@@ -183,7 +178,9 @@ class WishartLayer(GramLayer):
             covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
         )
 
-    def _posterior_scale_tril(self, covariance: tf.Tensor) -> tf.Tensor:
+    def _posterior_scale_tril(self, covariance: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
+        if self.scale_mixture is None:
+            return factor
         scale = self.scale_mixture.mix(covariance, self.df)
         return cholesky_with_inverse(
             scale, relative_jitter(covariance, self.jitter), name="a layer's posterior scale"

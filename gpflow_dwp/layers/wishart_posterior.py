@@ -70,7 +70,9 @@ class WishartPosterior(gpflow.Module):
             np.full(shape, np.exp(-3.0)), dtype=dtype, transform=positive(base="exp")
         )
         self.packed_row_mixing = (
-            None if family == "GW" else Parameter(np.zeros((num_inducing, num_inducing)), dtype=dtype)
+            None
+            if family == "GW"
+            else Parameter(np.zeros((num_inducing, num_inducing)), dtype=dtype)
         )
         self.column_mixing_tril = (
             Parameter(
@@ -137,7 +139,10 @@ class WishartPosterior(gpflow.Module):
                 *(
                     tf.stop_gradient(parameter)
                     for parameter in (
-                        bartlett.concentration, bartlett.rate, bartlett.loc, bartlett.scale
+                        bartlett.concentration,
+                        bartlett.rate,
+                        bartlett.loc,
+                        bartlett.scale,
                     )
                 )
             )
@@ -188,9 +193,10 @@ class WishartPosterior(gpflow.Module):
         """
         dtype = log_diagonal.dtype
         j = tf.range(1, self.rank + 1, dtype=dtype)
-        log_volume = self.rank * np.log(2.0) + tf.linalg.matvec(
-            log_diagonal[..., None, :], self.df - j
-        )[..., 0]
+        log_volume = (
+            self.rank * np.log(2.0)
+            + tf.linalg.matvec(log_diagonal[..., None, :], self.df - j)[..., 0]
+        )
         if self.column_mixing_tril is not None:
             log_column = tf.math.log(tf.linalg.diag_part(self.column_mixing()))
             log_volume += tf.reduce_sum((self.num_inducing + self.df - 2 * j + 1) * log_column)

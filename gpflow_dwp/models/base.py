@@ -6,6 +6,7 @@ import abc
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.inducing_variables import InducingPoints
@@ -21,6 +22,7 @@ from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, split_seed
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepKernelProcess"]
 
@@ -42,7 +44,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         layers: Sequence[GramLayer | OutputLayer],
         likelihood: Likelihood,
-        inducing_variable: InducingPoints | np.ndarray | tf.Tensor,
+        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
         num_data: int,
         num_samples: int = 10,
         *,
@@ -70,9 +72,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             raise ValueError(f"layers must end in an output layer, got {type(layer).__name__}.")
         return layer
 
-    def elbo(
-        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
-    ) -> tf.Tensor:
+    def elbo(self, data: RegressionData, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
         """Estimate the evidence lower bound of the whole data set, in nats, from a batch.
 
         :param data: A batch X [N, D], Y [N, P].
@@ -94,9 +94,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed)
-        mean, variance = propagate_targets(
-            hidden, output, path, X, self.num_samples, target_seed
-        )
+        mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             path.log_ratios,
@@ -117,7 +115,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
         num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        _check_positive_integers(num_samples=num_samples)
+        check_integers(num_samples=num_samples)
         return DeepPosterior(
             self.hidden_layers,
             self.output_layer,
@@ -223,14 +221,8 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={num_outputs}."
             )
-        _check_positive_integers(
+        check_integers(
             num_data=self.num_data,
             num_samples=self.num_samples,
             num_prediction_samples=self.num_prediction_samples,
         )
-
-
-def _check_positive_integers(**arguments: object) -> None:
-    for name, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}.")

@@ -7,6 +7,7 @@ from typing import Literal
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
@@ -16,6 +17,7 @@ from scipy.spatial.distance import cdist
 from gpflow_dwp.data import check_data
 from gpflow_dwp.layers import GlobalInducingGPLayer, PosteriorFamily, WishartLayer
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["KERNELS", "InducingChoice", "build_deep_wishart_process", "make_kernels"]
 
@@ -53,7 +55,7 @@ def build_deep_wishart_process(
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
     num_samples: int = 10,
-    expected_log_ratio: bool = False,
+    expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
     jitter: float = 1e-6,
     seed: int = 0,
@@ -85,7 +87,7 @@ def build_deep_wishart_process(
     """
     X, Y = check_data(*data)
     width = X.shape[1] if width is None else width
-    _check_positive_integers(depth=depth, num_inducing=num_inducing, width=width)
+    check_integers(depth=depth, num_inducing=num_inducing, width=width)
     rng = np.random.default_rng(seed)
     Z, pseudo_observations = _initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
@@ -143,8 +145,12 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
 
 
 def _initial_inducing(
-    X: np.ndarray, Y: np.ndarray, num_inducing: int, inducing: str, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+    X: npt.NDArray[np.float64],
+    Y: npt.NDArray[np.float64],
+    num_inducing: int,
+    inducing: str,
+    rng: np.random.Generator,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     # Coinciding inducing inputs would make their covariance singular.
     _, distinct = np.unique(X, axis=0, return_index=True)
     num_inducing = min(num_inducing, len(distinct))
@@ -157,7 +163,9 @@ def _initial_inducing(
     raise ValueError(f"inducing must be subset or kmeans, got {inducing!r}.")
 
 
-def _initial_pseudo_targets(likelihood: Likelihood, observations: np.ndarray) -> np.ndarray:
+def _initial_pseudo_targets(
+    likelihood: Likelihood, observations: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     """Put observations on the scale of the latent functions, where that scale is known."""
     lik = gpflow.likelihoods
     if isinstance(likelihood, lik.Gaussian | lik.StudentT):
@@ -165,13 +173,7 @@ def _initial_pseudo_targets(likelihood: Likelihood, observations: np.ndarray) ->
     if isinstance(likelihood, lik.Bernoulli):
         return 2.0 * observations - 1.0
     if isinstance(likelihood, lik.Softmax | lik.MultiClass):
-        classes = np.arange(likelihood.latent_dim)
+        classes = np.arange(likelihood.latent_dim or 1)
         return 2.0 * (observations == classes) - 1.0
     num_outputs = likelihood.latent_dim or observations.shape[1]
     return np.zeros((len(observations), num_outputs))
-
-
-def _check_positive_integers(**arguments: object) -> None:
-    for name, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}.")

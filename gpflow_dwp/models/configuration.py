@@ -69,7 +69,7 @@ def to_config(value: Any) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, tfp.bijectors.Bijector):
         return _bijector_config(value)
-    if isinstance(value, type) and getattr(tfp.distributions, value.__name__, None) is value:
+    if isinstance(value, type) and _is_named_in(tfp.distributions, value):
         return {"distribution_class": value.__name__}
     for name, function in _FUNCTIONS.items():
         if value is function:
@@ -155,13 +155,15 @@ def _class_name(cls: type) -> str:
     if cls is DeepWishartProcess:
         return "gpflow_dwp.models.DeepWishartProcess"
     for namespace, module in _NAMESPACES.items():
-        if getattr(module, cls.__name__, None) is cls:
+        if _is_named_in(module, cls):
             return f"{namespace}.{cls.__name__}"
     return f"custom.{cls.__qualname__}"
 
 
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
-    known: dict[str, type] = {_class_name(cls): cls for cls in (*custom_classes, DeepWishartProcess)}
+    known: dict[str, type] = {
+        _class_name(cls): cls for cls in (*custom_classes, DeepWishartProcess)
+    }
     namespace, _, class_name = name.rpartition(".")
     if namespace in _NAMESPACES and inspect.isclass(
         found := getattr(_NAMESPACES[namespace], class_name, None)
@@ -172,6 +174,10 @@ def _find_class(name: str, custom_classes: Sequence[type]) -> type:
             f"The class {name!r} is not known here; pass it in custom_classes if it is yours."
         )
     return known[name]
+
+
+def _is_named_in(module: Any, cls: type) -> bool:
+    return getattr(module, cls.__name__, None) is cls
 
 
 def _look_up(table: Mapping[str, Any], name: str, what: str) -> Any:

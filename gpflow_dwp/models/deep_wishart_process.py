@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
@@ -45,7 +46,7 @@ class DeepWishartProcess(DeepKernelProcess):
         self,
         layers: Sequence[GramLayer | OutputLayer],
         likelihood: Likelihood,
-        inducing_variable: InducingPoints | np.ndarray | tf.Tensor,
+        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
         num_data: int,
         num_samples: int = 10,
         *,

@@ -178,9 +178,7 @@ class DeepPosterior:
         factor, _ = cholesky_with_inverse(variances, jitter, name="the predictive covariance")
         return means + tf.matmul(factor, noise)
 
-    def _propagate(
-        self, X: tf.Tensor, *, full_cov: bool = False
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         return propagate_targets(
             self._hidden,
             self._output,

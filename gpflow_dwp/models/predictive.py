@@ -17,9 +17,7 @@ __all__ = [
 ]
 
 
-@check_shapes(
-    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]"
-)
+@check_shapes("X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]")
 def expected_log_likelihoods(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tf.Tensor:
@@ -34,9 +32,7 @@ def expected_log_likelihoods(
     return _fold_draws(likelihood.variational_expectations, X, mean, variance, Y)
 
 
-@check_shapes(
-    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]"
-)
+@check_shapes("X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]")
 def predictive_log_densities(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tf.Tensor:
@@ -65,9 +61,7 @@ def predictive_moments(
     return moments[0], moments[1]
 
 
-@check_shapes(
-    "means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]"
-)
+@check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")
 def mixture_moments(means: tf.Tensor, variances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of an equally weighted mixture, by the law of total variance.
 
@@ -141,9 +135,7 @@ def _fold_draws(
         observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
 
     flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
-    flat_variance = tf.reshape(
-        tf.broadcast_to(variance[..., None], shape), [-1, mean.shape[-1]]
-    )
+    flat_variance = tf.reshape(tf.broadcast_to(variance[..., None], shape), [-1, mean.shape[-1]])
     result = method(repeat(X), flat_mean, flat_variance, *map(repeat, observations))
 
     def unfold(rows: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
@@ -181,7 +182,7 @@ def _transform_name(parameter: Parameter) -> str:
 
 
 def _prior_config(path: str, parameter: Parameter) -> dict[str, Any]:
-    prior = parameter.prior
+    prior: Any = parameter.prior
     name = type(prior).__name__
     values = {
         key: value
@@ -230,13 +231,15 @@ def _read_description(directory: Path) -> dict[str, Any]:
             f"{path} has format version {description.get('format_version')}; this version of the "
             f"package reads {_FORMAT_VERSION}."
         )
-    missing = {"dtype", "gpflow_config", "model", "priors", "trainable", "weights"} - set(description)
+    missing = {"dtype", "gpflow_config", "model", "priors", "trainable", "weights"} - set(
+        description
+    )
     if missing:
         raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
     return description
 
 
-def _read_weights(directory: Path, entry: dict[str, str]) -> dict[str, np.ndarray]:
+def _read_weights(directory: Path, entry: dict[str, str]) -> dict[str, npt.NDArray[np.float64]]:
     if not isinstance(entry, dict):
         raise SavedModelError(f"{directory / _DESCRIPTION} is damaged: weights is {entry!r}.")
     path = directory / str(entry.get("file"))

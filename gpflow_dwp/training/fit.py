@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
@@ -24,6 +25,7 @@ from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.schedule import paper_learning_rate
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["fit"]
 
@@ -70,7 +72,11 @@ def fit(
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
-    _check_arguments(num_steps, batch_size, kl_annealing_steps, callback_interval)
+    check_integers(num_steps=num_steps, callback_interval=callback_interval)
+    if batch_size is not None:
+        check_integers(batch_size=batch_size)
+    if kl_annealing_steps is not None:
+        check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
     next_batch = _batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
         kl_annealing_steps = min(1_000, num_steps // 2)
@@ -86,9 +92,10 @@ def fit(
     done, size, since_callback = 0, 1, 0
     stop_reason = f"took all {num_steps} steps"
     start = time.perf_counter()
-    with _deferred_interrupt() as interrupted, tqdm(
-        total=num_steps, disable=not progress, unit="step"
-    ) as bar:
+    with (
+        _deferred_interrupt() as interrupted,
+        tqdm(total=num_steps, disable=not progress, unit="step") as bar,
+    ):
         while done < num_steps:
             until_callback = callback_interval - done % callback_interval
             size = min(size, num_steps - done, until_callback if callbacks else num_steps)
@@ -111,7 +118,8 @@ def fit(
                 event = TrainingProgress(
                     done, num_steps, float((recent[0] + recent[1].sum(axis=1)).mean()), model
                 )
-                if any([callback(event) for callback in callbacks]):
+                wishes_to_stop = [callback(event) for callback in callbacks]
+                if any(wishes_to_stop):
                     stop_reason = f"a callback ended the run after step {done}"
                     break
             if interrupted():
@@ -125,7 +133,9 @@ def fit(
     )
 
 
-def _join(records: Sequence[StepRecords]) -> tuple[np.ndarray, np.ndarray]:
+def _join(
+    records: Sequence[StepRecords],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     return (
         np.concatenate([record.terms.data for record in records]),
         np.concatenate([record.terms.log_ratios for record in records]),
@@ -154,22 +164,6 @@ def _batches(
     dataset = tf.data.Dataset.from_tensor_slices(tensors).shuffle(len(X), seed=seed).repeat()
     minibatches = iter(dataset.batch(batch_size, drop_remainder=True))
     return lambda: next(minibatches)
-
-
-def _check_arguments(
-    num_steps: int, batch_size: int | None, kl_annealing_steps: int | None, callback_interval: int
-) -> None:
-    least = {
-        "num_steps": (num_steps, 1),
-        "batch_size": (batch_size, 1),
-        "kl_annealing_steps": (kl_annealing_steps, 0),
-        "callback_interval": (callback_interval, 1),
-    }
-    for name, (value, minimum) in least.items():
-        if value is None and name in ("batch_size", "kl_annealing_steps"):
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-            raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}.")
 
 
 def _describe_failure(

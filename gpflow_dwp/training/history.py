@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["TrainingHistory"]
 
@@ -20,8 +21,8 @@ class TrainingHistory:
     :param stop_reason: In words, why training ended.
     """
 
-    data_term: np.ndarray
-    log_ratios: np.ndarray
+    data_term: npt.NDArray[np.float64]
+    log_ratios: npt.NDArray[np.float64]
     num_data: int
     seconds: float
     stop_reason: str
@@ -32,11 +33,11 @@ class TrainingHistory:
         return len(self.data_term)
 
     @property
-    def elbo(self) -> np.ndarray:
+    def elbo(self) -> npt.NDArray[np.float64]:
         """The bound (without annealing) at each step, in nats, [T]."""
         return self.data_term + self.log_ratios.sum(axis=1)
 
     @property
-    def elbo_per_datum(self) -> np.ndarray:
+    def elbo_per_datum(self) -> npt.NDArray[np.float64]:
         """The bound divided by the number of data, [T]."""
         return self.elbo / self.num_data

@@ -64,9 +64,7 @@ class CompiledLoop:
         self._step = tf.Variable(0, dtype=tf.int32, trainable=False)
         optimizer.build(self.variables)
         # Control flow is explicit throughout; AutoGraph would only make tracing slower.
-        self._compiled_step = tf.function(
-            self._take_step, jit_compile=jit_compile, autograph=False
-        )
+        self._compiled_step = tf.function(self._take_step, jit_compile=jit_compile, autograph=False)
         self._compiled_run = tf.function(self._run, autograph=False)
 
     def run(self, num_steps: int) -> StepRecords:
@@ -76,9 +74,7 @@ class CompiledLoop:
         if failed:
             for variable, value in zip(self.variables, self._last_finite, strict=True):
                 variable.assign(value)
-        return StepRecords(
-            BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy()
-        )
+        return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
 
     def _run(self, num_steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         dtype = self.variables[0].dtype
@@ -88,9 +84,7 @@ class CompiledLoop:
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
-        def not_done(
-            index: tf.Tensor, finite: tf.Tensor, *_: tf.TensorArray
-        ) -> tf.Tensor:
+        def not_done(index: tf.Tensor, finite: tf.Tensor, *_: tf.TensorArray) -> tf.Tensor:
             return tf.logical_and(index < num_steps, tf.reduce_all(finite))
 
         def body(

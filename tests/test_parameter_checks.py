@@ -5,21 +5,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.bijectors import _validation
+from gpflow_dwp import parameter_checks as checks
 
 
 def test_dtype_is_that_of_the_tensors_else_the_default() -> None:
-    single, array = _validation.convert_parameters(a=tf.ones(2), b=np.ones(2))
+    single, array = checks.convert_parameters(a=tf.ones(2), b=np.ones(2))
     assert single.dtype == array.dtype == tf.float32
-    (array,) = _validation.convert_parameters(a=np.ones(2, np.float32))
+    (array,) = checks.convert_parameters(a=np.ones(2, np.float32))
     assert array.dtype == tf.float64
     with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
-        assert _validation.convert_parameters(a=[1, 2])[0].dtype == tf.float32
+        assert checks.convert_parameters(a=[1, 2])[0].dtype == tf.float32
 
 
 def test_variables_and_parameters_are_kept() -> None:
     variable, parameter = tf.Variable(np.ones(2)), gpflow.Parameter(np.ones(2))
-    kept = _validation.convert_parameters(a=variable, b=parameter, c=1.0)
+    kept = checks.convert_parameters(a=variable, b=parameter, c=1.0)
     assert kept[0] is variable
     assert kept[1] is parameter
     assert kept[2].dtype == tf.float64
@@ -27,27 +27,29 @@ def test_variables_and_parameters_are_kept() -> None:
 
 def test_mixed_or_integer_dtypes_raise() -> None:
     with pytest.raises(ValueError, match="a: float32, b: float64"):
-        _validation.convert_parameters(a=tf.ones(2), b=tf.ones(2, tf.float64))
+        checks.convert_parameters(a=tf.ones(2), b=tf.ones(2, tf.float64))
     with pytest.raises(ValueError, match="a: int32"):
-        _validation.convert_parameters(a=tf.ones(2, tf.int32))
+        checks.convert_parameters(a=tf.ones(2, tf.int32))
 
 
 def test_batch_shapes_that_do_not_broadcast_raise() -> None:
     with pytest.raises(ValueError, match="b must have a batch shape"):
-        _validation.check_batch_shapes(
-            {"a": 1, "b": 2}, {"a": np.ones([2, 3]), "b": np.ones([4, 3, 3])}
-        )
+        checks.check_batch_shapes({"a": 1, "b": 2}, {"a": np.ones([2, 3]), "b": np.ones([4, 3, 3])})
 
 
 @pytest.mark.parametrize(
     ("condition", "good", "bad"),
     [
-        (_validation.positive, [1.0, 2.0], [0.0, -1.0, np.inf, np.nan]),
-        (_validation.tril_with_positive_diagonal, [[[1.0, np.nan], [0.0, 2.0]]], [-np.eye(2)]),
-        (_validation.tril_with_nonzero_diagonal, [-np.eye(2)], [[[1.0, 0.0], [np.inf, 1.0]]]),
-        (_validation.positive_below_diagonal, [[[0.0, 0.0], [1.0, 0.0]]], [np.eye(2)]),
-        (_validation.finite_below_diagonal, [[[np.nan, 1.0], [1.0, 0.0]]], [[[0, 0], [np.inf, 0]]]),
-        (_validation.invertible, [np.eye(2), 1e-30 * np.eye(2)], [np.ones([2, 2])]),
+        (checks.positive, [1.0, 2.0], [0.0, -1.0, np.inf, np.nan]),
+        (checks.tril_with_positive_diagonal, [[[1.0, np.nan], [0.0, 2.0]]], [-np.eye(2)]),
+        (checks.tril_with_nonzero_diagonal, [-np.eye(2)], [[[1.0, 0.0], [np.inf, 1.0]]]),
+        (checks.positive_below_diagonal, [[[0.0, 0.0], [1.0, 0.0]]], [np.eye(2)]),
+        (
+            checks.finite_below_diagonal,
+            [[[np.nan, 1.0], [1.0, 0.0]]],
+            [[[0, 0], [np.inf, 0]]],
+        ),
+        (checks.invertible, [np.eye(2), 1e-30 * np.eye(2)], [np.ones([2, 2])]),
     ],
 )
 def test_conditions_agree_on_arrays_and_tensors(condition: object, good: list, bad: list) -> None:

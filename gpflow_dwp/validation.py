@@ -1,0 +1,21 @@
+"""Checks of arguments that several parts of the package make."""
+
+from __future__ import annotations
+
+import numbers
+
+__all__ = ["check_integers"]
+
+
+def check_integers(*, at_least: int = 1, **arguments: object) -> None:
+    """Refuse arguments that are not integers, or too small.
+
+    :param at_least: The smallest value that is allowed.
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is not an integer of at least ``at_least``; the message names it.
+    """
+    wanted = "a positive integer" if at_least == 1 else f"an integer of at least {at_least}"
+    for name, value in arguments.items():
+        is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not is_integer or value < at_least:  # type: ignore[operator]
+            raise ValueError(f"{name} must be {wanted}, got {value!r}.")

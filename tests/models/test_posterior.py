@@ -1,0 +1,291 @@
+"""Predictions: a mixture over draws, coherent functions, and batches that change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp.models import DeepWishartProcess
+
+DATA = toy_data(num_outputs=2)
+XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
+MANY = 20_000
+
+
+@pytest.fixture(scope="module")
+def model() -> DeepWishartProcess:
+    """Depth 3, two outputs; no test changes it."""
+    return tiny_model(3, data=DATA, num_inducing=4)
+
+
+def test_gram_matrices(model: DeepWishartProcess) -> None:
+    grams = model.posterior(6, seed=0).gram_matrices()
+
+    assert [gram.shape for gram in grams] == [(6, 4, 4), (6, 4, 4)]
+    assert all(np.all(np.linalg.eigvalsh(gram) > -1e-9) for gram in grams)
+
+
+def test_predict_f_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> None:
+    posterior = model.posterior(6, seed=0)
+
+    mean, variance = posterior.predict_f(XNEW)
+
+    means, variances = (part.numpy() for part in posterior.predict_f_components(XNEW))
+    assert means.shape == variances.shape == (6, 7, 2)
+    assert np.ptp(means, axis=0).max() > 0.01
+    np.testing.assert_allclose(mean, means.mean(0), atol=1e-12)
+    np.testing.assert_allclose(variance, variances.mean(0) + means.var(0), atol=1e-12)
+
+
+def test_predict_y_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> None:
+    posterior = model.posterior(6, seed=0)
+
+    mean, variance = posterior.predict_y(XNEW)
+
+    noise_variance = model.likelihood.variance.numpy()
+    means, variances = (part.numpy() for part in posterior.predict_f_components(XNEW))
+    np.testing.assert_allclose(mean, means.mean(0), atol=1e-12)
+    expected = variances.mean(0) + noise_variance + means.var(0)
+    np.testing.assert_allclose(variance, expected, atol=1e-12)
+    y_means, y_variances = posterior.predict_y_components(XNEW)
+    np.testing.assert_allclose(y_means, means, atol=1e-12)
+    np.testing.assert_allclose(y_variances, variances + noise_variance, atol=1e-12)
+
+
+def test_predict_log_density_is_that_of_the_mixture(model: DeepWishartProcess) -> None:
+    posterior = model.posterior(6, seed=0)
+
+    log_densities = posterior.predict_log_density((XNEW, YNEW))
+
+    means, variances = (part.numpy() for part in posterior.predict_y_components(XNEW))
+    expected = model_reference.mixture_log_density(YNEW, means, variances)
+    np.testing.assert_allclose(log_densities, expected, atol=1e-10)
+
+
+def test_covariances_between_outputs_are_those_of_the_mixture(model: DeepWishartProcess) -> None:
+    posterior = model.posterior(6, seed=0)
+
+    _, covariance = posterior.predict_f(XNEW, full_output_cov=True)
+
+    means, variances = (part.numpy() for part in posterior.predict_f_components(XNEW))
+    deviations = means - means.mean(0)
+    expected = np.einsum("snp,snq->npq", deviations, deviations) / 6
+    expected += variances.mean(0)[:, :, None] * np.eye(2)
+    np.testing.assert_allclose(covariance, expected, atol=1e-12)
+    assert np.abs(covariance.numpy()[:, 0, 1]).max() > 1e-6
+
+
+def test_covariances_have_each_other_as_diagonals(model: DeepWishartProcess) -> None:
+    posterior = model.posterior(6, seed=0)
+    _, variance = posterior.predict_f(XNEW)
+    _, between_outputs = posterior.predict_f(XNEW, full_output_cov=True)
+    _, between_points = posterior.predict_f(XNEW, full_cov=True)
+    _, everything = posterior.predict_f(XNEW, full_cov=True, full_output_cov=True)
+
+    assert between_points.shape == (2, 7, 7)
+    assert everything.shape == (7, 2, 7, 2)
+    np.testing.assert_allclose(tf.linalg.diag_part(between_outputs), variance, atol=1e-12)
+    for output in range(2):
+        np.testing.assert_allclose(
+            everything[:, output, :, output], between_points[output], atol=1e-12
+        )
+    # A first target is carried alone in both cases, but for the jitter.
+    np.testing.assert_allclose(between_points[:, 0, 0], variance[0], atol=1e-4)
+
+
+def test_sampled_functions_have_the_predicted_covariance(model: DeepWishartProcess) -> None:
+    X = XNEW[:3]
+    mean, covariance = model.predict_f(X, full_cov=True, full_output_cov=True, num_samples=MANY)
+
+    samples = model.predict_f_samples(X, MANY, seed=1).numpy()
+
+    # 5 sigma; predictions have a Monte Carlo error of their own, at most that of the samples.
+    deviations = samples - mean.numpy()
+    products = np.einsum("snp,smq->snpmq", deviations, deviations)
+    k_sigma = 5.0 * np.sqrt(2.0)
+    model_reference.assert_same_mean(samples, mean.numpy(), k_sigma)
+    model_reference.assert_same_mean(products, covariance.numpy(), k_sigma)
+
+
+def test_marginals_of_sampled_functions_are_those_predicted(model: DeepWishartProcess) -> None:
+    mean, variance = model.predict_f(XNEW, num_samples=MANY)
+
+    coherent = model.predict_f_samples(XNEW, MANY, seed=1).numpy()
+    independent = model.predict_f_samples(XNEW, MANY, full_cov=False, seed=2).numpy()
+
+    # 5 sigma, as above.
+    k_sigma = 5.0 * np.sqrt(2.0)
+    for samples in (coherent, independent):
+        model_reference.assert_same_mean(samples, mean.numpy(), k_sigma)
+        squares = (samples - mean.numpy()) ** 2
+        model_reference.assert_same_mean(squares, variance.numpy(), k_sigma)
+
+
+def test_a_sampled_function_has_one_value_at_one_point(model: DeepWishartProcess) -> None:
+    X = XNEW[[0, 1, 0, 2, 1]]
+
+    samples = model.predict_f_samples(X, 20, seed=0).numpy()
+
+    # Up to jitter, whose standard deviation is 1e-3 of the kernel's in each hidden layer.
+    np.testing.assert_allclose(samples[:, 2], samples[:, 0], atol=0.03)
+    np.testing.assert_allclose(samples[:, 4], samples[:, 1], atol=0.03)
+    assert np.abs(samples[:, 0] - samples[:, 1]).max() > 0.3
+
+
+def test_one_sample_has_no_leading_axis(model: DeepWishartProcess) -> None:
+    assert model.predict_f_samples(XNEW).shape == (7, 2)
+    assert model.predict_f_samples(XNEW, 1).shape == (1, 7, 2)
+
+
+def test_samples_without_hidden_layers_are_independent_draws() -> None:
+    model = tiny_model(1, data=DATA)
+    mean, covariance = model.predict_f(XNEW[:3], full_cov=True)
+
+    samples = model.predict_f_samples(XNEW[:3], 5_000, seed=0).numpy()
+
+    deviations = samples - mean.numpy()
+    products = np.einsum("snq,smq->sqnm", deviations, deviations)
+    # 5 sigma.
+    model_reference.assert_same_mean(samples, mean.numpy(), k_sigma=5.0)
+    model_reference.assert_same_mean(products, covariance.numpy(), k_sigma=5.0, absolute=1e-6)
+
+
+@pytest.mark.parametrize("max_block_size", [1, 50])
+def test_internal_batches_change_nothing(
+    model: DeepWishartProcess, monkeypatch: pytest.MonkeyPatch, max_block_size: int
+) -> None:
+    def predict() -> list[Any]:
+        posterior = model.posterior(6, seed=0)
+        return [
+            *posterior.predict_f(XNEW),
+            *posterior.predict_f(XNEW, full_output_cov=True),
+            *posterior.predict_y(XNEW),
+            *posterior.predict_f_components(XNEW),
+            *posterior.predict_y_components(XNEW),
+            posterior.predict_log_density((XNEW, YNEW)),
+        ]
+
+    whole = predict()
+    monkeypatch.setattr("gpflow_dwp.models.posterior._MAX_BLOCK_SIZE", max_block_size)
+
+    for value, expected in zip(predict(), whole, strict=True):
+        assert value.shape == expected.shape
+        np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+def test_a_users_own_batches_change_nothing(model: DeepWishartProcess) -> None:
+    whole = [*model.predict_f(XNEW), *model.predict_y(XNEW)]
+    rows = [slice(0, 1), slice(1, 5), slice(5, 7)]
+
+    parts = [[*model.predict_f(XNEW[row]), *model.predict_y(XNEW[row])] for row in rows]
+
+    for index, expected in enumerate(whole):
+        value = np.concatenate([part[index] for part in parts])
+        np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+def test_predictions_are_the_same_at_every_call(model: DeepWishartProcess) -> None:
+    for first, second in zip(model.predict_f(XNEW), model.predict_f(XNEW), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_fresh_draws_on_request(model: DeepWishartProcess) -> None:
+    first, second = (model.predict_f(XNEW, num_samples=3, seed=None)[0] for _ in range(2))
+
+    assert np.all(first.numpy() != second.numpy())
+
+
+def test_sampled_functions_are_new_at_every_call(model: DeepWishartProcess) -> None:
+    assert np.all(model.predict_f_samples(XNEW).numpy() != model.predict_f_samples(XNEW).numpy())
+
+
+def test_number_of_draws(model: DeepWishartProcess) -> None:
+    assert model.posterior().num_samples == model.num_prediction_samples == 100
+    assert model.posterior(3).predict_f_components(XNEW)[0].shape == (3, 7, 2)
+
+
+def test_compiled_predictions_are_those_of_eager_mode(model: DeepWishartProcess) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float64)], autograph=False)
+    def compiled(X: tf.Tensor) -> Any:
+        return model.predict_f(X)
+
+    for value, expected in zip(compiled(tf.constant(XNEW)), model.predict_f(XNEW), strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-10)
+
+
+def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
+    mean, variance = model.predict_y(np.zeros((0, 2)))
+
+    assert mean.shape == variance.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros(2), r"matrix with 2 columns, .* got shape \(2,\)"),
+        (np.zeros((3, 1)), r"matrix with 2 columns, .* got shape \(3, 1\)"),
+        (np.zeros((1, 3, 2)), r"matrix with 2 columns, .* got shape \(1, 3, 2\)"),
+        (np.array([[0.0, 1.0], [np.nan, 1.0]]), "got nan in row 1, column 0"),
+        (np.array([[0.0, -np.inf]]), "got -inf in row 0, column 1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "method",
+    ["predict_f", "predict_y", "predict_f_samples", "predict_log_density"],
+)
+def test_bad_inputs_are_refused(
+    model: DeepWishartProcess, method: str, X: np.ndarray, message: str
+) -> None:
+    argument = (X, YNEW) if method == "predict_log_density" else X
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(argument)
+
+
+@pytest.mark.parametrize("Y", [YNEW[:3], YNEW[:, 0]])
+def test_observations_that_do_not_fit_are_refused(
+    model: DeepWishartProcess, Y: np.ndarray
+) -> None:
+    with pytest.raises(ValueError, match=r"data must hold X \[N, D\] and Y \[N, P\] of one length"):
+        model.predict_log_density((XNEW, Y))
+
+
+@pytest.mark.parametrize("num_samples", [0, -1, 2.5])
+@pytest.mark.parametrize("method", ["predict_f", "predict_y", "predict_f_samples"])
+def test_bad_numbers_of_samples_are_refused(
+    model: DeepWishartProcess, method: str, num_samples: Any
+) -> None:
+    with pytest.raises(ValueError, match=f"num_samples must be .* got {num_samples}"):
+        getattr(model, method)(XNEW, num_samples=num_samples)
+
+
+@pytest.mark.parametrize("option", ["full_cov", "full_output_cov"])
+def test_covariances_of_observations_are_not_offered(
+    model: DeepWishartProcess, option: str
+) -> None:
+    with pytest.raises(NotImplementedError):
+        model.predict_y(XNEW, **{option: True})
+    with pytest.raises(NotImplementedError):
+        model.predict_log_density((XNEW, YNEW), **{option: True})
+
+
+def test_gradients_flow_through_predictions(model: DeepWishartProcess) -> None:
+    X = tf.constant(XNEW)
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        mean, _ = model.predict_f(X, num_samples=3)
+
+    assert np.all(np.isfinite(tape.gradient(mean, X)))
+
+
+def test_white_noise_in_a_hidden_kernel_keeps_predictions_finite() -> None:
+    kernels = [gpflow.kernels.SquaredExponential() + gpflow.kernels.White(0.1) for _ in range(2)]
+    model = tiny_model(2, data=DATA, kernel=kernels)
+
+    for full_cov in (False, True):
+        assert all(np.all(np.isfinite(part)) for part in model.predict_f(XNEW, full_cov))

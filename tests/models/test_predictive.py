@@ -1,0 +1,123 @@
+"""Moments of mixtures, and likelihoods under draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from gpflow_dwp.models import (
+    expected_log_likelihoods,
+    mixture_covariance,
+    mixture_moments,
+    predictive_log_densities,
+    predictive_moments,
+)
+
+S, N, Q = 3, 4, 2
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 1))
+Y = RNG.normal(size=(N, Q))
+MEAN = RNG.normal(size=(S, N, Q))
+VARIANCE = RNG.uniform(0.5, 1.5, size=(S, N))
+
+
+def test_mixture_moments_obey_the_law_of_total_variance() -> None:
+    variances = np.repeat(VARIANCE[..., None], Q, axis=2)
+
+    mean, variance = mixture_moments(tf.constant(MEAN), tf.constant(variances))
+
+    np.testing.assert_allclose(mean, MEAN.mean(0))
+    np.testing.assert_allclose(variance, variances.mean(0) + MEAN.var(0))
+
+
+def test_variance_between_components_does_not_cancel() -> None:
+    means = tf.constant(1e8 + MEAN)
+
+    _, variance = mixture_moments(means, tf.zeros_like(means))
+
+    np.testing.assert_allclose(variance, MEAN.var(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+@pytest.mark.parametrize("full_output_cov", [False, True])
+def test_mixture_covariance_entry_by_entry(full_cov: bool, full_output_cov: bool) -> None:
+    root = RNG.normal(size=(S, N, N))
+    covariances = root @ root.swapaxes(1, 2) if full_cov else VARIANCE
+    expected = np.zeros((N, Q, N, Q))
+    for s in range(S):
+        within = covariances[s] if full_cov else np.diag(covariances[s])
+        deviation = MEAN[s] - MEAN.mean(0)
+        for n, p, m, q in np.ndindex(N, Q, N, Q):
+            expected[n, p, m, q] += (p == q) * within[n, m] / S
+            expected[n, p, m, q] += deviation[n, p] * deviation[m, q] / S
+
+    mean, covariance = mixture_covariance(
+        tf.constant(MEAN),
+        tf.constant(covariances),
+        full_cov=full_cov,
+        full_output_cov=full_output_cov,
+    )
+
+    if not full_cov:
+        expected = np.einsum("npnq->npq", expected)
+        expected = expected if full_output_cov else np.einsum("npp->np", expected)
+    elif not full_output_cov:
+        expected = np.einsum("npmp->pnm", expected)
+    np.testing.assert_allclose(mean, MEAN.mean(0))
+    np.testing.assert_allclose(covariance, expected, atol=1e-12)
+
+
+def arguments(mean: np.ndarray = MEAN) -> tuple[tf.Tensor, tf.Tensor]:
+    return tf.constant(mean), tf.constant(VARIANCE)
+
+
+def test_expected_log_likelihoods_draw_by_draw() -> None:
+    likelihood = gpflow.likelihoods.Gaussian(0.3)
+
+    values = expected_log_likelihoods(likelihood, tf.constant(X), tf.constant(Y), *arguments())
+
+    densities = stats.norm.logpdf(Y, MEAN, np.sqrt(0.3)) - 0.5 * VARIANCE[..., None] / 0.3
+    np.testing.assert_allclose(values, densities.sum(-1))
+
+
+def test_predictive_log_densities_draw_by_draw() -> None:
+    likelihood = gpflow.likelihoods.Gaussian(0.3)
+
+    values = predictive_log_densities(likelihood, tf.constant(X), tf.constant(Y), *arguments())
+
+    densities = stats.norm.logpdf(Y, MEAN, np.sqrt(VARIANCE[..., None] + 0.3))
+    np.testing.assert_allclose(values, densities.sum(-1))
+
+
+def test_predictive_moments_draw_by_draw() -> None:
+    mean, variance = predictive_moments(
+        gpflow.likelihoods.Gaussian(0.3), tf.constant(X), *arguments()
+    )
+
+    np.testing.assert_allclose(mean, MEAN)
+    np.testing.assert_allclose(variance, np.repeat(VARIANCE[..., None] + 0.3, Q, axis=2))
+
+
+def test_likelihoods_read_the_inputs_of_their_own_row() -> None:
+    noise = gpflow.functions.Linear(np.array([[0.5]]), np.array([5.0]))
+    likelihood = gpflow.likelihoods.Gaussian(noise)
+
+    _, variance = predictive_moments(likelihood, tf.constant(X), *arguments())
+
+    np.testing.assert_allclose(variance[..., 0], VARIANCE + 5.0 + 0.5 * X[:, 0])
+
+
+@pytest.mark.parametrize("labels", [np.float64, np.int64])
+def test_softmax_takes_labels_of_any_type(labels: Any) -> None:
+    likelihood = gpflow.likelihoods.Softmax(Q)
+    observations = tf.constant(np.array([[0], [1], [1], [0]], labels))
+
+    values = expected_log_likelihoods(likelihood, tf.constant(X), observations, *arguments())
+
+    assert values.shape == (S, N)
+    assert np.all(values.numpy() < 0.0)
