@@ -22,6 +22,7 @@
 # This notebook trains one on a function of one variable and looks inside.
 
 # %%
+# %matplotlib inline
 import os
 
 import gpflow

@@ -13,6 +13,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGPLayer"]
 
@@ -35,10 +36,11 @@ class GlobalInducingGPLayer(OutputLayer):
 
     :param kernel: Acts on what comes from below.
     :param num_outputs: Q, the number of independent functions that share the kernel.
-    :param pseudo_targets: Starting values of v, [M, Q].
+    :param pseudo_targets: Starting values of v, [M, Q]; None for zeros.
+    :param num_inducing: M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :raises ValueError: If ``pseudo_targets`` is not a matrix with ``num_outputs`` columns, or
-        ``precision`` is not positive.
+    :raises ValueError: If ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit
+        each other and ``num_outputs``, or ``precision`` is not positive.
     """
 
     def __init__(
@@ -46,13 +48,21 @@ class GlobalInducingGPLayer(OutputLayer):
         kernel: Kernel,
         num_outputs: int,
         *,
-        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor,
+        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        num_inducing: int | None = None,
         precision: float = np.exp(-4.0),
     ) -> None:
+        check_integers(num_outputs=num_outputs)
+        if pseudo_targets is None:
+            if num_inducing is None:
+                raise ValueError("pseudo_targets or num_inducing must be given.")
+            check_integers(num_inducing=num_inducing)
+            pseudo_targets = np.zeros((num_inducing, num_outputs))
         shape = np.shape(pseudo_targets)
-        if len(shape) != 2 or shape[1] != num_outputs:
+        wanted = ("num_inducing" if num_inducing is None else num_inducing, num_outputs)
+        if len(shape) != 2 or shape[1] != num_outputs or num_inducing not in (None, shape[0]):
             raise ValueError(
-                f"pseudo_targets must have shape [num_inducing, {num_outputs}], got {shape}."
+                f"pseudo_targets must have shape [{wanted[0]}, {wanted[1]}], got {list(shape)}."
             )
         if not (np.isfinite(precision) and precision > 0):
             raise ValueError(f"precision must be a positive number, got {precision}.")
