@@ -1,6 +1,12 @@
-"""Stateless random numbers: seeds, and noise that belongs to a point rather than to a row."""
+"""Stateless random numbers that are the same in eager, compiled and XLA code.
+
+TensorFlow's own real-valued draws are not, but its integers of a named algorithm are: everything
+here is made of those.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -9,7 +15,9 @@ from check_shapes import check_shapes
 
 from gpflow_dwp.base import Seed
 
-__all__ = ["as_seed", "normal_at_points", "split_seed"]
+__all__ = ["as_seed", "fold_in", "normal", "normal_at_points", "split_seed", "uniform"]
+
+_ALGORITHM = "philox"
 
 # SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
 # an increment and two multipliers, as signed 64-bit integers, whose products wrap around.
@@ -38,7 +46,40 @@ def split_seed(seed: Seed, num: int) -> list[Seed]:
     :param num: How many are wanted.
     :return: A list of ``num`` stateless seeds.
     """
-    return list(tf.unstack(tfp.random.split_seed(seed, n=num, salt="gpflow_dwp"), num=num))
+    return list(tf.unstack(tf.random.split(seed, num, alg=_ALGORITHM), num=num))
+
+
+def fold_in(seed: Seed, number: int | tf.Tensor) -> Seed:
+    """Make a seed from a seed and an integer, such as the number of a step.
+
+    :param seed: A stateless seed, [2].
+    :param number: An integer, [].
+    :return: A stateless seed, [2].
+    """
+    return tf.random.fold_in(seed, number, alg=_ALGORITHM)
+
+
+def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
+    """Draw numbers that are uniform on the open interval from 0 to 1.
+
+    :param shape: Their shape.
+    :param seed: A stateless seed, [2].
+    :param dtype: float32 or float64.
+    """
+    bits = tf.random.stateless_uniform(
+        shape, seed, minval=None, maxval=None, dtype=tf.int64, alg=_ALGORITHM
+    )
+    return _uniform_from_bits(bits, dtype)
+
+
+def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
+    """Draw standard normal numbers.
+
+    :param shape: Their shape.
+    :param seed: A stateless seed, [2].
+    :param dtype: float32 or float64.
+    """
+    return tf.math.ndtri(uniform(shape, seed, dtype))
 
 
 @check_shapes("points: [N, D]", "seed: [2]", "return: [S, N, width]")
@@ -58,13 +99,15 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     keys = _hash_rows(points, seed)
     count = num_samples * width
     stream = keys[:, None] + _INCREMENT * tf.range(1, count + 1, dtype=tf.int64)
-    bits = _mix(stream)
-    digits = 24 if points.dtype == tf.float32 else 53
-    integers = _logical_right_shift(bits, 64 - digits)
+    numbers = tf.math.ndtri(_uniform_from_bits(_mix(stream), points.dtype))
+    return tf.transpose(tf.reshape(numbers, [-1, num_samples, width]), [1, 0, 2])
+
+
+def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    digits = 24 if dtype == tf.float32 else 53
+    integers = tf.cast(_logical_right_shift(bits, 64 - digits), dtype)
     # Rounding may bring the largest one to 1, whose quantile is infinite.
-    uniform = tf.minimum((tf.cast(integers, points.dtype) + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits)
-    normal = tf.reshape(tf.math.ndtri(uniform), [-1, num_samples, width])
-    return tf.transpose(normal, [1, 0, 2])
+    return tf.minimum((integers + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits)
 
 
 def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:

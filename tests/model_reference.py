@@ -50,7 +50,8 @@ def set_to_prior(layer: WishartLayer, proportion: float = 1e-13) -> None:
 def make_layer(
     size: int, df: int, family: Any = "AB", whiten: bool = False, **arguments: Any
 ) -> WishartLayer:
-    """A Wishart layer with random parameters."""
+    """A Wishart layer with random parameters; its log ratio is sampled unless asked otherwise."""
+    arguments = {"expected_log_ratio": False, **arguments}
     kernel = gpflow.kernels.SquaredExponential()
     layer = WishartLayer(kernel, df, size, family, whiten, seed=0, **arguments)
     randomise(layer, seed=1)
@@ -187,7 +188,9 @@ def numpy_elbo_terms(
         features = points
         for index, layer in enumerate(model.hidden_layers):
             covariance = layer.kernel(features).numpy()
-            draw = numpy_hidden_layer(layer, covariance, bartlett_factors[index][s], noise[index][s])
+            draw = numpy_hidden_layer(
+                layer, covariance, bartlett_factors[index][s], noise[index][s]
+            )
             features = np.concatenate([draw.inducing_features, draw.target_features])
             log_ratios[index] += draw.log_ratio / num_samples
         covariance = model.output_layer.kernel(features).numpy()
@@ -204,9 +207,7 @@ def numpy_elbo_terms(
     return data_term * model.num_data / len(X), log_ratios
 
 
-def mixture_log_density(
-    Y: np.ndarray, means: np.ndarray, variances: np.ndarray
-) -> np.ndarray:
+def mixture_log_density(Y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """Log density of a mixture of S normal distributions, [N]; all arguments [(S,) N, 1]."""
     log_densities = -0.5 * (np.log(2.0 * np.pi * variances) + (Y - means) ** 2 / variances)
     return special.logsumexp(log_densities.sum(-1), axis=0) - np.log(len(means))

@@ -90,9 +90,11 @@ def test_compiled_noise_is_that_of_eager_mode() -> None:
 
     for jit_compile in (False, True):
         compiled = tf.function(
-            lambda X: normal_at_points(X, SEED, 3, 2), jit_compile=jit_compile, autograph=False
+            lambda X, seed: normal_at_points(X, seed, 3, 2),
+            jit_compile=jit_compile,
+            autograph=False,
         )
-        np.testing.assert_allclose(compiled(X), expected, rtol=1e-12)
+        np.testing.assert_allclose(compiled(X, SEED), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
@@ -138,6 +140,17 @@ def test_no_seed_gives_new_numbers_at_every_call(compiled: bool) -> None:
     function = tf.function(draw, autograph=False) if compiled else draw
 
     assert len({float(function()[0, 0, 0]) for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_splits_are_those_of_eager_mode(jit_compile: bool) -> None:
+    def split(seed: tf.Tensor) -> tf.Tensor:
+        return tf.stack(split_seed(seed, 3))
+
+    # The seed is an argument: with a constant, TensorFlow would split it before it compiles.
+    compiled = tf.function(split, jit_compile=jit_compile, autograph=False)
+
+    np.testing.assert_array_equal(compiled(SEED), split(SEED))
 
 
 def test_split_seeds_are_different() -> None:

@@ -38,7 +38,8 @@ def write_figures(
         axes = plot_predictions(
             test.Y[:, 0], predictions.mean, predictions.lower, predictions.upper
         )
-        axes.set_title(f"{test.target_name}: test rows, {100 * INTERVAL:g}% intervals")
+        name = _plain(test.target_name)
+        axes.set_title(f"{name}: test rows, {100 * INTERVAL:g}% intervals")
         _save(axes, directory / "predictions.png")
         if predictions.probability_below is not None:
             _save(plot_calibration(predictions.probability_below), directory / "calibration.png")
@@ -57,10 +58,10 @@ def _write_label_figures(
         labels,
         predictions.labels,
         labels=np.arange(len(test.classes or ())),
-        display_labels=test.classes,
+        display_labels=[_plain(name) for name in test.classes or ()],
         ax=axes,
     )
-    axes.set_title(f"{test.target_name}: test rows")
+    axes.set_title(f"{_plain(test.target_name)}: test rows")
     _save(axes, directory / "predictions.png")
     axes = _new_axes()
     calibration.CalibrationDisplay.from_predictions(
@@ -74,6 +75,11 @@ def _write_label_figures(
     axes.set_xlabel("probability of the predicted class")
     axes.set_ylabel("share that is right")
     _save(axes, directory / "calibration.png")
+
+
+def _plain(name: str) -> str:
+    """A name that matplotlib does not take for a formula."""
+    return name.replace("$", r"\$")
 
 
 def _new_axes() -> Any:

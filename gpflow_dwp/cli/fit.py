@@ -28,6 +28,7 @@ from gpflow_dwp.cli.run_directory import (
     MODEL,
     RunDescription,
     choose_directory,
+    release_directory,
     write_run,
 )
 from gpflow_dwp.data import Standardiser, Table, load_diabetes, read_table, split_table
@@ -74,6 +75,14 @@ def run_fit(options: argparse.Namespace) -> None:
     """
     with user_mistakes():
         prepared = _prepare(options)
+    try:
+        _train_and_write(prepared, options)
+    except BaseException:
+        release_directory(prepared.directory)
+        raise
+
+
+def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
     train, test = prepared.train, prepared.test
     print(
         f"{train.target_name}: {len(train.X)} training rows, {len(test.X)} test rows, "
@@ -119,7 +128,6 @@ def run_fit(options: argparse.Namespace) -> None:
 
 
 def _prepare(options: argparse.Namespace) -> _Prepared:
-    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
     if options.table is None:
         if options.target is not None or options.task != "regression":
             raise UsageError("--target and --task belong to a table of yours; name its CSV file")
@@ -131,6 +139,7 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
     train, test = split_table(table, options.test_fraction, options.seed)
+    _check_training_rows(train)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     model = build_deep_wishart_process(
@@ -146,7 +155,19 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
         num_samples=options.num_samples,
         seed=options.seed,
     )
+    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
     return _Prepared(directory, train, test, inputs, target, model)
+
+
+def _check_training_rows(train: Table) -> None:
+    """Refuse rows that have lost a class, or all variation of the target, to the test rows."""
+    values = np.unique(train.Y)
+    if len(values) < (2 if train.classes is None else len(train.classes)):
+        what = "one value" if train.classes is None else f"{len(values)} of the classes"
+        raise UsageError(
+            f"the {len(train.X)} training rows hold {what} only of {train.target_name!r}: "
+            "choose another --test-fraction or --seed"
+        )
 
 
 def _likelihood(table: Table) -> Likelihood | None:
@@ -194,6 +215,7 @@ def _in_raw_units(scores: Scores, target: Standardiser | None) -> Scores:
 
 def _score(prepared: _Prepared, history: TrainingHistory, predictions: Predictions) -> Scores:
     X, Y = prepared.standardised(prepared.test)
+    tf.random.set_seed(0)  # some likelihoods draw from the global generator
     log_density = prepared.model.predict_log_density((X, Y))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(

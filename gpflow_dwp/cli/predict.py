@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.predictions import predict
@@ -23,6 +24,8 @@ def run_predict(options: argparse.Namespace) -> None:
     :raises UsageError: If the run or the table cannot be used, or the output exists.
     """
     with user_mistakes():
+        if options.out.is_dir():
+            raise UsageError(f"{options.out} is a directory; --out takes a file")
         if options.out.exists() and not options.overwrite:
             raise UsageError(f"{options.out} exists; give --overwrite to replace it")
         if not options.out.resolve().parent.is_dir():
@@ -30,8 +33,7 @@ def run_predict(options: argparse.Namespace) -> None:
         run = RunDescription.read(options.run)
         X = read_features(options.table, run.feature_names)
         model = load_model(options.run / MODEL)
-        pandas = import_optional("pandas", "cli")
-        table = pandas.read_csv(options.table, skip_blank_lines=True, skipinitialspace=True)
+        table = _read_text(options.table)
     target = None if run.target is None else Standardiser.from_dict(run.target)
     predictions = predict(
         model,
@@ -49,11 +51,28 @@ def run_predict(options: argparse.Namespace) -> None:
     print(f"{len(X)} predictions are in {options.out}")
 
 
+def _read_text(path: Path) -> Any:
+    """The table as it was written, for the rows that :func:`read_features` reads."""
+    cells = import_optional("pandas", "cli").read_csv(
+        path,
+        header=None,
+        index_col=False,
+        dtype=str,
+        keep_default_na=False,
+        skip_blank_lines=False,
+        skipinitialspace=True,
+        encoding="utf-8-sig",
+    )
+    cells = cells.fillna("").apply(lambda column: column.str.strip())
+    cells = cells[(cells != "").any(axis=1)]
+    return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1)
+
+
 def _write(path: Path, text: str) -> None:
     """Write a file as a whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text)
+        partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import interval_coverage, mixture_cdf, mixture_quantile, rmse
@@ -125,6 +126,7 @@ def predict(
     :param seed: For the draws.
     """
     posterior = model.posterior(num_samples, seed=seed)
+    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
     if target is None:
         probabilities = posterior.predict_y(X)[0].numpy()
         if probabilities.shape[1] == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import shutil
@@ -16,7 +17,14 @@ import numpy.typing as npt
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Standardiser, Task
 
-__all__ = ["DESCRIPTION", "MODEL", "RunDescription", "choose_directory", "write_run"]
+__all__ = [
+    "DESCRIPTION",
+    "MODEL",
+    "RunDescription",
+    "choose_directory",
+    "release_directory",
+    "write_run",
+]
 
 DESCRIPTION = "run.json"
 MODEL = "model"
@@ -60,7 +68,7 @@ class RunDescription:
     def read(cls, directory: Path) -> RunDescription:
         """Read ``run.json``.
 
-        :raises UsageError: If the directory is not a run, or is damaged.
+        :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
         """
         path = directory / DESCRIPTION
         if not path.is_file():
@@ -71,34 +79,73 @@ class RunDescription:
                 raise UsageError(f"{path} was not written by this version of gpflow-dwp")
             for name in ("feature_names", "classes"):
                 fields[name] = None if fields[name] is None else tuple(fields[name])
-            return cls(**fields)
+            run = cls(**fields)
+            run._check()
+            return run
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{path} is damaged: {error}") from error
 
+    def _check(self) -> None:
+        if len(Standardiser.from_dict(self.inputs).mean) != len(self.feature_names):
+            raise ValueError("inputs and feature_names have different lengths")
+        if self.target is not None and len(Standardiser.from_dict(self.target).mean) != 1:
+            raise ValueError("target must hold one mean and one scale")
+        labelled = self.task == "classification"
+        if labelled != (self.classes is not None) or labelled == (self.target is not None):
+            raise ValueError("task, classes and target do not fit together")
+
 
 def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Path:
-    """Choose where a run goes, and refuse before anything is computed what cannot be used.
+    """Make the directory of a run, and refuse before anything is computed what cannot be used.
+
+    It is made here, so that no other run takes it meanwhile.
 
     :param wanted: The user's choice; None for the next free ``runs/NAME-K``.
     :param table: The user's table, whose name the run takes.
     :param overwrite: Whether a run that is there may be replaced.
     :raises UsageError: If the directory holds a run and ``overwrite`` is not set, or holds
         anything else.
+    :raises OSError: If the directory cannot be made.
     """
     if wanted is None:
-        name = "diabetes" if table is None else table.stem
-        runs = (Path("runs") / f"{name}-{number}" for number in itertools.count(1))
-        return next(run for run in runs if not run.exists())
+        return _make_next("diabetes" if table is None else table.stem)
+    if wanted.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise UsageError(f"{wanted} is where you are, or above it; choose another --out")
     if not wanted.exists():
+        wanted.mkdir(parents=True)
         return wanted
     if not wanted.is_dir():
         raise UsageError(f"{wanted} is a file; --out takes a directory")
     if any(wanted.iterdir()):
-        if not (wanted / DESCRIPTION).exists():
+        if not _is_run(wanted):
             raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
         if not overwrite:
             raise UsageError(f"{wanted} holds another run; give --overwrite to replace it")
     return wanted
+
+
+def release_directory(directory: Path) -> None:
+    """Give a directory back that :func:`choose_directory` made and that stayed empty."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def _make_next(name: str) -> Path:
+    numbers = itertools.count(1)
+    while True:
+        directory = Path("runs") / f"{name}-{next(numbers)}"
+        # Two runs that start at once both see a free number, but only one of them makes it.
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(parents=True)
+            return directory
+
+
+def _is_run(directory: Path) -> bool:
+    try:
+        fields = json.loads((directory / DESCRIPTION).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(fields, dict) and fields.get("format") == _FORMAT
 
 
 def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
@@ -107,6 +154,7 @@ def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
     :param directory: Where the run goes; a run that is there is replaced, not mixed with.
     :param fill: Writes everything into the directory that it is given.
     """
+    directory = directory.resolve()  # a link stays, and what it leads to is replaced
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Draws that are the same in eager, compiled and XLA code; of Gamma variables, above all."""
+"""Draws of Gamma variables that are the same in eager, compiled and XLA code."""
 
 from __future__ import annotations
 
@@ -7,25 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["sample_log_gamma", "split_seed", "stateless_normal"]
+from gpflow_dwp.random import normal, split_seed, uniform
+
+__all__ = ["sample_log_gamma"]
 
 _NUM_CANDIDATES = 12
-# Left to choose, TensorFlow takes another algorithm, with other numbers, in XLA code.
-_ALGORITHM = "philox"
-
-
-def split_seed(seed: tf.Tensor, num: int) -> list[tf.Tensor]:
-    """Split a stateless seed into ``num`` independent ones, with or without XLA alike."""
-    return list(tf.unstack(tf.random.split(seed, num, alg=_ALGORITHM), num=num))
-
-
-def stateless_normal(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Draw standard normal numbers, with or without XLA alike."""
-    return tf.random.stateless_normal(shape, seed, dtype=dtype, alg=_ALGORITHM)
-
-
-def _uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    return tf.random.stateless_uniform(shape, seed, dtype=dtype, alg=_ALGORITHM)
 
 
 def sample_log_gamma(concentration: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
@@ -58,10 +44,9 @@ def _marsaglia_tsang(alpha: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     dtype = alpha.dtype
     normal_seed, uniform_seed, boost_seed = split_seed(seed, 3)
     shape = tf.concat([[_NUM_CANDIDATES], tf.shape(alpha)], axis=0)
-    x = stateless_normal(shape, normal_seed, dtype)
-    # One minus a uniform number in [0, 1) is never zero.
-    log_u = tf.math.log1p(-_uniform(shape, uniform_seed, dtype))
-    log_boost = tf.math.log1p(-_uniform(shape[1:], boost_seed, dtype))
+    x = normal(shape, normal_seed, dtype)
+    log_u = tf.math.log(uniform(shape, uniform_seed, dtype))
+    log_boost = tf.math.log(uniform(shape[1:], boost_seed, dtype))
 
     d = alpha + (1.0 - 1.0 / 3.0)
     root_v = 1.0 + x / tf.sqrt(9.0 * d)

@@ -11,11 +11,8 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._draws import (
-    sample_log_gamma,
-    split_seed,
-    stateless_normal,
-)
+from gpflow_dwp.distributions._draws import sample_log_gamma
+from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["GeneralisedBartlett"]
 
@@ -176,8 +173,8 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         log_gamma = sample_log_gamma(concentration, gamma_seed) - tf.math.log(self._rate)
         shape = tf.concat([[n], batch_shape, self.event_shape_tensor()], axis=0)
         loc, scale = self._loc_and_scale()
-        normal = stateless_normal(shape, normal_seed, self.dtype)
-        return self._assemble(tf.exp(0.5 * log_gamma), loc + scale * normal)
+        noise = normal(shape, normal_seed, self.dtype)
+        return self._assemble(tf.exp(0.5 * log_gamma), loc + scale * noise)
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         checks.check_event("The value", value, self.event_shape.as_list(), "the event shape")

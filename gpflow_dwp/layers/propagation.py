@@ -12,7 +12,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
-from gpflow_dwp.random import normal_at_points, split_seed
+from gpflow_dwp.random import normal, normal_at_points, split_seed
 
 __all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
 
@@ -100,7 +100,12 @@ def propagate_targets(
     for layer, above, draw, layer_seed in zip(
         hidden, layers[1:], path.hidden, split_seed(seed, len(layers)), strict=False
     ):
-        noise = normal_at_points(targets, layer_seed, num_samples, layer.noise_width)
+        if full_cov:
+            # Joint draws need numbers that are independent even where two targets coincide.
+            shape = [num_samples, tf.shape(targets)[0], layer.noise_width]
+            noise = normal(shape, layer_seed, targets.dtype)
+        else:
+            noise = normal_at_points(targets, layer_seed, num_samples, layer.noise_width)
         gram = layer.condition(draw, covariance, noise, full_cov=full_cov)
         covariance = _covariance_of_gram(above, draw.gram, gram, full_cov=full_cov)
     return output.condition(path.output, covariance, full_cov=full_cov)

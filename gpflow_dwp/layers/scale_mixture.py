@@ -24,7 +24,7 @@ class ScaleMixture(gpflow.Module):
         dtype = default_float()
         self.num_inducing = num_inducing
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
-        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive())
+        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
         self.proportion = Parameter(
             1.0 / (1.0 + np.exp(4.0)), dtype=dtype, transform=tfp.bijectors.Sigmoid()
         )

@@ -129,7 +129,7 @@ class WishartLayer(GramLayer):
             remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
             remainder_tril, _ = cholesky_with_inverse(
                 remainder,
-                relative_jitter(covariance.tt, self.jitter),
+                relative_jitter(covariance.tt, self.jitter) + tf.zeros_like(remainder[:, 0, 0]),
                 name="a layer's covariance of the targets given the inducing points",
             )
             deviation = tf.matmul(remainder_tril, noise) / np.sqrt(self.df)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -90,7 +92,8 @@ def build_deep_wishart_process(
     rng = np.random.default_rng(seed)
     Z, pseudo_observations = _initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
-        likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
+        with _positive_by_exp():
+            likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
     pseudo_targets = _initial_pseudo_targets(likelihood, pseudo_observations)
     kernels = make_kernels(kernel, depth, X.shape[1])
     hidden = [
@@ -139,8 +142,19 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
     relevances = "weight_variances" if kernel == "ArcCosine" else "lengthscales"
-    first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})
-    return [first, *(KERNELS[kernel]() for _ in range(depth - 1))]
+    with _positive_by_exp():
+        first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})
+        return [first, *(KERNELS[kernel]() for _ in range(depth - 1))]
+
+
+def _positive_by_exp() -> contextlib.AbstractContextManager[None]:
+    """Give new positive parameters a logarithmic scale.
+
+    Adam's steps then change variances and lengthscales by one factor, however large they are; with
+    GPflow's default, softplus, large values are slow to reach.
+    """
+    config = dataclasses.replace(gpflow.config.config(), positive_bijector="exp")
+    return gpflow.config.as_context(config)
 
 
 def _initial_inducing(
@@ -163,14 +177,19 @@ def _initial_inducing(
 
 
 def _initial_precision(likelihood: Likelihood) -> float:
-    """Start pseudo-targets as precise as what they are taken from.
+    """Start pseudo-targets as precise as the observations that they are taken from.
 
-    Where they are observations with Gaussian noise, that is exact for a single layer with inducing
-    points on the data. From e⁻⁴, the published code's start, Adam needs thousands of steps to get
-    there, and the bound of a short run is far lower. Where pseudo-targets are guesses, e⁻⁴ it is.
+    With Gaussian noise that is exact for a single layer with inducing points on the data. From
+    e⁻⁴, the published code's start, Adam needs thousands of steps to get there, and the bound of a
+    short run is far lower. Where pseudo-targets are guesses, or the noise is a function, e⁻⁴ it is.
     """
-    observed = isinstance(likelihood, gpflow.likelihoods.Gaussian | gpflow.likelihoods.StudentT)
-    return 1.0 / _NOISE_VARIANCE if observed else float(np.exp(-4.0))
+    if isinstance(likelihood, gpflow.likelihoods.Gaussian | gpflow.likelihoods.StudentT):
+        scale, variance = likelihood.scale, getattr(likelihood, "variance", None)
+        if isinstance(scale, gpflow.Parameter):
+            return float(scale.numpy()) ** -2
+        if isinstance(variance, gpflow.Parameter):
+            return 1.0 / float(variance.numpy())
+    return float(np.exp(-4.0))
 
 
 def _initial_pseudo_targets(

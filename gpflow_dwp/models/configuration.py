@@ -6,6 +6,7 @@ attributes of the same names, as GPflow's classes keep them.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -75,7 +76,11 @@ def to_config(value: Any) -> Any:
         if value is function:
             return {"function": name}
     if isinstance(value, tf.Module):
-        return {"class": _class_name(type(value)), "arguments": _arguments(value)}
+        return {
+            "class": _class_name(type(value)),
+            "positive_bijector": _positive_bijector(value),
+            "arguments": _arguments(value),
+        }
     raise SavedModelError(f"{value!r} cannot be described as plain data.")
 
 
@@ -107,8 +112,12 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
         name: from_config(argument, custom_classes)
         for name, argument in config["arguments"].items()
     }
+    settings = gpflow.config.config()
+    if config.get("positive_bijector") is not None:
+        settings = dataclasses.replace(settings, positive_bijector=config["positive_bijector"])
     try:
-        return cls(**arguments)
+        with gpflow.config.as_context(settings):
+            return cls(**arguments)
     except (TypeError, ValueError) as error:
         raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
 
@@ -139,6 +148,16 @@ def _arguments(instance: Any) -> dict[str, Any]:
                 "as an attribute, so it cannot be saved."
             )
     return arguments
+
+
+def _positive_bijector(instance: tf.Module) -> str | None:
+    """Name what makes the object's own parameters positive, as GPflow's configuration does."""
+    own = [item for item in vars(instance).values() if isinstance(item, gpflow.Parameter)]
+    names = {str(parameter.transform.name) for parameter in own if parameter.transform is not None}
+    for bijector in ("exp", "softplus"):
+        if any(bijector in name.lower() for name in names):
+            return bijector
+    return None
 
 
 def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:

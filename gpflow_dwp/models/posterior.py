@@ -25,7 +25,7 @@ from gpflow_dwp.models.predictive import (
     predictive_log_densities,
     predictive_moments,
 )
-from gpflow_dwp.random import split_seed
+from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["DeepPosterior"]
 
@@ -170,7 +170,7 @@ class DeepPosterior:
         X = self._check_inputs(Xnew)
         means, variances = self._propagate(X, full_cov=full_cov)
         shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
-        noise = tf.random.stateless_normal(shape, self._function_seed, dtype=means.dtype)
+        noise = normal(shape, self._function_seed, means.dtype)
         if not full_cov:
             return means + tf.sqrt(variances)[..., None] * noise
         # The kernel's own variance is not at hand here; the prior's is at least the posterior's.

@@ -149,9 +149,17 @@ def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> Dee
 
 def _check_rebuilds(model: DeepKernelProcess, description: dict[str, Any]) -> None:
     custom = {type(module) for module in model.submodules}
-    rebuilt = parameter_dict(_rebuild(description, list(custom)))
+    bare = {**description, "trainable": {}, "priors": {}}
+    rebuilt = parameter_dict(_rebuild(bare, list(custom)))
     originals = parameter_dict(model)
+    first_path: dict[int, str] = {}
     for path, original in originals.items():
+        other = first_path.setdefault(id(original), path)
+        if other != path:
+            raise SavedModelError(
+                f"{other} and {path} are one parameter, which a new model would not share; it "
+                "cannot be saved."
+            )
         if path not in rebuilt:
             raise SavedModelError(f"{path} is not part of the model's configuration.")
         if _transform_name(original) != _transform_name(rebuilt[path]):

@@ -12,6 +12,7 @@ from gpflow.keras import tf_keras
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.random import fold_in
 from gpflow_dwp.training.schedule import kl_weight
 
 __all__ = ["CompiledLoop", "StepRecords"]
@@ -107,7 +108,7 @@ class CompiledLoop:
         return data.stack(), log_ratios.stack(), finite
 
     def _take_step(self, batch: RegressionData) -> tuple[BoundTerms, tf.Tensor]:
-        seed = tf.random.experimental.stateless_fold_in(self._seed, self._step)
+        seed = fold_in(self._seed, self._step)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             terms = self._model.elbo_terms(batch, seed=seed)

@@ -13,7 +13,6 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
     accuracy,
     interval_coverage,
-    linear_regression_baseline,
     mean_log_density,
     mixture_cdf,
     mixture_crps,
@@ -91,43 +90,3 @@ def test_mixture_scores_refuse(metric: Callable[..., Any]) -> None:
         metric(np.stack([Y, Y], 1), MEANS, VARIANCES)
     with pytest.raises(ValueError, match="positive"):
         metric(Y, MEANS, -VARIANCES)
-
-
-def linear_data(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=[rows, 2]) * [1.0, 1e4] + [0.0, 3.0]
-    return X, 2.0 + X @ [[1.5], [-1e-4]] + 0.7 * rng.normal(size=[rows, 1])
-
-
-def test_baseline_equals_the_textbook_formula() -> None:
-    (X, targets), (new, truth) = linear_data(15, 0), linear_data(200, 1)
-    design, new_design = (np.column_stack([np.ones(len(Z)), Z]) for Z in (X, new))
-    inverse = np.linalg.inv(design.T @ design)
-    weights = inverse @ design.T @ targets
-    s2 = np.square(targets - design @ weights).sum() / (15 - 3)
-    variance = s2 * (1.0 + np.einsum("ij,jk,ik->i", new_design, inverse, new_design))
-    mean = (new_design @ weights)[:, 0]
-    scores = linear_regression_baseline(X, targets, new, truth)
-    assert scores.rmse == pytest.approx(np.sqrt(np.mean((truth[:, 0] - mean) ** 2)))
-    density = stats.norm.logpdf(truth[:, 0], mean, np.sqrt(variance)).mean()
-    assert scores.mean_log_density == pytest.approx(density)
-
-
-def test_baseline_ignores_columns_that_add_nothing() -> None:
-    (X, targets), (new, truth) = linear_data(15, 0), linear_data(20, 1)
-    wanted = linear_regression_baseline(X, targets, new, truth)
-    wider, new_wider = (np.column_stack([Z, Z[:, 0] * 3.0, np.ones(len(Z))]) for Z in (X, new))
-    np.testing.assert_allclose(
-        linear_regression_baseline(wider, targets, new_wider, truth), wanted, rtol=1e-9
-    )
-
-
-def test_baseline_of_an_exact_fit_is_finite() -> None:
-    X = np.arange(12.0)[:, None]
-    assert np.all(np.isfinite(linear_regression_baseline(X, 2.0 * X, X, 2.0 * X)))
-
-
-def test_baseline_needs_rows() -> None:
-    X, targets = linear_data(3, 0)
-    with pytest.raises(ValueError, match="3 training rows are too few for 2 independent columns"):
-        linear_regression_baseline(X, targets, X, targets)

@@ -123,20 +123,30 @@ def test_variance_is_never_negative() -> None:
 
 def test_starting_values() -> None:
     targets = np.arange(8.0).reshape(M, Q)
-    layer = GlobalInducingGPLayer(
-        gpflow.kernels.Linear(), Q, pseudo_targets=targets, precision=4.0
-    )
+    layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, pseudo_targets=targets, precision=4.0)
 
     np.testing.assert_array_equal(layer.pseudo_targets, targets)
     np.testing.assert_allclose(layer.precision_tril, 2.0 * np.eye(M), atol=1e-12)
     assert layer.num_inducing == M
 
 
+def test_pseudo_targets_start_at_zero_where_only_their_number_is_given() -> None:
+    layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, num_inducing=M)
+
+    np.testing.assert_array_equal(layer.pseudo_targets, np.zeros((M, Q)))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \(4,\)"),
-        ({"pseudo_targets": np.zeros((M, 1))}, r"shape \[num_inducing, 2\], got \(4, 1\)"),
+        ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \[4\]"),
+        ({"pseudo_targets": np.zeros((M, 1))}, r"shape \[num_inducing, 2\], got \[4, 1\]"),
+        ({"num_inducing": 3}, r"shape \[3, 2\], got \[4, 2\]"),
+        ({"pseudo_targets": None}, "pseudo_targets or num_inducing must be given"),
+        (
+            {"pseudo_targets": None, "num_inducing": 0},
+            "num_inducing must be a positive integer, got 0",
+        ),
         ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
         ({"precision": -1.0}, "precision must be a positive number, got -1.0"),
         ({"precision": np.inf}, "precision must be a positive number, got inf"),

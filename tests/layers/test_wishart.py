@@ -150,9 +150,7 @@ def test_log_ratio_of_the_prior_is_zero_for_every_draw(
         layer.sample_inducing(covariance, 5, SEED).log_ratio, np.zeros(5), atol=1e-8
     )
     layer.expected_log_ratio = True
-    np.testing.assert_allclose(
-        layer.sample_inducing(covariance, 5, SEED).log_ratio, 0.0, atol=1e-8
-    )
+    np.testing.assert_allclose(layer.sample_inducing(covariance, 5, SEED).log_ratio, 0.0, atol=1e-8)
 
 
 def parameter_gradient(layer: WishartLayer, covariance: tf.Tensor, seed: int) -> np.ndarray:
@@ -229,9 +227,7 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
 
     with tf.GradientTape() as tape:
         result = value()
-    gradients = tape.gradient(
-        result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-    )
+    gradients = tape.gradient(result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
     starts = [variable.numpy() for variable in variables]
     rng = np.random.default_rng(5)

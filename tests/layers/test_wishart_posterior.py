@@ -78,9 +78,7 @@ def test_starting_values(size: int, df: int) -> None:
 
 @pytest.mark.parametrize("with_left", [False, True])
 @pytest.mark.parametrize(("size", "df"), SIZES)
-def test_expected_squared_norm_is_the_monte_carlo_mean(
-    size: int, df: int, with_left: bool
-) -> None:
+def test_expected_squared_norm_is_the_monte_carlo_mean(size: int, df: int, with_left: bool) -> None:
     posterior = make_posterior(size, df)
     left = np.random.default_rng(3).normal(size=(2, size, size)) if with_left else None
 

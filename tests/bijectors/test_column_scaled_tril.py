@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from gpflow_dwp.bijectors.column_scaled_tril import ColumnScaledTril
+
+SIZES = range(1, 6)
+
+
+def random_tril(seed: int, *shape: int) -> np.ndarray:
+    return np.tril(0.7 * np.random.default_rng(seed).normal(size=shape))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_forward_is_a_unit_triangle_with_scaled_columns(size: int) -> None:
+    x = random_tril(size, size, size)
+    y = ColumnScaledTril().forward(x).numpy()
+    for i in range(size):
+        for j in range(size):
+            below = {True: x[i, j], False: 0.0}[i > j]
+            expected = np.exp(x[j, j]) * (1.0 if i == j else below)
+            assert y[i, j] == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_inverse_undoes_forward(size: int) -> None:
+    bijector, x = ColumnScaledTril(), random_tril(size, 3, 2, size, size)
+    # As arrays: TFP would find the other pass of a tensor in its cache.
+    np.testing.assert_allclose(bijector.inverse(bijector.forward(x).numpy()), x, atol=1e-14)
+    y = reference.random_tril(np.random.default_rng(size), 2, size, size)
+    np.testing.assert_allclose(bijector.forward(bijector.inverse(y).numpy()), y, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_log_determinants_match_finite_differences(size: int) -> None:
+    bijector, x = ColumnScaledTril(), random_tril(size, 2, size, size)
+
+    def forward(entries: np.ndarray) -> np.ndarray:
+        y = bijector.forward(reference.trapezoid(entries, size, size))
+        return reference.free_entries(y.numpy(), size)
+
+    def inverse(entries: np.ndarray) -> np.ndarray:
+        y = bijector.inverse(reference.trapezoid(entries, size, size))
+        return reference.free_entries(y.numpy(), size)
+
+    expected = reference.log_abs_det_jacobian(forward, reference.free_entries(x, size))
+    got = bijector.forward_log_det_jacobian(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-7)
+    y = bijector.forward(x).numpy()
+    expected = reference.log_abs_det_jacobian(inverse, reference.free_entries(y, size))
+    got = bijector.inverse_log_det_jacobian(y)
+    np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_known_log_determinant() -> None:
+    x = [[0.5, 0.0], [7.0, -2.0]]
+    # Two entries in the first column, one in the second.
+    assert ColumnScaledTril().forward_log_det_jacobian(x).numpy() == pytest.approx(-1.0)
+    y = [[2.0, 0.0], [7.0, 3.0]]
+    expected = -2.0 * np.log(2.0) - np.log(3.0)
+    assert ColumnScaledTril().inverse_log_det_jacobian(y).numpy() == pytest.approx(expected)
+
+
+def test_zero_is_mapped_to_the_identity() -> None:
+    np.testing.assert_array_equal(ColumnScaledTril().forward(np.zeros([4, 4])), np.eye(4))
+    np.testing.assert_array_equal(ColumnScaledTril().inverse(np.eye(4)), np.zeros([4, 4]))
+
+
+def test_a_step_on_the_diagonal_scales_its_column() -> None:
+    x, step = random_tril(0, 4, 4), np.zeros([4, 4])
+    step[1, 1] = 0.3
+    before, after = (ColumnScaledTril().forward(value).numpy() for value in (x, x + step))
+    np.testing.assert_allclose(after, before * np.exp([0.0, 0.3, 0.0, 0.0]), atol=1e-15)
+
+
+def test_batch_is_one_by_one() -> None:
+    bijector, x = ColumnScaledTril(), random_tril(1, 3, 2, 4, 4)
+    y, log_det = bijector.forward(x).numpy(), bijector.forward_log_det_jacobian(x).numpy()
+    assert y.shape == x.shape and log_det.shape == (3, 2)
+    for index in np.ndindex(3, 2):
+        np.testing.assert_array_equal(y[index], bijector.forward(x[index]))
+        np.testing.assert_allclose(log_det[index], bijector.forward_log_det_jacobian(x[index]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_equals_eager(dtype: type, jit_compile: bool) -> None:
+    x = tf.constant(random_tril(2, 2, 3, 3), dtype)
+
+    def everything(x: tf.Tensor) -> list[tf.Tensor]:
+        bijector = ColumnScaledTril()
+        y = bijector.forward(x)
+        return [
+            y,
+            bijector.inverse(tf.identity(y)),
+            bijector.forward_log_det_jacobian(x),
+            bijector.inverse_log_det_jacobian(tf.identity(y)),
+        ]
+
+    compiled = tf.function(everything, jit_compile=jit_compile)(x)
+    for one, other in zip(everything(x), compiled, strict=True):
+        assert one.dtype == other.dtype == dtype
+        np.testing.assert_allclose(one, other, rtol=10 * np.finfo(dtype).eps, atol=1e-6)
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    weights = random_tril(4, 3, 3)
+
+    def value(x: tf.Tensor) -> tf.Tensor:
+        bijector = ColumnScaledTril()
+        return tf.reduce_sum(weights * bijector.forward(x)) + bijector.forward_log_det_jacobian(x)
+
+    entries = reference.free_entries(random_tril(3, 3, 3), 3)
+    x = tf.constant(reference.trapezoid(entries, 3, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        result = value(x)
+    got = reference.free_entries(tape.gradient(result, x).numpy(), 3)
+    for index, step in enumerate(1e-6 * np.eye(6)):
+        high, low = (value(reference.trapezoid(entries + s, 3, 3)) for s in (step, -step))
+        assert got[index] == pytest.approx(float(high - low) / 2e-6, rel=1e-6)
+
+
+def test_static_properties() -> None:
+    bijector = ColumnScaledTril(name="mine")
+    assert bijector.name == "mine" and bijector.copy().name == "mine"
+    assert not bijector.is_constant_jacobian
+    assert bijector.forward_min_event_ndims == bijector.inverse_min_event_ndims == 2
+    assert bijector.forward_event_shape([4, 4]) == [4, 4]
+    assert bijector.parameter_properties() == {}
+    assert not bijector.trainable_variables

@@ -1,0 +1,77 @@
+"""Runs that are trained once, and commands that do not train at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import TrainedRun, columns, fit_options, run, write_csv
+
+from gpflow_dwp.training import TrainingHistory
+
+FIT = "gpflow_dwp.cli.fit"
+
+
+def fit_for_real(task: str, folder: Path) -> TrainedRun:
+    """Run ``gpflow-dwp fit``, with less effort for the simpler models."""
+    table = write_csv(folder / "table.csv", columns(task))
+    directory = folder / "run"
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr("gpflow_dwp.evaluation.baselines._ADAM_STEPS", 20)
+        patch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
+        code = run("fit", table, *fit_options(task), "--out", directory)
+    return TrainedRun(task, table, directory, code, printed.getvalue())
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TrainedRun]:
+    """The run of a task; trained when it is first asked for."""
+    return cache(lambda task: fit_for_real(task, tmp_path_factory.mktemp("trained")))
+
+
+@pytest.fixture
+def untrained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In an empty directory, ``fit`` takes no step, and no simpler model is trained."""
+
+    def take_no_step(model: Any, data: Any, num_steps: int, **_: Any) -> TrainingHistory:
+        bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
+        return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"{FIT}.fit", take_no_step)
+    monkeypatch.setattr(f"{FIT}._baselines", lambda *_: {})
+
+
+@pytest.fixture
+def refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run a command that has to be refused before any training; return what it says."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("training began")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"{FIT}.fit", fail)
+    monkeypatch.setattr(f"{FIT}._baselines", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.predict.predict", fail)
+
+    def refuse(*arguments: object) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        capsys.readouterr()
+        assert run(*arguments) == 2
+        output, message = capsys.readouterr()
+        assert output == ""
+        assert message.startswith(f"gpflow-dwp {arguments[0]}: error: ")
+        assert message.endswith("\n") and len(message.splitlines()) == 1
+        assert sorted(tmp_path.rglob("*")) == before
+        return message
+
+    return refuse

@@ -1,0 +1,448 @@
+"""``gpflow-dwp fit``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from command_line import (
+    TASKS,
+    TINY,
+    TrainedRun,
+    columns,
+    content,
+    fit_options,
+    read_csv,
+    run,
+    write_csv,
+)
+from scipy import special, stats
+from sklearn.linear_model import BayesianRidge
+
+from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.training import TrainingHistory
+
+Trained = Callable[[str], TrainedRun]
+REGRESSION = fit_options("regression")
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
+    result = trained(task)
+    assert result.exit_code == 0
+    first, head, rule, *rows, last = result.printed.splitlines()
+    target = "price" if task == "regression" else "label"
+    assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
+    error = "test RMSE" if task == "regression" else "test error rate"
+    assert head.split("  ")[0] == "model"
+    for name in ("ELBO per datum", "test log-likelihood", error, "seconds"):
+        assert name in head
+    assert set(rule) == {"-", " "}
+    simple, sparse = (
+        ("linear regression", "SGPR") if task == "regression" else ("logistic regression", "SVGP")
+    )
+    names = [simple, f"sparse GP (GPflow's {sparse})", "deep Wishart process, depth 2"]
+    assert list(result.metrics["scores"]) == names
+    for name, row in zip(names, rows, strict=True):
+        assert row.startswith(name)
+        score = result.metrics["scores"][name]
+        elbo = "-" if score["elbo"] is None else f"{score['elbo']:.3f}"
+        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score['error']:.3f}"]
+        assert row.removeprefix(name).split()[:3] == shown
+        assert score["seconds"] > 0.0
+    assert last == f"Model, metrics and figures are in {result.directory}"
+
+
+def test_regression_scores_are_those_of_the_saved_model_in_raw_units(trained: Trained) -> None:
+    result = trained("regression")
+    train, test = result.rows()
+    model = result.model()
+    mean, variance = (
+        part.numpy()[..., 0]
+        for part in model.posterior(seed=0).predict_f_components(result.standardised(test))
+    )
+    # To raw units, with NumPy alone.
+    offset, scale = train.Y.mean(), train.Y.std()
+    means = offset + scale * mean
+    deviations = scale * np.sqrt(variance + model.likelihood.variance.numpy())
+    densities = stats.norm.logpdf(test.Y[:, 0], means, deviations)
+    expected = np.mean(special.logsumexp(densities, axis=0) - np.log(len(densities)))
+    assert result.deep_scores["log_likelihood"] == pytest.approx(expected, rel=1e-9)
+    rmse = np.sqrt(np.mean((means.mean(axis=0) - test.Y[:, 0]) ** 2))
+    assert result.deep_scores["error"] == pytest.approx(rmse, rel=1e-9)
+    assert 5.0 < rmse < 40.0  # raw: the target's deviation is about 20
+
+
+def test_two_class_scores_are_those_of_the_saved_model(trained: Trained) -> None:
+    result = trained("two classes")
+    _, test = result.rows()
+    posterior = result.model().posterior(seed=0)
+    mean, variance = (
+        part.numpy()[..., 0] for part in posterior.predict_f_components(result.standardised(test))
+    )
+    probability = stats.norm.cdf(mean / np.sqrt(1.0 + variance)).mean(axis=0)
+    positive = test.Y[:, 0] == 1.0
+    expected = np.log(np.where(positive, probability, 1.0 - probability)).mean()
+    assert result.deep_scores["log_likelihood"] == pytest.approx(expected, abs=2e-3)
+    assert result.deep_scores["error"] == np.mean((probability > 0.5) != positive)
+
+
+def test_three_class_scores_are_those_of_the_saved_model(trained: Trained) -> None:
+    result = trained("three classes")
+    _, test = result.rows()
+    model, X = result.model(), result.standardised(test)
+    labels = test.Y[:, 0].astype(int)
+    tf.random.set_seed(0)
+    probability = model.posterior(seed=0).predict_y(X)[0].numpy()
+    expected = np.log(probability[np.arange(len(labels)), labels]).mean()
+    # The softmax has no closed form: 100 random numbers for each point and draw.
+    assert result.deep_scores["log_likelihood"] == pytest.approx(expected, abs=0.02)
+    assert result.deep_scores["error"] == np.mean(probability.argmax(axis=1) != labels)
+
+
+def test_linear_regression_is_judged_in_raw_units(trained: Trained) -> None:
+    result = trained("regression")
+    train, test = result.rows()
+    model = BayesianRidge(compute_score=True).fit(result.standardised(train), train.Y[:, 0])
+    mean, deviation = model.predict(result.standardised(test), return_std=True)
+    scores = result.metrics["scores"]["linear regression"]
+    expected = {
+        "elbo": model.scores_[-1] / len(train.X),
+        "log_likelihood": stats.norm.logpdf(test.Y[:, 0], mean, deviation).mean(),
+        "error": np.sqrt(np.mean((mean - test.Y[:, 0]) ** 2)),
+    }
+    for name, value in expected.items():  # its stopping rule depends a little on the unit
+        assert scores[name] == pytest.approx(value, rel=1e-3)
+
+
+def test_sparse_gp_is_judged_in_raw_units(trained: Trained) -> None:
+    scores = trained("regression").metrics["scores"]["sparse GP (GPflow's SGPR)"]
+    train, test = trained("regression").rows()
+    # Better than guessing the mean, and not by the factor of the scale.
+    guess = stats.norm.logpdf(test.Y, train.Y.mean(), train.Y.std()).mean()
+    assert guess - 1.0 < scores["log_likelihood"] < guess + 3.0
+    assert 1.0 < scores["error"] < 1.2 * test.Y.std()
+    assert guess - 1.0 < scores["elbo"] < guess + 3.0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_metrics_say_how_they_came_about(trained: Trained, task: str) -> None:
+    metrics = trained(task).metrics
+    assert (metrics["training_rows"], metrics["test_rows"], metrics["steps"]) == (30, 10, 5)
+    assert metrics["stop_reason"] == "took all 5 steps"
+    assert metrics["provenance"]["seed"] == 0
+    assert metrics["provenance"]["versions"]["gpflow"] == gpflow.__version__
+    calibration = "coverage_of_95%_intervals" if task == "regression" else "mean_confidence"
+    assert 0.0 <= metrics[calibration] <= 1.0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_run_describes_what_predictions_need(trained: Trained, task: str) -> None:
+    result = trained(task)
+    description, (train, _) = result.description, result.rows()
+    assert description["feature_names"] == ["a", "b"]
+    classes = {"two classes": ["no", "yes"], "three classes": ["blue", "green", "red"]}
+    assert description["classes"] == classes.get(task)
+    # Of the training rows alone.
+    np.testing.assert_allclose(description["inputs"]["mean"], train.X.mean(axis=0))
+    np.testing.assert_allclose(description["inputs"]["scale"], train.X.std(axis=0))
+    if task == "regression":
+        np.testing.assert_allclose(description["target"]["mean"], train.Y.mean(axis=0))
+        np.testing.assert_allclose(description["target"]["scale"], train.Y.std(axis=0))
+    else:
+        assert description["target"] is None
+    assert description["options"]["num_steps"] == 5
+    assert description["options"]["table"] == str(result.table)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_writes_figures(trained: Trained, task: str) -> None:
+    figures = content(trained(task).directory / "figures")
+    assert sorted(figures) == ["calibration.png", "learning_curve.png", "predictions.png"]
+    assert all(figure.startswith(PNG) and len(figure) > 1_000 for figure in figures.values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_history_ends_in_the_bound_that_is_reported(trained: Trained, task: str) -> None:
+    history = read_csv(trained(task).directory / "history.csv")
+    assert history["step"] == ["1", "2", "3", "4", "5"]
+    elbo = np.mean([float(value) for value in history["elbo_per_datum"]])
+    assert trained(task).deep_scores["elbo"] == pytest.approx(elbo)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_bound_is_in_raw_units() -> None:
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    result = TrainedRun("regression", table, Path("run"), 0, "")
+    scale = result.rows()[0].Y.std()
+    # Training ended at bounds of -2 to -1 per datum, in standardised units.
+    assert result.deep_scores["elbo"] == pytest.approx(-1.5 - np.log(scale))
+    first = float(read_csv(Path("run/history.csv"))["elbo_per_datum"][0])
+    assert first == pytest.approx(-2.0 - np.log(scale))
+
+
+def test_one_seed_gives_one_result(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = trained("three classes")
+    monkeypatch.setattr("gpflow_dwp.evaluation.baselines._ADAM_STEPS", 20)
+    tf.random.set_seed(7)  # whatever was drawn before
+    assert run("fit", first.table, *fit_options(first.task), "--out", tmp_path / "run") == 0
+    second = first._replace(directory=tmp_path / "run")
+    for name, scores in first.metrics["scores"].items():
+        again = second.metrics["scores"][name]
+        for key in ("elbo", "log_likelihood", "error"):
+            # Logistic regression has no bound.
+            assert again[key] is scores[key] is None or again[key] == pytest.approx(scores[key])
+
+
+@pytest.mark.usefixtures("untrained")
+def test_runs_are_numbered() -> None:
+    table = write_csv(Path("houses.csv"), columns("regression"))
+    for number in (1, 2, 3):
+        assert run("fit", table, *REGRESSION) == 0
+        assert (Path("runs") / f"houses-{number}" / "metrics.json").is_file()
+    assert len(list(Path("runs").iterdir())) == 3
+
+
+@pytest.mark.usefixtures("untrained")
+def test_without_a_table_it_takes_the_diabetes_data() -> None:
+    assert run("fit", *TINY) == 0
+    description = json.loads(Path("runs/diabetes-1/run.json").read_text())
+    assert description["target_name"] == "progression" and len(description["feature_names"]) == 10
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "new/run") == 0
+    Path("new/run/notes.txt").write_text("of the first run")
+    before = content(Path("new"))
+    capsys.readouterr()
+
+    assert run("fit", table, *REGRESSION, "--out", "new/run") == 2
+    error = "gpflow-dwp fit: error: new/run holds another run; give --overwrite to replace it\n"
+    assert capsys.readouterr().err == error
+    assert content(Path("new")) == before
+
+    assert run("fit", table, *REGRESSION, "--seed", "1", "--out", "new/run", "--overwrite") == 0
+    after = content(Path("new"))
+    assert json.loads(after["run/run.json"])["options"]["seed"] == 1
+    assert "run/notes.txt" not in after  # replaced, not mixed
+    assert len(after) == len(before) - 1  # and nothing beside it
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_crash_while_writing_leaves_the_old_run_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    before = content(Path("run"))
+
+    def crash(*_: Any) -> None:
+        raise RuntimeError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpflow_dwp.cli.fit.write_figures", crash)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            run("fit", table, *REGRESSION, "--out", "run", "--overwrite")
+    assert content(Path("run")) == before
+    # What the crash left does not disturb the next run.
+    assert run("fit", table, *REGRESSION, "--out", "run", "--overwrite") == 0
+    assert sorted(path.name for path in Path().iterdir()) == ["run", "table.csv"]
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (NonFiniteBoundError("Training stopped at step 3.", step=3), 1, "Training stopped at step"),
+        (KeyboardInterrupt(), 130, "interrupted, nothing was written"),
+    ],
+)
+def test_training_that_fails_leaves_no_run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        # Another run that starts meanwhile takes another directory.
+        assert Path("runs/table-1").is_dir()
+        raise error
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION) == code
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"gpflow-dwp fit: {message}") and len(printed.splitlines()) == 1
+    assert list(Path("runs").iterdir()) == []
+
+
+@pytest.mark.usefixtures("untrained")
+def test_an_interrupted_run_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop_early(model: Any, *_: Any, **__: Any) -> TrainingHistory:
+        return TrainingHistory(
+            np.zeros(3), np.zeros([3, 2]), model.num_data, 1.0, "interrupted after step 3"
+        )
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", stop_early)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    assert "Training was interrupted after step 3.\n" in capsys.readouterr().out
+    assert json.loads(Path("run/metrics.json").read_text())["steps"] == 3
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("task", ["regression", "three classes"])
+def test_names_are_not_taken_for_formulas(task: str) -> None:
+    table = columns(task)
+    *_, target = table
+    values = table.pop(target)
+    table["$^$"] = [f"$_{value}$" if isinstance(value, str) else value for value in values]
+    options = ["$^$" if option == target else option for option in fit_options(task)]
+    assert run("fit", write_csv(Path("table.csv"), table), *options, "--out", "run") == 0
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "expected"),
+    [(40, [], None), (40, ["--batch-size", "7"], 7), (2_700, [], 1_000)],
+)
+def test_long_tables_are_taken_in_minibatches(
+    monkeypatch: pytest.MonkeyPatch, rows: int, batch_size: list[str], expected: int | None
+) -> None:
+    def look(*_: Any, batch_size: int | None, **__: Any) -> None:
+        assert batch_size == expected
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    table = write_csv(Path("table.csv"), columns("regression", rows))
+    assert run("fit", table, *REGRESSION, *batch_size) == 130
+
+
+def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
+    """A table with other values in a column, or in some of its rows, from 0."""
+    table = columns(task)
+    if isinstance(values, list):
+        table[name] = values
+    else:
+        for row, value in values.items():
+            table[name][row] = value
+    return table
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (columns("regression"), ["--target", "prize"], "target column 'prize'.*mean 'price'"),
+        (columns("regression"), [], "--target is missing"),
+        (changed("regression", "a", {4: "cold"}), ["--target", "price"], r"'a'.*'cold'.* row 5 "),
+        (changed("regression", "b", [""] * 40), ["--target", "price"], "'b' is empty"),
+        (changed("regression", "b", {2: ""}), ["--target", "price"], "'b' has no value.*row 3 "),
+        (changed("regression", "b", {6: "nan"}), ["--target", "price"], "'b' has no.*row 7 "),
+        (changed("regression", "b", {6: "-inf"}), ["--target", "price"], "'b'.*finite.*row 7 "),
+        (changed("regression", "price", {1: "inf"}), ["--target", "price"], "'price'.*row 2 "),
+        (changed("regression", "price", [3] * 40), ["--target", "price"], "'price' is constant"),
+        (columns("two classes"), ["--target", "label"], "not numeric.*task classification"),
+        (
+            columns("regression"),
+            ["--target", "price", "--task", "classification"],
+            "'price'.*no labels.*task regression",
+        ),
+        (
+            changed("two classes", "label", ["yes"] * 40),
+            ["--target", "label", "--task", "classification"],
+            "single class, 'yes'",
+        ),
+        ({"a": [1] * 5, "price": range(5)}, ["--target", "price"], "5 data rows; at least 10"),
+        ({"price": range(40)}, ["--target", "price"], "the only column"),
+    ],
+)
+def test_refuses_tables(
+    refused: Callable[..., str], table: dict[str, Any], options: list[str], message: str
+) -> None:
+    path = write_csv(Path("table.csv"), table)
+    printed = refused("fit", path, *options, *TINY, "--out", "run")
+    assert re.search(message, printed), printed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kernel", "Linear"], "kernel must be one of .*SquaredExponential, got 'Linear'"),
+        (["--posterior", "B"], "--posterior: invalid choice: 'B'"),
+        (["--width", "0"], "--width: must be a positive integer, got '0'"),
+        (["--width", "-3"], "--width: must be a positive integer, got '-3'"),
+        (["--width", "wide"], "--width: must be a positive integer, got 'wide'"),
+        (["--test-fraction", "0"], "test_fraction must be between 0 and 1, got 0"),
+        (["--test-fraction", "1"], "test_fraction must be between 0 and 1, got 1"),
+        (["--test-fraction", "nan"], "test_fraction must be between 0 and 1, got nan"),
+        (["--test-fraction", "half"], "--test-fraction: invalid float value: 'half'"),
+        (["--test-fraction", "0.999"], "cannot split 40 rows with test_fraction 0.999"),
+        (["--seed", "-1"], "'random_state'.*-1"),
+        (["--out", "table.csv"], "table.csv is a file"),
+        (["--out", "table.csv/run"], "table.csv/run"),
+        (["--out", "."], r"\. is where you are, or above it"),
+        (["--out", ".."], r"\.\. is where you are, or above it"),
+    ],
+)
+def test_refuses_options(refused: Callable[..., str], options: list[str], message: str) -> None:
+    path = write_csv(Path("table.csv"), columns("regression"))
+    assert re.search(message, refused("fit", path, *REGRESSION, *options))
+
+
+def test_refuses_a_file_that_is_missing(refused: Callable[..., str]) -> None:
+    assert "houses.csv: no such file" in refused("fit", "houses.csv", *REGRESSION)
+
+
+@pytest.mark.parametrize("options", [["--target", "price"], ["--task", "classification"]])
+def test_refuses_options_without_a_table(refused: Callable[..., str], options: list[str]) -> None:
+    assert "--target and --task belong to a table of yours" in refused("fit", *options)
+
+
+@pytest.mark.parametrize("description", [None, "not JSON", "[]", '{"format": "of another tool"}'])
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_refuses_a_directory_that_is_no_run(
+    refused: Callable[..., str], description: str | None, overwrite: list[str]
+) -> None:
+    path = write_csv(Path("table.csv"), columns("regression"))
+    Path("precious").mkdir()
+    Path("precious/thesis.txt").write_text("the only copy")
+    if description is not None:
+        Path("precious/run.json").write_text(description)
+    message = refused("fit", path, *REGRESSION, "--out", "precious", *overwrite)
+    assert "precious holds something that is not a run" in message
+    assert Path("precious/thesis.txt").read_text() == "the only copy"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (
+            {"a": range(40), "y": [float(row == 7) for row in range(40)]},
+            ["--target", "y", "--seed", "6"],
+            "the 36 training rows hold one value only of 'y'",
+        ),
+        (
+            {"a": range(40), "y": ["x", "x", *(["y", "z"] * 19)]},
+            ["--target", "y", "--task", "classification", "--test-fraction", "0.9"],
+            "the 4 training rows hold 2 of the classes only of 'y'",
+        ),
+    ],
+)
+def test_refuses_a_split_that_leaves_nothing_to_learn(
+    refused: Callable[..., str], table: dict[str, Any], options: list[str], message: str
+) -> None:
+    assert message in refused("fit", write_csv(Path("table.csv"), table), *options, *TINY)

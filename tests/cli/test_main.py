@@ -1,0 +1,91 @@
+"""Help, exit codes, and the console script."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    output, error = capsys.readouterr()
+    assert f"\n  gpflow-dwp {command} " in output and "example" in output
+    assert error == ""
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    assert re.search(r"^ +fit .*^ +predict ", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["train"],
+        ["fit", "--bogus"],
+        ["fit", "a.csv", "b.csv"],
+        ["predict"],
+        ["predict", "run", "table.csv"],
+        ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    output, error = capsys.readouterr()
+    assert output == "" and len(error.splitlines()) == 1
+    assert re.match(r"gpflow-dwp.*: error: .*--help\)$", error)
+
+
+def test_help_and_wrong_arguments_do_not_wait_for_tensorflow() -> None:
+    program = """
+import contextlib, io, sys
+from gpflow_dwp.cli import main
+for arguments in (["--help"], ["fit", "--help"], ["predict", "--help"], ["fit", "--width", "0"]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            main(arguments)
+        except SystemExit:
+            pass
+heavy = {"tensorflow", "gpflow", "numpy", "pandas", "sklearn"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [SCRIPT, "fit", "absent.csv", "--target", "y"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    # TensorFlow's own messages start with a letter and four digits of date, or announce those.
+    ours = [
+        line
+        for line in done.stderr.splitlines()
+        if not re.match(r"WARNING: All log messages before|[IWE]\d{4} |\d{4}-\d\d-\d\d ", line)
+    ]
+    assert ours == ["gpflow-dwp fit: error: absent.csv: no such file"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_console_script_shows_help() -> None:
+    done = subprocess.run([SCRIPT, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("usage: gpflow-dwp")
+    assert done.stderr == ""

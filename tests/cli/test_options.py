@@ -1,0 +1,84 @@
+"""Options: defaults, and what is refused before anything is imported."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpflow_dwp.cli.options import add_fit_options, add_predict_options
+
+COMMANDS = [add_fit_options, add_predict_options]
+
+
+def parser(add_options: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(exit_on_error=False)
+    add_options(result)
+    return result
+
+
+def test_defaults_of_fit() -> None:
+    assert vars(parser(add_fit_options).parse_args([])) == {
+        "table": None,
+        "target": None,
+        "task": "regression",
+        "test_fraction": 0.1,
+        "depth": 3,
+        "posterior": "AB",
+        "whiten": False,
+        "kernel": "SquaredExponential",
+        "width": None,
+        "num_inducing": 100,
+        "inducing": "subset",
+        "num_steps": 3_000,
+        "num_samples": 10,
+        "batch_size": None,
+        "seed": 0,
+        "out": None,
+        "overwrite": False,
+        "quiet": False,
+    }
+
+
+def test_defaults_of_predict() -> None:
+    assert vars(parser(add_predict_options).parse_args(["run", "x.csv", "-o", "y.csv"])) == {
+        "run": Path("run"),
+        "table": Path("x.csv"),
+        "out": Path("y.csv"),
+        "num_samples": 100,
+        "seed": 0,
+        "overwrite": False,
+    }
+
+
+@pytest.mark.parametrize("add_options", COMMANDS)
+def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
+    for action in parser(add_options)._actions:
+        assert action.help
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many"])
+@pytest.mark.parametrize(
+    "option",
+    ["--depth", "--width", "--num-inducing", "--num-steps", "--num-samples", "--batch-size"],
+)
+def test_counts_are_positive_integers(option: str, text: str) -> None:
+    with pytest.raises(argparse.ArgumentError, match=f"positive integer, got '{text}'"):
+        parser(add_fit_options).parse_args([f"{option}={text}"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--task", "ranking"],
+        ["--posterior", "a"],
+        ["--inducing", "grid"],
+        ["--seed", "x"],
+        ["--test-fraction", "x"],
+    ],
+)
+def test_choices_are_refused(arguments: list[str]) -> None:
+    with pytest.raises(argparse.ArgumentError, match=arguments[1]):
+        parser(add_fit_options).parse_args(arguments)

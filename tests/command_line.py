@@ -1,0 +1,111 @@
+"""The command ``gpflow-dwp`` on small tables, in this process."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpflow_dwp.cli import main
+from gpflow_dwp.data import Standardiser, Table, read_table, split_table
+from gpflow_dwp.models import DeepWishartProcess, load_model
+
+TASKS = ("regression", "two classes", "three classes")
+TINY = ("--num-steps", "5", "--num-inducing", "8", "--depth", "2", "--num-samples", "2", "--quiet")
+TEST_FRACTION = 0.25
+
+
+def run(*arguments: object) -> int:
+    """The command's exit code."""
+    try:
+        return main([str(argument) for argument in arguments])
+    except SystemExit as stop:  # argparse leaves so
+        return int(stop.code or 0)
+
+
+def columns(task: str, rows: int = 40) -> dict[str, list[Any]]:
+    """A table in which both inputs matter, in units far from standardised ones."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=rows), 1e3 + 50.0 * rng.normal(size=rows)
+    signal = np.sin(2.0 * a) + 0.01 * (b - 1e3) + 0.1 * rng.normal(size=rows)
+    targets: dict[str, tuple[str, list[Any]]] = {
+        "regression": ("price", (100.0 + 20.0 * signal).tolist()),
+        "two classes": ("label", np.where(signal > 0.0, "yes", "no").tolist()),
+        "three classes": (
+            "label",
+            np.array(["red", "green", "blue"])[np.digitize(signal, [-0.4, 0.4])].tolist(),
+        ),
+    }
+    name, target = targets[task]
+    return {"a": a.tolist(), "b": b.tolist(), name: target}
+
+
+def write_csv(path: Path, table: Mapping[str, Sequence[object]]) -> Path:
+    """Write columns as a CSV file."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
+    return path
+
+
+def read_csv(path: Path) -> dict[str, list[str]]:
+    """The columns of a CSV file, as text."""
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def fit_options(task: str) -> list[str]:
+    """What the command needs to know about one of the :data:`TASKS`."""
+    options = [*TINY, "--test-fraction", str(TEST_FRACTION)]
+    if task == "regression":
+        return ["--target", "price", *options]
+    return ["--target", "label", "--task", "classification", *options]
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+class TrainedRun(NamedTuple):
+    """What ``gpflow-dwp fit`` left."""
+
+    task: str
+    table: Path
+    directory: Path
+    exit_code: int
+    printed: str
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        return json.loads((self.directory / "metrics.json").read_text())
+
+    @property
+    def description(self) -> dict[str, Any]:
+        return json.loads((self.directory / "run.json").read_text())
+
+    @property
+    def deep_scores(self) -> dict[str, float]:
+        return self.metrics["scores"]["deep Wishart process, depth 2"]
+
+    def model(self) -> DeepWishartProcess:
+        return load_model(self.directory / "model")
+
+    def rows(self) -> tuple[Table, Table]:
+        """Training and test rows, in raw units."""
+        description = self.description
+        table = read_table(self.table, description["target_name"], description["task"])
+        return split_table(table, TEST_FRACTION, 0)
+
+    def standardised(self, table: Table) -> np.ndarray:
+        return Standardiser.fit(self.rows()[0].X).transform(table.X)

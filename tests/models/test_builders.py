@@ -1,0 +1,240 @@
+"""Ready-made models: what every argument does, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from model_reference import toy_data
+
+from gpflow_dwp import build_deep_wishart_process, fit
+from gpflow_dwp.models import KERNELS, make_kernels
+
+X, Y = toy_data(12)
+
+
+def build(data: Any = (X, Y), depth: int = 2, **arguments: Any) -> Any:
+    return build_deep_wishart_process(data, depth, **{"num_inducing": 5, **arguments})
+
+
+def test_defaults() -> None:
+    model = build_deep_wishart_process((X, Y))
+
+    assert len(model.hidden_layers) == 2
+    assert [layer.df for layer in model.hidden_layers] == [2, 2]
+    assert model.inducing_variable.Z.shape == (12, 2)
+    assert (model.num_data, model.num_samples) == (12, 10)
+    assert [layer.bartlett_factor.family for layer in model.hidden_layers] == ["AB", "AB"]
+    np.testing.assert_allclose(model.likelihood.variance, np.exp(-4.0))
+    np.testing.assert_allclose(
+        model.output_layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12
+    )
+    assert model.layers[0].kernel.lengthscales.shape == (2,)
+    assert model.layers[1].kernel.lengthscales.shape == ()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_depth(depth: int) -> None:
+    assert len(build(depth=depth).layers) == depth
+
+
+def test_arguments_of_the_hidden_layers() -> None:
+    model = build(
+        depth=3,
+        posterior="A",
+        whiten=True,
+        width=7,
+        expected_log_ratio=False,
+        stick_the_landing=False,
+        jitter=1e-4,
+    )
+
+    for layer in model.hidden_layers:
+        assert layer.bartlett_factor.family == "A"
+        assert layer.whiten and layer.scale_mixture is None
+        assert layer.df == 7
+        assert not layer.expected_log_ratio and not layer.stick_the_landing
+        assert layer.jitter == 1e-4
+
+
+def test_number_of_samples() -> None:
+    assert build(num_samples=4).num_samples == 4
+
+
+def test_layers_start_in_different_places() -> None:
+    first, second = build(depth=3).hidden_layers
+
+    assert np.all(first.scale_mixture.root.numpy() != second.scale_mixture.root.numpy())
+
+
+def test_seeds_fix_the_starting_values() -> None:
+    same, other = [build(seed=0) for _ in range(2)], build(seed=1)
+    values = [gpflow.utilities.read_values(model) for model in (*same, other)]
+
+    for path, value in values[0].items():
+        np.testing.assert_array_equal(value, values[1][path])
+    assert np.any(values[0][".inducing_variable.Z"] != values[2][".inducing_variable.Z"])
+
+
+def test_a_subset_starts_on_rows_with_their_observations() -> None:
+    model = build(inducing="subset")
+
+    for z, v in zip(
+        model.inducing_variable.Z.numpy(), model.layers[-1].pseudo_targets, strict=True
+    ):
+        row = np.flatnonzero((z == X).all(axis=1))
+        np.testing.assert_array_equal(v, Y[row[0]])
+
+
+def test_kmeans_starts_on_centres_with_the_observations_of_the_nearest_row() -> None:
+    model = build(inducing="kmeans", num_inducing=4)
+    Z = model.inducing_variable.Z.numpy()
+
+    nearest = ((Z[:, None] - X) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(model.layers[-1].pseudo_targets, Y[nearest.argmin(axis=1)])
+    owners = nearest.argmin(axis=0)
+    for k in range(4):
+        # What k-means minimises: a centre is close to the mean of the rows that it owns.
+        np.testing.assert_allclose(Z[k], X[owners == k].mean(axis=0), atol=0.5)
+
+
+@pytest.mark.parametrize("inducing", ["subset", "kmeans"])
+def test_no_more_inducing_points_than_distinct_inputs(inducing: Any) -> None:
+    X2, Y2 = np.concatenate([X[:6], X[:6]]), Y
+    model = build((X2, Y2), inducing=inducing, num_inducing=100)
+
+    Z = model.inducing_variable.Z.numpy()
+    np.testing.assert_allclose(np.unique(Z, axis=0), np.unique(X2, axis=0), atol=1e-12)
+    assert len(Z) == 6
+    assert np.isfinite(model.elbo((X2, Y2)))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_by_name(name: str) -> None:
+    model = build(kernel=name)
+
+    assert [type(layer.kernel).__name__ for layer in model.layers] == [name, name]
+    assert np.isfinite(model.elbo((X, Y)))
+
+
+def test_kernels_as_objects() -> None:
+    kernels = [gpflow.kernels.Periodic(gpflow.kernels.Matern32()), gpflow.kernels.Linear()]
+
+    model = build(kernel=kernels)
+
+    assert [layer.kernel for layer in model.layers] == kernels
+
+
+def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() -> None:
+    kernels = make_kernels("Matern52", 3, 4)
+
+    assert [kernel.lengthscales.shape for kernel in kernels] == [(4,), (), ()]
+    weights = [kernel.weight_variances.shape for kernel in make_kernels("ArcCosine", 2, 4)]
+    assert weights == [(4,), ()]
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "precision"),
+    [
+        (None, np.exp(4.0)),
+        (gpflow.likelihoods.Gaussian(variance=0.1), 10.0),
+        (gpflow.likelihoods.Gaussian(scale=0.5), 4.0),
+        (gpflow.likelihoods.StudentT(scale=0.2), 25.0),
+        (gpflow.likelihoods.Poisson(), np.exp(-4.0)),
+    ],
+)
+def test_pseudo_targets_are_precise_where_they_are_observations(
+    likelihood: Any, precision: float
+) -> None:
+    model = build((X, np.abs(Y)), likelihood=likelihood)
+
+    expected = np.sqrt(precision) * np.eye(5)
+    np.testing.assert_allclose(model.output_layer.precision_tril, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "observations", "pseudo_targets"),
+    [
+        (gpflow.likelihoods.Gaussian, [0.3, 0.9], [[0.3], [0.9]]),
+        (gpflow.likelihoods.StudentT, [0.3, 0.9], [[0.3], [0.9]]),
+        (gpflow.likelihoods.Bernoulli, [0.0, 1.0], [[-1.0], [1.0]]),
+        (lambda: gpflow.likelihoods.Softmax(3), [0.0, 2.0], [[1, -1, -1], [-1, -1, 1]]),
+        (lambda: gpflow.likelihoods.MultiClass(3), [0.0, 2.0], [[1, -1, -1], [-1, -1, 1]]),
+        (gpflow.likelihoods.Poisson, [0.0, 5.0], [[0.0], [0.0]]),
+        (gpflow.likelihoods.HeteroskedasticTFPConditional, [0.3, 0.9], [[0, 0], [0, 0]]),
+    ],
+)
+def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
+    likelihood: Any, observations: list[float], pseudo_targets: list[list[float]]
+) -> None:
+    inputs = np.array([[0.0], [1.0]])
+
+    model = build((inputs, np.array(observations)[:, None]), likelihood=likelihood())
+
+    order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
+    np.testing.assert_array_equal(model.layers[-1].pseudo_targets.numpy()[order], pseudo_targets)
+
+
+def test_one_dimensional_observations_are_one_column() -> None:
+    assert build((X, Y[:, 0])).output_layer.num_outputs == 1
+
+
+def test_two_output_columns() -> None:
+    data = toy_data(num_outputs=2)
+
+    model = build(data)
+
+    assert model.output_layer.num_outputs == 2
+    assert np.isfinite(model.elbo(data))
+
+
+def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:
+    inputs = X.copy()
+    model = build((inputs, Y), num_inducing=12)
+
+    model.inducing_variable.Z.assign(np.zeros((12, 2)))
+
+    np.testing.assert_array_equal(inputs, X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"depth": 0}, "depth must be a positive integer, got 0"),
+        ({"depth": 2.0}, "depth must be a positive integer, got 2.0"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+        ({"num_inducing": True}, "num_inducing must be a positive integer, got True"),
+        ({"width": 0}, "width must be a positive integer, got 0"),
+        ({"width": 2.5, "depth": 1}, "width must be a positive integer, got 2.5"),
+        ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
+        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+        ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
+        ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
+        ({"kernel": [gpflow.kernels.Linear()]}, "kernel must hold depth=2 kernels, got 1"),
+        ({"kernel": gpflow.kernels.Linear()}, "kernel must be .* got one kernel, Linear"),
+        ({"jitter": -1.0}, "jitter must not be negative"),
+        ({"data": (X[:, 0], Y)}, "X must have two axes"),
+        ({"data": (X[:5], Y)}, "X and Y must have the same rows"),
+        ({"data": (np.where(X[3] == X, np.nan, X), Y)}, "X holds nan in row 4"),
+        ({"data": (X, np.where(Y[2] == Y, np.inf, Y))}, "Y holds inf in row 3"),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(**arguments)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_single_precision_from_building_to_predicting(whiten: bool) -> None:
+    gpflow.config.set_default_float(np.float32)
+    model = build(whiten=whiten, num_samples=2)
+
+    history = fit(model, (X, Y), 5, progress=False)
+    mean, variance = model.predict_y(X)
+
+    assert {variable.dtype.name for variable in model.trainable_variables} == {"float32"}
+    assert mean.dtype == variance.dtype == np.float32
+    assert np.all(np.isfinite(history.elbo))
+    assert np.all(np.isfinite(mean)) and np.all(variance.numpy() > 0.0)

@@ -1,0 +1,191 @@
+"""Objects as plain data, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import gpflow.kernels as gk
+import gpflow.likelihoods as gl
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from model_reference import tiny_model
+
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models import from_config, to_config
+
+KERNELS: dict[str, Callable[[], gk.Kernel]] = {
+    "lengthscales": lambda: gk.SquaredExponential(1.7, [0.6, 0.9]),
+    "active_dims": lambda: gk.Matern32(active_dims=[1]),
+    "slice": lambda: gk.Matern52(active_dims=slice(0, 2)),
+    "rational_quadratic": lambda: gk.RationalQuadratic(1.7, 0.6, alpha=0.4),
+    "polynomial": lambda: gk.Polynomial(3.0, 1.7, 0.6),
+    "arc_cosine": lambda: gk.ArcCosine(2, 1.7, [0.6, 0.7], 0.3),
+    "periodic": lambda: gk.Periodic(gk.SquaredExponential(1.7, 0.6), 2.5),
+    "periodic_of_one_column": lambda: gk.Periodic(gk.SquaredExponential(active_dims=[0]), 2.5),
+    "change_points": lambda: gk.ChangePoints([gk.Matern12(0.3), gk.Linear(2.0)], [0.1], 3.0),
+    "cosine": lambda: gk.Cosine(1.3, [0.4, 0.5]),
+    "constant_and_white": lambda: gk.Constant(0.3) + gk.White(0.1),
+    "nested": lambda: (gk.Linear(1.7) + gk.Matern12(0.3)) * gk.RationalQuadratic(alpha=0.2),
+}
+X = np.random.default_rng(0).normal(size=(4, 2))
+
+
+def round_trip(value: Any, *custom_classes: type) -> Any:
+    return from_config(json.loads(json.dumps(to_config(value))), custom_classes)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels(name: str) -> None:
+    kernel = KERNELS[name]()
+
+    again = round_trip(kernel)
+
+    assert type(again) is type(kernel)
+    inputs = X[:, :1] if name == "change_points" else X
+    np.testing.assert_allclose(again(inputs), kernel(inputs), rtol=1e-12)
+
+
+LIKELIHOODS: dict[str, Callable[[], gl.Likelihood]] = {
+    "gaussian": lambda: gl.Gaussian(0.3),
+    "gaussian_by_scale": lambda: gl.Gaussian(scale=0.3),
+    "gaussian_with_bound": lambda: gl.Gaussian(0.3, variance_lower_bound=0.1),
+    "gaussian_of_x": lambda: gl.Gaussian(gpflow.functions.Linear(np.ones((2, 1)), 9.0)),
+    "student_t": lambda: gl.StudentT(0.3, df=5.0),
+    "bernoulli": gl.Bernoulli,
+    "poisson": lambda: gl.Poisson(binsize=2.0),
+    "exponential": gl.Exponential,
+    "gamma": lambda: gl.Gamma(shape=2.0),
+    "beta": lambda: gl.Beta(scale=2.0),
+    "ordinal": lambda: gl.Ordinal(np.array([-0.5, 0.5])),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods(name: str) -> None:
+    likelihood = LIKELIHOODS[name]()
+
+    again = round_trip(likelihood)
+
+    mean, variance = np.linspace(0.1, 1.0, 4)[:, None], np.full((4, 1), 0.2)
+    for value, expected in zip(
+        again.predict_mean_and_var(X, mean, variance),
+        likelihood.predict_mean_and_var(X, mean, variance),
+        strict=True,
+    ):
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_classification_likelihoods() -> None:
+    assert round_trip(gl.Softmax(3)).num_classes == 3
+    assert round_trip(gl.MultiClass(3)).num_classes == 3
+
+
+def test_switched_likelihood() -> None:
+    again = round_trip(gl.SwitchedLikelihood([gl.Gaussian(0.3), gl.StudentT()]))
+
+    assert [type(part) for part in again.likelihoods] == [gl.Gaussian, gl.StudentT]
+
+
+def test_heteroskedastic_likelihood() -> None:
+    again = round_trip(
+        gl.HeteroskedasticTFPConditional(
+            tfp.distributions.Laplace, scale_transform=tfp.bijectors.Exp()
+        )
+    )
+
+    distribution = again.conditional_distribution(tf.ones([1, 2], tf.float64))
+    assert isinstance(distribution, tfp.distributions.Laplace)
+    np.testing.assert_allclose(distribution.scale, np.e)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"posterior": "GW"},
+        {"posterior": "A", "whiten": True, "stick_the_landing": False},
+        {"width": 7, "expected_log_ratio": False, "jitter": 1e-4},
+    ],
+)
+def test_models(arguments: dict[str, Any]) -> None:
+    model = tiny_model(3, **arguments)
+
+    again = round_trip(model)
+
+    paths = list(gpflow.utilities.parameter_dict(model))
+    assert list(gpflow.utilities.parameter_dict(again)) == paths
+    names = ("df", "whiten", "expected_log_ratio", "stick_the_landing", "jitter")
+    for layer, other in zip(model.hidden_layers, again.hidden_layers, strict=True):
+        assert layer.bartlett_factor.family == other.bartlett_factor.family
+        for name in names:
+            assert getattr(layer, name) == getattr(other, name)
+    for name in ("num_data", "num_samples", "num_prediction_samples"):
+        assert getattr(again, name) == getattr(model, name)
+
+
+class OwnKernel(gk.SquaredExponential):
+    """A user's kernel with an argument of its own."""
+
+    def __init__(self, power: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.power = power
+
+
+class Forgetful(gk.SquaredExponential):
+    """A user's kernel that does not keep its argument."""
+
+    def __init__(self, power: int) -> None:
+        super().__init__(variance=power)
+
+
+def test_a_class_of_ones_own_must_be_passed() -> None:
+    kernel = OwnKernel(3)
+
+    assert round_trip(kernel, OwnKernel).power == 3
+    with pytest.raises(SavedModelError, match="'custom.OwnKernel' is not known .*custom_classes"):
+        round_trip(kernel)
+
+
+def test_a_class_that_forgets_its_arguments_is_refused() -> None:
+    with pytest.raises(SavedModelError, match="Forgetful does not keep .* 'power'"):
+        to_config(Forgetful(2))
+
+
+@pytest.mark.parametrize("value", [object(), lambda x: x, {1, 2}])
+def test_what_is_no_plain_data_is_refused(value: Any) -> None:
+    with pytest.raises(SavedModelError, match="cannot be described as plain data"):
+        to_config(value)
+
+
+def test_a_link_function_of_ones_own_is_refused() -> None:
+    with pytest.raises(SavedModelError, match="cannot be described"):
+        to_config(gl.Poisson(invlink=lambda f: tf.exp(f) + 1.0))
+
+
+def test_a_transform_with_settings_is_refused() -> None:
+    likelihood = gl.HeteroskedasticTFPConditional(
+        scale_transform=tfp.bijectors.Softplus(low=np.float64(0.1))
+    )
+    with pytest.raises(SavedModelError, match="has parameters"):
+        to_config(likelihood)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"class": "gpflow.kernels.Nothing", "arguments": {}}, "'gpflow.kernels.Nothing' is not"),
+        ({"class": "os.system", "arguments": {"command": "true"}}, "'os.system' is not known"),
+        ({"class": "gpflow.kernels.Linear", "arguments": {"nothing": 1}}, "cannot be built"),
+        ({"function": "builtins.eval"}, "function 'builtins.eval' is not known"),
+        ({"distribution_class": "Nothing"}, "distribution 'Nothing' is not known"),
+        ({"bijector": "Nothing"}, "bijector 'Nothing' is not known"),
+        ({"nothing": 1}, "without a class: keys nothing"),
+    ],
+)
+def test_damaged_descriptions_are_refused(config: Any, message: str) -> None:
+    with pytest.raises(SavedModelError, match=message):
+        from_config(config)

@@ -1,0 +1,398 @@
+"""Models on disk: identical when they come back, and never half written."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import gpflow.kernels as gk
+import model_reference
+import numpy as np
+import pytest
+import tensorflow_probability as tfp
+from gpflow.utilities import parameter_dict, set_trainable
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import DeepWishartProcess, load_model, save_model
+from gpflow_dwp.exceptions import SavedModelError
+
+DATA = toy_data()
+XNEW = toy_data(5, seed=5)[0]
+
+
+def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
+    """Equal parameters and, bit for bit, equal predictions."""
+    parameters, others = parameter_dict(model), parameter_dict(other)
+    assert list(parameters) == list(others)
+    for path, parameter in parameters.items():
+        np.testing.assert_array_equal(parameter, others[path])
+        assert parameter.trainable == others[path].trainable
+    for value, expected in zip(
+        other.predict_f(XNEW, num_samples=3), model.predict_f(XNEW, num_samples=3), strict=True
+    ):
+        np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"depth": 1, "kernel": [gk.Periodic(gk.Matern32(), period=2.0) + gk.White(0.1)]},
+        {
+            "depth": 1,
+            "kernel": [gk.ChangePoints([gk.Matern12(), gk.Bias()], [0.1])],
+            "data": (DATA[0][:, :1], DATA[1]),
+        },
+        {"depth": 2, "posterior": "GW", "kernel": "ArcCosine"},
+        {"depth": 2, "posterior": "A", "whiten": True, "kernel": "Matern52"},
+        {"depth": 3, "kernel": [gk.SquaredExponential() * gk.Linear() for _ in range(3)]},
+        {"likelihood": gpflow.likelihoods.StudentT(0.3, df=5.0)},
+        {"likelihood": gpflow.likelihoods.HeteroskedasticTFPConditional()},
+        {
+            "likelihood": gpflow.likelihoods.Gaussian(
+                gpflow.functions.Linear(np.ones((2, 1)), [9.0])
+            )
+        },
+    ],
+    ids=[
+        "periodic",
+        "change_points",
+        "arc_cosine",
+        "whitened_matern",
+        "products",
+        "student_t",
+        "heteroskedastic",
+        "noise_of_x",
+    ],
+)
+def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
+    model = tiny_model(**arguments)
+    save_model(model, tmp_path / "model")
+
+    again = load_model(tmp_path / "model")
+
+    X = XNEW[:, : model.inducing_variable.Z.shape[1]]
+    for value, expected in zip(
+        again.predict_y(X, num_samples=3), model.predict_y(X, num_samples=3), strict=True
+    ):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_predictions_in_a_new_process_are_identical(tmp_path: Path) -> None:
+    model = tiny_model(2)
+    save_model(model, tmp_path / "model")
+    np.save(tmp_path / "X.npy", XNEW)
+    code = (
+        "import sys, numpy as np, gpflow_dwp\n"
+        "folder = sys.argv[1]\n"
+        "model = gpflow_dwp.load_model(folder + '/model')\n"
+        "np.save(folder + '/out.npy', np.stack(model.predict_y(np.load(folder + '/X.npy'))))\n"
+    )
+
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.stack(model.predict_y(XNEW)))
+
+
+def test_trainable_flags_and_priors_are_kept(tmp_path: Path) -> None:
+    model = tiny_model(2)
+    set_trainable(model.layers[0].kernel, False)
+    set_trainable(model.inducing_variable, False)
+    one, two = np.float64(1.0), np.float64(2.0)
+    model.likelihood.variance.prior = tfp.distributions.Gamma(two, one)
+    model.layers[1].kernel.lengthscales.prior = tfp.distributions.LogNormal(one, two)
+    model.layers[1].kernel.variance.prior = tfp.distributions.Normal(one, two)
+    model.layers[1].kernel.variance.prior_on = "unconstrained"
+    save_model(model, tmp_path / "model")
+
+    again = load_model(tmp_path / "model")
+
+    assert_same(model, again)
+    assert again.layers[1].kernel.variance.prior_on == gpflow.base.PriorOn.UNCONSTRAINED
+    np.testing.assert_allclose(again.log_prior_density(), model.log_prior_density(), rtol=1e-12)
+    assert model.log_prior_density() != 0.0
+
+
+def test_saving_replaces_a_model_and_its_weights(tmp_path: Path) -> None:
+    save_model(tiny_model(2), tmp_path / "model")
+    model = tiny_model(3)
+
+    save_model(model, tmp_path / "model")
+
+    assert_same(model, load_model(tmp_path / "model"))
+    assert len(list((tmp_path / "model").iterdir())) == 2
+
+
+def test_saving_twice_changes_nothing(tmp_path: Path) -> None:
+    model = tiny_model(1)
+    for _ in range(2):
+        save_model(model, tmp_path / "model")
+
+    assert_same(model, load_model(tmp_path / "model"))
+
+
+def test_missing_parents_are_made(tmp_path: Path) -> None:
+    save_model(tiny_model(1), str(tmp_path / "a" / "b"))
+
+    load_model(str(tmp_path / "a" / "b"))
+
+
+def test_nothing_is_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("pickled")
+
+    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+
+    save_model(tiny_model(1), tmp_path / "model")
+    load_model(tmp_path / "model")
+
+    files = list((tmp_path / "model").iterdir())
+    assert {file.suffix for file in files} == {".json", ".npz"}
+
+
+class OwnKernel(gk.SquaredExponential):
+    """A user's kernel."""
+
+
+def test_a_class_of_ones_own_must_be_passed(tmp_path: Path) -> None:
+    model = tiny_model(1, kernel=[OwnKernel()])
+    save_model(model, tmp_path / "model")
+
+    assert_same(model, load_model(tmp_path / "model", custom_classes=[OwnKernel]))
+    with pytest.raises(SavedModelError, match="model.json: .*custom.OwnKernel.*custom_classes"):
+        load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("failing_call", [0, 1])
+@pytest.mark.parametrize("method", ["open", "replace"])
+def test_a_failure_while_writing_keeps_the_old_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int, method: str
+) -> None:
+    old, new = tiny_model(1), tiny_model(1)
+    model_reference.randomise(new, seed=9)
+    save_model(old, tmp_path / "model")
+    original, calls = getattr(Path, method), []
+
+    def fail(self: Path, *args: Any, **kwargs: Any) -> Any:
+        if self.name.endswith(".tmp"):
+            calls.append(self)
+            if len(calls) == failing_call + 1:
+                raise OSError("disk full")
+        return original(self, *args, **kwargs)
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, method, fail)
+        with pytest.raises(OSError, match="disk full"):
+            save_model(new, tmp_path / "model")
+
+    assert_same(old, load_model(tmp_path / "model"))
+    assert not list((tmp_path / "model").glob("*.tmp"))
+    save_model(new, tmp_path / "model")
+    assert_same(new, load_model(tmp_path / "model"))
+
+
+def test_an_interrupted_first_save_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(1)
+    original = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if Path(target).name == "model.json":
+            raise OSError("disk full")
+        return original(self, target)
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="disk full"):
+            save_model(model, tmp_path / "model")
+    with pytest.raises(SavedModelError, match="has no model.json"):
+        load_model(tmp_path / "model")
+
+    save_model(model, tmp_path / "model")
+
+    assert_same(model, load_model(tmp_path / "model"))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A folder with a model of depth 1."""
+    save_model(tiny_model(1), tmp_path / "model")
+    return tmp_path / "model"
+
+
+def damage(folder: Path, **changes: Any) -> None:
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1, 2]", '{"format": "other"}', "\x00\xff"])
+def test_a_damaged_description_is_named(saved: Path, content: str) -> None:
+    (saved / "model.json").write_text(content)
+
+    with pytest.raises(SavedModelError, match="model.json"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": None},
+        {"model": "text"},
+        {"model": {"class": "gpflow.kernels.Linear", "arguments": {}}},
+        {"model": {"class": "gpflow_dwp.models.DeepWishartProcess"}},
+        {"model": {"class": ["a"], "arguments": {}}},
+        {"trainable": {".nothing": True}},
+        {"trainable": [1]},
+        {"priors": {".likelihood.variance": {"distribution": "Nothing", "parameters": {}}}},
+        {"priors": {".likelihood.variance": 3}},
+        {"weights": "weights.npz"},
+        {"weights": {}},
+        {"gpflow_config": {"nothing": 1}},
+    ],
+    ids=str,
+)
+def test_a_damaged_part_of_the_description_is_an_error(
+    saved: Path, changes: dict[str, Any]
+) -> None:
+    damage(saved, **changes)
+
+    with pytest.raises(SavedModelError, match=saved.name):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("key", ["dtype", "model", "priors", "trainable", "weights"])
+def test_a_missing_part_of_the_description_is_named(saved: Path, key: str) -> None:
+    path = saved / "model.json"
+    description = json.loads(path.read_text())
+    del description[key]
+    path.write_text(json.dumps(description))
+
+    with pytest.raises(SavedModelError, match=f"model.json is damaged: it lacks {key}"):
+        load_model(saved)
+
+
+def test_a_later_format_is_refused(saved: Path) -> None:
+    damage(saved, format_version=2)
+
+    with pytest.raises(SavedModelError, match="model.json has format version 2"):
+        load_model(saved)
+
+
+def test_damaged_weights_are_named(saved: Path) -> None:
+    (weights,) = saved.glob("weights-*.npz")
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(bytes(content))
+
+    with pytest.raises(SavedModelError, match=f"{weights.name} is damaged"):
+        load_model(saved)
+
+
+def test_missing_weights_are_named(saved: Path) -> None:
+    (weights,) = saved.glob("weights-*.npz")
+    weights.unlink()
+
+    with pytest.raises(SavedModelError, match=f"{weights.name} is missing"):
+        load_model(saved)
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SavedModelError, match="nothing is not a saved model"):
+        load_model(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "model.json"])
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"format": "of another program"}')
+    (tmp_path / "weights-other.npz").write_text("precious")
+
+    with pytest.raises(SavedModelError, match="exists and is not a saved model"):
+        save_model(tiny_model(1), tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == {name, "weights-other.npz"}
+
+
+def test_a_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+
+    with pytest.raises(SavedModelError, match="exists and is not a saved model"):
+        save_model(tiny_model(1), tmp_path / "file")
+
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_another_default_dtype_is_refused(saved: Path) -> None:
+    gpflow.config.set_default_float(np.float32)
+
+    with pytest.raises(ValueError, match=r"is in float64, .*set_default_float\(np.float64\)"):
+        load_model(saved)
+
+
+def test_another_positive_minimum_changes_nothing(tmp_path: Path) -> None:
+    model = tiny_model(1)
+    save_model(model, tmp_path / "model")
+
+    gpflow.config.set_default_positive_minimum(0.3)
+    gpflow.config.set_default_positive_bijector("exp")
+
+    assert_same(model, load_model(tmp_path / "model"))
+
+
+def with_other_transform(model: DeepWishartProcess) -> None:
+    kernel = model.layers[0].kernel
+    kernel.variance = gpflow.Parameter(1.0, transform=gpflow.utilities.positive(base="softplus"))
+
+
+def with_other_lower_bound(model: DeepWishartProcess) -> None:
+    model.likelihood.variance = gpflow.Parameter(
+        1.0, transform=gpflow.utilities.positive(lower=0.1)
+    )
+
+
+def with_a_parameter_of_its_own(model: DeepWishartProcess) -> None:
+    model.layers[0].kernel.something = gpflow.Parameter(1.0)
+
+
+def with_a_constant(model: DeepWishartProcess) -> None:
+    model.layers[0].kernel.variance = np.float64(1.0)
+
+
+def with_a_shared_parameter(model: DeepWishartProcess) -> None:
+    model.likelihood.variance = model.layers[0].kernel.variance
+
+
+def with_a_prior_of_no_numbers(model: DeepWishartProcess) -> None:
+    one = np.float64(1.0)
+    normal = tfp.distributions.Normal(one, one)
+    model.likelihood.variance.prior = tfp.distributions.TransformedDistribution(
+        normal, tfp.bijectors.Exp()
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_other_transform, r"layers\[0\].kernel.variance has the transform"),
+        (with_other_lower_bound, "The transform of .likelihood.variance has other settings"),
+        (with_a_parameter_of_its_own, r"kernel.something is not part of the model's config"),
+        (with_a_constant, r"would have .layers\[0\].kernel.variance, which this one lacks"),
+        (with_a_shared_parameter, r"kernel.variance and .likelihood.variance are one parameter"),
+        (with_a_prior_of_no_numbers, "The prior of .likelihood.variance"),
+    ],
+)
+def test_what_would_not_come_back_is_refused_before_anything_is_written(
+    tmp_path: Path, change: Any, message: str
+) -> None:
+    model = tiny_model(1)
+    change(model)
+
+    with pytest.raises(SavedModelError, match=message):
+        save_model(model, tmp_path / "model")
+
+    assert not (tmp_path / "model").exists()

@@ -1,0 +1,40 @@
+"""Checks of arguments: what is an integer, and what the message says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpflow_dwp.validation import check_integers
+
+
+@pytest.mark.parametrize("value", [1, 7, 10**30, np.int32(3), np.uint8(1), np.int64(2**40)])
+def test_positive_integers_pass(value: object) -> None:
+    check_integers(depth=value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, -1, np.int64(0), 1.0, np.float64(2.0), True, False, np.True_, "3", None, [1], np.ones(1)],
+)
+def test_everything_else_is_named(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^depth must be a positive integer, got ") as caught:
+        check_integers(depth=value)
+    assert str(caught.value) == f"depth must be a positive integer, got {value!r}."
+
+
+@pytest.mark.parametrize("smallest", [-3, 0, 2])
+def test_smallest_value_is_a_choice(smallest: int) -> None:
+    check_integers(at_least=smallest, width=smallest)
+    wanted = f"^width must be an integer of at least {smallest}, got {smallest - 1}\\.$"
+    with pytest.raises(ValueError, match=wanted):
+        check_integers(at_least=smallest, width=smallest - 1)
+
+
+def test_the_first_bad_one_of_several_is_named() -> None:
+    with pytest.raises(ValueError, match="^width "):
+        check_integers(depth=2, width=0, num_samples=-1)
+
+
+def test_nothing_to_check_is_fine() -> None:
+    check_integers()

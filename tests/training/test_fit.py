@@ -1,0 +1,297 @@
+"""Training in one call: repeatable, watched, and safe to interrupt."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.keras import tf_keras
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import DeepWishartProcess, fit
+from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.training import TrainingHistory, TrainingProgress
+
+DATA = toy_data()
+X, Y = DATA
+
+
+def run(model: DeepWishartProcess, num_steps: int, **arguments: Any) -> TrainingHistory:
+    arguments = {"data": DATA, "progress": False, **arguments}
+    return fit(model, arguments.pop("data"), num_steps, **arguments)
+
+
+def frozen() -> tf_keras.optimizers.Optimizer:
+    """An optimiser that changes nothing."""
+    return tf_keras.optimizers.SGD(0.0)
+
+
+def values(model: DeepWishartProcess) -> list[np.ndarray]:
+    return [variable.numpy() for variable in model.trainable_variables]
+
+
+def test_one_seed_gives_one_run_and_another_seed_another() -> None:
+    models = [tiny_model(2, posterior="GW", whiten=True) for _ in range(3)]
+
+    first, second, other = (
+        run(model, 30, batch_size=6, seed=seed)
+        for model, seed in zip(models, (0, 0, 1), strict=True)
+    )
+
+    np.testing.assert_array_equal(first.elbo, second.elbo)
+    np.testing.assert_array_equal(first.log_ratios, second.log_ratios)
+    for value, expected in zip(values(models[0]), values(models[1]), strict=True):
+        np.testing.assert_array_equal(value, expected)
+    assert np.all(first.data_term != other.data_term)
+
+
+def test_the_bound_grows() -> None:
+    model = tiny_model(2)
+
+    history = run(model, 60, optimizer=tf_keras.optimizers.Adam(0.02))
+
+    assert history.num_steps == 60
+    assert history.num_data == 12
+    assert history.log_ratios.shape == (60, 2)
+    assert history.stop_reason == "took all 60 steps"
+    assert history.elbo[-10:].mean() > history.elbo[:10].mean() + 50.0
+    np.testing.assert_allclose(model.elbo(DATA, seed=0), history.elbo[-10:].mean(), rtol=0.3)
+
+
+def test_a_likelihood_with_draws_of_its_own_is_repeatable() -> None:
+    labels = np.digitize(Y, [-0.5, 0.5])
+    histories = [
+        run(
+            tiny_model(1, data=(X, labels), likelihood=gpflow.likelihoods.Softmax(3)),
+            3,
+            data=(X, labels),
+        )
+        for _ in range(2)
+    ]
+
+    np.testing.assert_array_equal(histories[0].elbo, histories[1].elbo)
+
+
+def test_minibatches_of_an_epoch_are_disjoint() -> None:
+    model = tiny_model(1)
+    full = model.elbo_terms(DATA).data
+
+    data_term = run(model, 6, batch_size=4, optimizer=frozen()).data_term
+
+    # Without hidden layers there is no noise but the choice of the batch.
+    np.testing.assert_allclose(data_term[:3].mean(), full, rtol=1e-10)
+    np.testing.assert_allclose(data_term[3:].mean(), full, rtol=1e-10)
+    assert len(np.unique(data_term)) == 6
+
+
+def test_a_dataset_is_repeated_in_its_own_batches() -> None:
+    model = tiny_model(1)
+    single_precision = tuple(part.astype(np.float32) for part in DATA)
+    dataset = tf.data.Dataset.from_tensor_slices(single_precision).batch(5)
+
+    data_term = run(model, 6, data=dataset, optimizer=frozen()).data_term
+
+    rows = [slice(0, 5), slice(5, 10), slice(10, 12)]
+    expected = [model.elbo_terms((X[row], Y[row])).data for row in rows]
+    np.testing.assert_allclose(data_term[:3], expected, rtol=1e-4)
+    np.testing.assert_allclose(data_term[3:], data_term[:3], rtol=1e-12)
+
+
+def test_callbacks_are_called_at_multiples_of_the_interval_and_at_the_end() -> None:
+    model, events = tiny_model(1), []
+
+    history = run(model, 8, callbacks=[events.append], callback_interval=3)
+
+    assert [event.step for event in events] == [3, 6, 8]
+    assert {event.num_steps for event in events} == {8}
+    assert all(event.model is model for event in events)
+    expected = [history.elbo[rows].mean() for rows in (slice(0, 3), slice(3, 6), slice(6, 8))]
+    np.testing.assert_allclose([event.elbo for event in events], expected)
+
+
+def test_a_callback_ends_the_run_after_all_callbacks_were_called() -> None:
+    events: list[TrainingProgress] = []
+
+    def stop(progress: TrainingProgress) -> bool:
+        return progress.step >= 4
+
+    history = run(tiny_model(1), 10, callbacks=[stop, events.append], callback_interval=2)
+
+    assert history.num_steps == 4
+    assert history.stop_reason == "a callback ended the run after step 4"
+    assert [event.step for event in events] == [2, 4]
+
+
+def test_an_optimizer_goes_on_where_it_stopped() -> None:
+    together, apart = tiny_model(1), tiny_model(1)
+    run(together, 4, optimizer=tf_keras.optimizers.Adam(0.01), kl_annealing_steps=0)
+    optimizer = tf_keras.optimizers.Adam(0.01)
+
+    for _ in range(2):
+        run(apart, 2, optimizer=optimizer, kl_annealing_steps=0)
+
+    # Without hidden layers there is no noise.
+    for value, expected in zip(values(apart), values(together), strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+def test_a_parameter_that_is_not_trainable_stays() -> None:
+    model = tiny_model(1)
+    gpflow.utilities.set_trainable(model.likelihood, False)
+    before = model.likelihood.variance.numpy()
+
+    run(model, 2)
+
+    assert model.likelihood.variance.numpy() == before
+
+
+def test_a_batch_that_is_not_finite_stops_the_run() -> None:
+    inputs = np.tile(X, [10, 1, 1])
+    inputs[7, 3, 1] = np.nan
+    dataset = tf.data.Dataset.from_tensor_slices((inputs, np.tile(Y, [10, 1, 1])))
+    model, shorter = tiny_model(1), tiny_model(1)
+    arguments = {"optimizer": tf_keras.optimizers.SGD(1e-3), "kl_annealing_steps": 0}
+
+    with pytest.raises(NonFiniteBoundError, match=r"step 7: the likelihood \(Gaussian\)") as info:
+        run(model, 10, data=dataset, **arguments)
+
+    assert info.value.step == 7
+    arguments["optimizer"] = tf_keras.optimizers.SGD(1e-3)
+    run(shorter, 6, **arguments)
+    for value, expected in zip(values(model), values(shorter), strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+def test_a_layer_that_is_not_finite_is_named() -> None:
+    model = tiny_model(2)
+    model.layers[0].kernel.variance.unconstrained_variable.assign(np.nan)
+
+    with pytest.raises(NonFiniteBoundError, match=r"step 0: layers\[0\] \(WishartLayer\)"):
+        run(model, 3)
+
+
+class WithoutGradient(gpflow.likelihoods.Gaussian):
+    """A likelihood whose gradient is not finite, though its value is."""
+
+    def _variational_expectations(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> Any:
+        @tf.custom_gradient
+        def spoil(value: tf.Tensor) -> Any:
+            return tf.identity(value), lambda upstream: upstream * np.nan
+
+        expectations = super()._variational_expectations(X, Fmu, Fvar, Y)
+        return expectations + spoil(tf.convert_to_tensor(self.variance))
+
+
+def test_a_gradient_that_is_not_finite_is_named() -> None:
+    model = tiny_model(1, likelihood=WithoutGradient(0.1))
+    before = values(model)
+
+    with pytest.raises(NonFiniteBoundError, match=r"the gradient of .likelihood.variance is"):
+        run(model, 3)
+
+    for value, expected in zip(values(model), before, strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_a_prior_that_is_not_finite_is_named() -> None:
+    model = tiny_model(1)
+    low, high = np.float64(5.0), np.float64(6.0)
+    model.likelihood.variance.prior = tfp.distributions.Uniform(low, high)
+
+    with pytest.raises(NonFiniteBoundError, match="step 0: the log prior density is"):
+        run(model, 3)
+
+
+def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
+    model, handler = tiny_model(1), signal.getsignal(signal.SIGINT)
+
+    def interrupt(progress: TrainingProgress) -> None:
+        if progress.step == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    history = run(model, 100, callbacks=[interrupt], callback_interval=2)
+
+    assert history.stop_reason == "interrupted after step 4"
+    assert history.num_steps == len(history.log_ratios) == 4
+    assert np.all(np.isfinite(history.elbo))
+    assert all(np.all(np.isfinite(value)) for value in values(model))
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_second_ctrl_c_interrupts_at_once() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+
+    def interrupt(progress: TrainingProgress) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny_model(1), 100, callbacks=[interrupt], callback_interval=2)
+
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_training_in_another_thread() -> None:
+    histories: list[TrainingHistory] = []
+    thread = threading.Thread(target=lambda: histories.append(run(tiny_model(1), 2)))
+
+    thread.start()
+    thread.join()
+
+    assert histories[0].num_steps == 2
+
+
+def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    run(tiny_model(1), 2, progress=True)
+
+    assert "bound per datum" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_steps": 0}, "num_steps must be a positive integer, got 0"),
+        ({"num_steps": 2.0}, "num_steps must be a positive integer, got 2.0"),
+        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
+        ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
+        ({"callback_interval": 0}, "callback_interval must be a positive integer"),
+        ({"data": (X[:, :1], Y)}, r"data\[0\] must have 2 columns, as the model has, got 1"),
+        ({"data": (X[:5], Y)}, "X and Y must have the same rows"),
+        ({"data": (X, np.full_like(Y, np.nan))}, "Y holds nan in row 1"),
+        (
+            {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},
+            "batch_size must be None where data is a dataset",
+        ),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], message: str) -> None:
+    model = tiny_model(1)
+    with pytest.raises(ValueError, match=message):
+        run(model, arguments.pop("num_steps", 3), **arguments)
+
+
+def test_xla_takes_the_steps_of_plain_mode() -> None:
+    plain, compiled = (tiny_model(1) for _ in range(2))
+
+    expected = run(plain, 3, jit_compile=False)
+    history = run(compiled, 3, jit_compile=True)
+
+    np.testing.assert_allclose(history.data_term, expected.data_term, rtol=1e-6)
+    np.testing.assert_allclose(history.log_ratios, expected.log_ratios, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("whiten", "expected_log_ratio"), [(False, False), (True, True)])
+def test_hidden_layers_train_with_xla(whiten: bool, expected_log_ratio: bool) -> None:
+    model = tiny_model(2, num_inducing=3, whiten=whiten, expected_log_ratio=expected_log_ratio)
+
+    history = run(model, 3, jit_compile=True)
+
+    assert np.all(np.isfinite(history.elbo))
+    assert all(np.all(np.isfinite(value)) for value in values(model))

@@ -1,0 +1,29 @@
+"""What a run leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpflow_dwp.training import TrainingHistory
+
+HISTORY = TrainingHistory(
+    data_term=np.array([1.0, 2.0]),
+    log_ratios=np.array([[-1.0, -2.0], [-3.0, -5.0]]),
+    num_data=4,
+    seconds=0.1,
+    stop_reason="took all 2 steps",
+)
+
+
+def test_the_bound_is_the_sum_of_its_terms() -> None:
+    np.testing.assert_allclose(HISTORY.elbo, [-2.0, -6.0])
+    np.testing.assert_allclose(HISTORY.elbo_per_datum, [-0.5, -1.5])
+    assert HISTORY.num_steps == 2
+
+
+def test_a_history_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        HISTORY.num_data = 5

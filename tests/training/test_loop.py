@@ -1,0 +1,134 @@
+"""The compiled loop: one trace, the annealed objective, and the state that a failure leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow.keras import tf_keras
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import CompiledLoop
+
+DATA = tuple(tf.constant(part) for part in toy_data())
+
+
+def make_loop(model: DeepWishartProcess, **changes: Any) -> CompiledLoop:
+    arguments = {
+        "next_batch": lambda: DATA,
+        "optimizer": tf_keras.optimizers.SGD(1e-3),
+        "annealing_steps": 0,
+        "seed": as_seed(0),
+        "jit_compile": False,
+        **changes,
+    }
+    return CompiledLoop(model, **arguments)
+
+
+def values(model: DeepWishartProcess) -> list[np.ndarray]:
+    return [variable.numpy() for variable in model.trainable_variables]
+
+
+def test_one_trace_serves_any_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, calls = DeepWishartProcess.elbo_terms, []
+
+    def counted(self: DeepWishartProcess, *args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(DeepWishartProcess, "elbo_terms", counted)
+    loop = make_loop(tiny_model(1))
+
+    records = [loop.run(num_steps) for num_steps in (1, 3, 7, 2)]
+
+    assert len(calls) == 1
+    assert [len(record.terms.data) for record in records] == [1, 3, 7, 2]
+    assert [record.terms.log_ratios.shape for record in records] == [(1, 1), (3, 1), (7, 1), (2, 1)]
+    assert not any(record.failed for record in records)
+
+
+def test_the_number_of_steps_in_a_call_changes_nothing() -> None:
+    together, apart = (tiny_model(2, posterior="GW", whiten=True) for _ in range(2))
+    whole = make_loop(together).run(4).terms
+    loop = make_loop(apart)
+
+    parts = [loop.run(num_steps).terms for num_steps in (1, 3)]
+
+    np.testing.assert_array_equal(np.concatenate([part.data for part in parts]), whole.data)
+    for value, expected in zip(values(apart), values(together), strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_steps_follow_the_gradient_of_the_annealed_bound() -> None:
+    model, copy = tiny_model(1), tiny_model(1)
+    loop = make_loop(model, annealing_steps=2)
+
+    loop.run(2)
+
+    # Without hidden layers the bound has no noise; the weights of the first two steps are 0, ½.
+    for weight in (0.0, 0.5):
+        with tf.GradientTape() as tape:
+            bound = copy.elbo_terms(DATA).weighted_sum(weight)
+        variables = copy.trainable_variables
+        for variable, gradient in zip(variables, tape.gradient(bound, variables), strict=True):
+            variable.assign_add(1e-3 * gradient)
+    for value, expected in zip(values(model), values(copy), strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-10)
+
+
+def test_records_hold_the_bound_without_annealing() -> None:
+    model = tiny_model(1)
+    expected = model.elbo_terms(DATA)
+
+    terms = make_loop(model, annealing_steps=10).run(1).terms
+
+    np.testing.assert_allclose(terms.data[0], expected.data, rtol=1e-12)
+    np.testing.assert_allclose(terms.log_ratios[0], expected.log_ratios, rtol=1e-10)
+
+
+def test_a_failure_leaves_the_last_state_whose_bound_was_finite() -> None:
+    X, Y = DATA
+    bad = tf.concat([X[:-1], tf.fill([1, 2], np.float64(np.nan))], axis=0)
+    count = tf.Variable(-1)
+
+    def next_batch() -> Any:
+        # The first five steps (from 0) are good.
+        return tf.where(count.assign_add(1) < 5, X, bad), Y
+
+    model, shorter = tiny_model(1), tiny_model(1)
+    record = make_loop(model, next_batch=next_batch).run(10)
+    make_loop(shorter).run(4)
+
+    assert record.failed
+    assert len(record.terms.data) == 6
+    assert np.all(np.isfinite(record.terms.data[:5])) and np.isnan(record.terms.data[5])
+    # The bound of the state after five steps is not finite; the one after four had a finite one.
+    for value, expected in zip(values(model), values(shorter), strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_a_failure_at_the_first_step_changes_nothing() -> None:
+    model = tiny_model(1)
+    before = values(model)
+    bad = (tf.fill([12, 2], np.float64(np.nan)), DATA[1])
+
+    record = make_loop(model, next_batch=lambda: bad).run(3)
+
+    assert record.failed
+    assert len(record.terms.data) == 1
+    for value, expected in zip(values(model), before, strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_a_model_without_trainable_parameters_is_refused() -> None:
+    model = tiny_model(1)
+    for variable in model.variables:
+        variable._trainable = False
+    assert not model.trainable_variables
+
+    with pytest.raises(ValueError, match="model has no trainable parameter"):
+        make_loop(model)

@@ -1,0 +1,28 @@
+"""Schedules of the learning rate and of the weight of the log ratios."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.training import kl_weight, paper_learning_rate
+
+
+@pytest.mark.parametrize(
+    ("step", "annealing_steps", "expected"),
+    [(0, 4, 0.0), (1, 4, 0.25), (4, 4, 1.0), (9, 4, 1.0), (0, 0, 1.0), (5, 0, 1.0), (0, 1, 0.0)],
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_kl_weight(step: int, annealing_steps: int, expected: float, dtype: tf.DType) -> None:
+    weight = kl_weight(tf.constant(step), annealing_steps, dtype)
+
+    assert weight.dtype == dtype
+    assert weight == expected
+
+
+def test_learning_rate_falls_half_way() -> None:
+    rate = paper_learning_rate(100)
+
+    rates = [float(rate(step)) for step in (0, 49, 51, 99)]
+    np.testing.assert_allclose(rates, [1e-2, 1e-2, 1e-3, 1e-3])
