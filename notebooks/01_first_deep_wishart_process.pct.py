@@ -85,8 +85,10 @@ axes = plot_functions_1d(
     X_raw,
     Y_raw,
     grid_raw,
-    *(target.inverse_transform(curve[..., None])[..., 0]
-      for curve in (functions, means.mean(axis=0), lower, upper)),
+    *(
+        target.inverse_transform(curve[..., None])[..., 0]
+        for curve in (functions, means.mean(axis=0), lower, upper)
+    ),
 )
 axes.set_title("deep Wishart process, depth 3")
 axes.figure
@@ -105,10 +107,15 @@ axes = plot_functions_1d(
     X_raw,
     Y_raw,
     grid_raw,
-    *(target.inverse_transform(curve[..., None])[..., 0]
-      for curve in (
-          functions, mean, mean - 1.96 * np.sqrt(variance), mean + 1.96 * np.sqrt(variance)
-      )),
+    *(
+        target.inverse_transform(curve[..., None])[..., 0]
+        for curve in (
+            functions,
+            mean,
+            mean - 1.96 * np.sqrt(variance),
+            mean + 1.96 * np.sqrt(variance),
+        )
+    ),
 )
 axes.set_title("Gaussian process")
 axes.figure

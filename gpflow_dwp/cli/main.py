@@ -6,9 +6,11 @@ TensorFlow takes seconds to import, so commands are imported only once their arg
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.options import add_fit_options, add_predict_options
@@ -30,20 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: The exit code: 0, 1 where training failed, 2 for a user's mistake, 130 for Ctrl-C.
     """
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # The imports are here because what they bring takes seconds.
-    from gpflow_dwp.cli.errors import UsageError
-    from gpflow_dwp.exceptions import NonFiniteBoundError
+    with _native_log_discarded():
+        from gpflow_dwp.cli.errors import UsageError
+        from gpflow_dwp.cli.fit import run_fit
+        from gpflow_dwp.cli.predict import run_predict
+        from gpflow_dwp.exceptions import NonFiniteBoundError
 
     try:
-        if options.command == "fit":
-            from gpflow_dwp.cli.fit import run_fit
-
-            run_fit(options)
-        else:
-            from gpflow_dwp.cli.predict import run_predict
-
-            run_predict(options)
+        run = {"fit": run_fit, "predict": run_predict}[options.command]
+        run(options)
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
         return 2
@@ -54,6 +51,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"gpflow-dwp {options.command}: interrupted, nothing was written", file=sys.stderr)
         return 130
     return 0
+
+
+@contextlib.contextmanager
+def _native_log_discarded() -> Iterator[None]:
+    """Discard what TensorFlow's libraries write to the process's standard error as they load.
+
+    They report on instruction sets and missing GPUs before any log level is obeyed, which would
+    drown the one line that tells of a mistake.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()  # looking for GPUs is what writes most
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _parser() -> argparse.ArgumentParser:

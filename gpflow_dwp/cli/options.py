@@ -92,7 +92,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         help="rows of a minibatch (default: all up to 2000 rows, 1000 above)",
     )
     training.add_argument(
-        "--seed", type=int, default=0, help="for split, start and draws (default: %(default)s)"
+        "--seed", type=_seed, default=0, help="for split, start and draws (default: %(default)s)"
     )
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -124,7 +124,9 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="draws that make up the predictive mixture (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="for the draws (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=_seed, default=0, help="for the draws (default: %(default)s)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace CSV if it exists")
 
 
@@ -135,4 +137,14 @@ def _positive(text: str) -> int:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
+    return value
+
+
+def _seed(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to 2**32 - 1, got {text!r}")
     return value

@@ -76,6 +76,7 @@ def test_counts_are_positive_integers(option: str, text: str) -> None:
         ["--posterior", "a"],
         ["--inducing", "grid"],
         ["--seed", "x"],
+        ["--seed", "-1"],
         ["--test-fraction", "x"],
     ],
 )
