@@ -5,7 +5,7 @@ from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart import WishartLayer
-from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, RootDraw, WishartPosterior
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
 
 __all__ = [
     "GaussianDraw",
@@ -15,7 +15,6 @@ __all__ = [
     "InducingPath",
     "OutputLayer",
     "PosteriorFamily",
-    "RootDraw",
     "ScaleMixture",
     "WishartLayer",
     "WishartPosterior",

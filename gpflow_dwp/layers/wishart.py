@@ -46,8 +46,10 @@ class WishartLayer(GramLayer):
     :param whiten: Whether A = chol(S) A'.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
         the covariance from below, or a sample of it.
-    :param stick_the_landing: For a sampled log ratio: whether the parameters of the density (but
-        not of the draw) are constants for the gradient.
+    :param stick_the_landing: Whether the gradient of the log ratio reaches α, β, μ, σ only through
+        the draw, not through the density's own parameters. With ``expected_log_ratio`` that
+        concerns these alone, and all other gradients are those of the closed form: of the four
+        combinations the one with the least noise.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
     :param seed: For the starting values of μ and V.
     :raises ValueError: If ``df`` or ``num_inducing`` is not a positive integer, ``posterior`` is
@@ -87,30 +89,28 @@ class WishartLayer(GramLayer):
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
         factor, inverse = self._factorise(covariance)
-        if self.expected_log_ratio:
-            draw = self.bartlett_factor.sample_with_expected_density(num_samples, seed)
-        else:
-            draw = self.bartlett_factor.sample(
-                num_samples, seed, stick_the_landing=self.stick_the_landing
-            )
+        bartlett_factor = self.bartlett_factor.bartlett().sample(num_samples, seed=seed)
+        mixed = self.bartlett_factor.mix(bartlett_factor)
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         whitened = self.scale_mixture is None
         scale_tril = self._posterior_scale_tril(covariance, factor)
-        root = tf.matmul(scale_tril, draw.root) / np.sqrt(self.df)
-        whitened_root = draw.root / np.sqrt(self.df) if whitened else tf.matmul(inverse, root)
+        root = tf.matmul(scale_tril, mixed) / np.sqrt(self.df)
+        whitened_root = mixed / np.sqrt(self.df) if whitened else tf.matmul(inverse, root)
         if self.expected_log_ratio:
-            squared_norm = self.bartlett_factor.expected_squared_norm(
-                None if whitened else tf.matmul(inverse, scale_tril)
+            log_ratio = self.bartlett_factor.expected_log_ratio(
+                bartlett_factor,
+                None if whitened else tf.matmul(inverse, scale_tril),
+                stick_the_landing=self.stick_the_landing,
             )
         else:
-            squared_norm = self.df * tf.reduce_sum(tf.square(whitened_root), axis=[-2, -1])
-        log_ratio = (
-            self._log_normaliser()
-            + self.df * (_sum_log_diagonal(scale_tril) - _sum_log_diagonal(factor))
-            - 0.5 * squared_norm
-            - draw.log_density
-        )
+            log_ratio = self.bartlett_factor.sampled_log_ratio(
+                bartlett_factor,
+                self.df * tf.reduce_sum(tf.square(whitened_root), axis=[-2, -1]),
+                stick_the_landing=self.stick_the_landing,
+            )
+        log_det_scales = _sum_log_diagonal(scale_tril) - _sum_log_diagonal(factor)
+        log_ratio += self._log_normaliser() + self.df * log_det_scales
         return GramDraw(
             gram=tf.matmul(root, root, transpose_b=True),
             root=root,

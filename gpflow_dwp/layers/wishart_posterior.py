@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import gpflow
 import numpy as np
@@ -11,25 +11,12 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import GeneralisedBartlett
 
-__all__ = ["PosteriorFamily", "RootDraw", "WishartPosterior"]
+__all__ = ["PosteriorFamily", "WishartPosterior"]
 
 PosteriorFamily = Literal["GW", "A", "AB"]
 """Which parts of the Bartlett factor the posterior mixes: none, rows, or rows and columns."""
-
-
-class RootDraw(NamedTuple):
-    """Draws of the mixed Bartlett factor, and what the layer's log ratio needs of them.
-
-    :param root: A' T B, [S, M, R].
-    :param log_density: The part of log Q(G) that does not depend on the covariance from below,
-        or its expectation, [S].
-    """
-
-    root: tf.Tensor
-    log_density: tf.Tensor
 
 
 class WishartPosterior(gpflow.Module):
@@ -86,14 +73,14 @@ class WishartPosterior(gpflow.Module):
             else None
         )
 
-    def bartlett(self) -> GeneralisedBartlett:
-        """Return the distribution of T, event shape [M, R]."""
-        return GeneralisedBartlett(
-            tf.convert_to_tensor(self.concentration),
-            tf.convert_to_tensor(self.rate),
-            tf.convert_to_tensor(self.loc),
-            tf.convert_to_tensor(self.scale),
-        )
+    def bartlett(self, *, constant: bool = False) -> GeneralisedBartlett:
+        """Return the distribution of T, event shape [M, R].
+
+        :param constant: Whether its parameters are constants for the gradient.
+        """
+        parameters = (self.concentration, self.rate, self.loc, self.scale)
+        values = [tf.convert_to_tensor(parameter) for parameter in parameters]
+        return GeneralisedBartlett(*(map(tf.stop_gradient, values) if constant else values))
 
     def row_mixing(self) -> tf.Tensor:
         """Return A', [M, M]."""
@@ -123,58 +110,57 @@ class WishartPosterior(gpflow.Module):
             mixed = tf.matmul(lower, tf.matmul(upper, mixed))
         return mixed
 
-    def sample(self, num_samples: int, seed: Seed, *, stick_the_landing: bool) -> RootDraw:
-        """Draw A' T B with the logarithm of its density at the draw.
+    def sampled_log_ratio(
+        self, factor: tf.Tensor, squared_norm: tf.Tensor, *, stick_the_landing: bool
+    ) -> tf.Tensor:
+        """Return -½‖C A' T B‖² - log Q', the part of log P - log Q that depends on T, [S].
 
-        :param num_samples: S.
-        :param seed: A stateless seed, [2].
+        :param factor: T, [S, M, R].
+        :param squared_norm: ‖C A' T B‖², [S].
         :param stick_the_landing: Whether the density's own α, β, μ, σ are constants for the
             gradient, which leaves out a term whose expectation is zero (Roeder, Wu and Duvenaud,
             2017).
         """
-        bartlett = self.bartlett()
-        factor = bartlett.sample(num_samples, seed=seed)
-        if stick_the_landing:
-            bartlett = GeneralisedBartlett(
-                *(
-                    tf.stop_gradient(parameter)
-                    for parameter in (
-                        bartlett.concentration,
-                        bartlett.rate,
-                        bartlett.loc,
-                        bartlett.scale,
-                    )
-                )
-            )
-        log_diagonal = tf.math.log(tf.linalg.diag_part(factor[..., : self.rank, :]))
-        log_density = bartlett.log_prob(factor) - self._log_volume(log_diagonal)
-        return RootDraw(root=self.mix(factor), log_density=log_density)
+        bartlett = self.bartlett(constant=stick_the_landing)
+        log_volume = self._log_volume(self._log_diagonal(factor)) + self._log_volume_of_mixing()
+        return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
 
-    def sample_with_expected_density(self, num_samples: int, seed: Seed) -> RootDraw:
-        """Draw A' T B, with the expectation over draws of the logarithm of its density.
+    def expected_log_ratio(
+        self, factor: tf.Tensor, left: tf.Tensor | None, *, stick_the_landing: bool
+    ) -> tf.Tensor:
+        """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S].
 
-        :param num_samples: S.
-        :param seed: A stateless seed, [2].
+        :param factor: T, [S, M, R], for the gradient only.
+        :param left: C, [S, M, M], or None for the identity.
+        :param stick_the_landing: Whether the gradient of α, β, μ, σ, and of these alone, comes
+            from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the
+            likelihood as the posterior gets better; that of the closed form does not.
         """
-        bartlett = self.bartlett()
+        bartlett = self.bartlett(constant=stick_the_landing)
+        mixing = self.row_mixing()[None] if left is None else tf.matmul(left, self.row_mixing())
         expected_log_diagonal = 0.5 * (
             tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate)
         )
-        log_density = -bartlett.entropy() - self._log_volume(expected_log_diagonal)
-        return RootDraw(
-            root=self.mix(bartlett.sample(num_samples, seed=seed)), log_density=log_density[None]
+        log_ratio = (
+            -0.5 * self._expected_squared_norm(bartlett, mixing)
+            + bartlett.entropy()
+            + self._log_volume(expected_log_diagonal)
+            + self._log_volume_of_mixing()
         )
+        if not stick_the_landing:
+            return log_ratio
+        mixed = tf.matmul(
+            tf.stop_gradient(mixing), tf.matmul(factor, tf.stop_gradient(self.column_mixing()))
+        )
+        path = (
+            -0.5 * tf.reduce_sum(tf.square(mixed), axis=[-2, -1])
+            - bartlett.log_prob(factor)
+            + self._log_volume(self._log_diagonal(factor))
+        )
+        return log_ratio + (path - tf.stop_gradient(path))
 
-    def expected_squared_norm(self, left: tf.Tensor | None) -> tf.Tensor:
-        """Return E‖C A' T B‖², given C, [S, M, M] (None for the identity).
-
-        ‖C A' E[T] B‖² + Σ_ij Var(T_ij) ‖(C A')_:i‖² ‖B_j:‖².
-
-        :return: [S].
-        """
-        bartlett = self.bartlett()
-        row_mixing = self.row_mixing()
-        mixing = row_mixing[None] if left is None else tf.matmul(left, row_mixing)
+    def _expected_squared_norm(self, bartlett: GeneralisedBartlett, mixing: tf.Tensor) -> tf.Tensor:
+        """E‖C A' T B‖² = ‖C A' E[T] B‖² + Σ_ij Var(T_ij) ‖(C A')_:i‖² ‖B_j:‖², [S]."""
         column_mixing = self.column_mixing()
         mean = tf.matmul(mixing, tf.matmul(bartlett.mean(), column_mixing))
         column_norms = tf.reduce_sum(tf.square(mixing), axis=-2)
@@ -184,23 +170,27 @@ class WishartPosterior(gpflow.Module):
             column_norms, spread
         )
 
-    def _log_volume(self, log_diagonal: tf.Tensor) -> tf.Tensor:
-        """Logarithm of the volume change from T to G, but for the terms in |G_:R| and L.
+    def _log_diagonal(self, factor: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(tf.linalg.diag_part(factor[..., : self.rank, :]))
 
-        Of log|det dG/dT| (section A.7 and A.8 of the 2023 paper) this leaves out the minor of G,
-        which cancels against the Wishart prior's, and what depends on L alone:
-        Σ_j [log 2 + (ν - j) log T_jj + (M + ν - 2j + 1) log B_jj] + ν log|det A'|.
+    def _log_volume(self, log_diagonal: tf.Tensor) -> tf.Tensor:
+        """Logarithm of the volume change from T to G: what depends on T.
+
+        Of log|det dG/dT| (sections A.7 and A.8 of the 2023 paper) this and
+        :meth:`_log_volume_of_mixing` leave out the minor of G, which cancels against the Wishart
+        prior's, and what depends on L alone. Here: Σ_j [log 2 + (ν - j) log T_jj].
         """
-        dtype = log_diagonal.dtype
-        j = tf.range(1, self.rank + 1, dtype=dtype)
-        log_volume = (
-            self.rank * np.log(2.0)
-            + tf.linalg.matvec(log_diagonal[..., None, :], self.df - j)[..., 0]
-        )
+        j = tf.range(1, self.rank + 1, dtype=log_diagonal.dtype)
+        return self.rank * np.log(2.0) + tf.reduce_sum((self.df - j) * log_diagonal, axis=-1)
+
+    def _log_volume_of_mixing(self) -> tf.Tensor:
+        """The same: what depends on A' and B, Σ_j (M + ν - 2j + 1) log B_jj + ν log|det A'|."""
+        log_volume = self.df * self.log_det_row_mixing()
         if self.column_mixing_tril is not None:
             log_column = tf.math.log(tf.linalg.diag_part(self.column_mixing()))
+            j = tf.range(1, self.rank + 1, dtype=log_column.dtype)
             log_volume += tf.reduce_sum((self.num_inducing + self.df - 2 * j + 1) * log_column)
-        return log_volume + self.df * self.log_det_row_mixing()
+        return log_volume
 
     def _row_mixing_factors(self) -> tuple[tf.Tensor, tf.Tensor]:
         packed = tf.convert_to_tensor(self.packed_row_mixing)

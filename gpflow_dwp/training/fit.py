@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
@@ -89,35 +88,23 @@ def fit(
     )
 
     records: list[StepRecords] = []
-    done, size, since_callback = 0, 1, 0
+    done, reported = 0, 0
     stop_reason = f"took all {num_steps} steps"
     start = time.perf_counter()
     with (
         _deferred_interrupt() as interrupted,
         tqdm(total=num_steps, disable=not progress, unit="step") as bar,
     ):
-        while done < num_steps:
-            until_callback = callback_interval - done % callback_interval
-            size = min(size, num_steps - done, until_callback if callbacks else num_steps)
-            call_start = time.perf_counter()
-            record = loop.run(size)
-            seconds = time.perf_counter() - call_start
+        for record in _calls(loop, num_steps, callback_interval if callbacks else num_steps):
             records.append(record)
             if record.failed:
-                raise NonFiniteBoundError(
-                    _describe_failure(model, loop, record, done),
-                    step=done + len(record.terms.data) - 1,
-                )
-            done += size
-            elbo = record.terms.data + record.terms.log_ratios.sum(axis=1)
-            bar.update(size)
-            bar.set_postfix_str(f"bound per datum {elbo.mean() / model.num_data:.3f}")
+                raise _failure(model, loop, record, done)
+            done += len(record.terms.data)
+            bar.update(len(record.terms.data))
+            bar.set_postfix_str(f"bound per datum {_mean_bound([record]) / model.num_data:.3f}")
             if callbacks and (done % callback_interval == 0 or done == num_steps):
-                recent = _join(records[since_callback:])
-                since_callback = len(records)
-                event = TrainingProgress(
-                    done, num_steps, float((recent[0] + recent[1].sum(axis=1)).mean()), model
-                )
+                event = TrainingProgress(done, num_steps, _mean_bound(records[reported:]), model)
+                reported = len(records)
                 wishes_to_stop = [callback(event) for callback in callbacks]
                 if any(wishes_to_stop):
                     stop_reason = f"a callback ended the run after step {done}"
@@ -125,21 +112,34 @@ def fit(
             if interrupted():
                 stop_reason = f"interrupted after step {done}"
                 break
-            if done > 1:  # The first call was mostly tracing.
-                size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
-    data_term, log_ratios = _join(records)
     return TrainingHistory(
-        data_term, log_ratios, int(model.num_data), time.perf_counter() - start, stop_reason
-    )
-
-
-def _join(
-    records: Sequence[StepRecords],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    return (
         np.concatenate([record.terms.data for record in records]),
         np.concatenate([record.terms.log_ratios for record in records]),
+        int(model.num_data),
+        time.perf_counter() - start,
+        stop_reason,
     )
+
+
+def _calls(loop: CompiledLoop, num_steps: int, interval: int) -> Iterator[StepRecords]:
+    """Take all steps, in calls of about half a second that end at multiples of ``interval``."""
+    done, size = 0, 1
+    while done < num_steps:
+        size = min(size, num_steps - done, interval - done % interval)
+        start = time.perf_counter()
+        record = loop.run(size)
+        seconds = time.perf_counter() - start
+        yield record
+        done += size
+        if done > 1:  # The first call was mostly tracing.
+            size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
+
+
+def _mean_bound(records: Sequence[StepRecords]) -> float:
+    terms = [record.terms for record in records]
+    data = np.concatenate([term.data for term in terms])
+    log_ratios = np.concatenate([term.log_ratios for term in terms])
+    return float(np.mean(data + log_ratios.sum(axis=1)))
 
 
 def _batches(
@@ -166,9 +166,9 @@ def _batches(
     return lambda: next(minibatches)
 
 
-def _describe_failure(
+def _failure(
     model: DeepKernelProcess, loop: CompiledLoop, record: StepRecords, steps_before: int
-) -> str:
+) -> NonFiniteBoundError:
     step = steps_before + len(record.terms.data) - 1
     bad_layers = np.flatnonzero(~np.isfinite(record.terms.log_ratios[-1]))
     if bad_layers.size:
@@ -187,9 +187,10 @@ def _describe_failure(
             if not finite
         ]
         where = f"the gradient of {', '.join(names)} is" if names else "the log prior density is"
-    return (
+    return NonFiniteBoundError(
         f"Training stopped at step {step}: {where} not finite. The model holds the last state "
-        "whose bound was finite. Try a smaller learning rate, a larger jitter or float64."
+        "whose bound was finite. Try a smaller learning rate, a larger jitter or float64.",
+        step=step,
     )
 
 

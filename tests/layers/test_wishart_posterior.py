@@ -78,17 +78,30 @@ def test_starting_values(size: int, df: int) -> None:
 
 @pytest.mark.parametrize("with_left", [False, True])
 @pytest.mark.parametrize(("size", "df"), SIZES)
-def test_expected_squared_norm_is_the_monte_carlo_mean(size: int, df: int, with_left: bool) -> None:
+def test_expected_log_ratio_is_the_monte_carlo_mean(size: int, df: int, with_left: bool) -> None:
     posterior = make_posterior(size, df)
-    left = np.random.default_rng(3).normal(size=(2, size, size)) if with_left else None
-
-    expected = posterior.expected_squared_norm(None if left is None else tf.constant(left))
-
+    left = np.random.default_rng(3).normal(size=(1, size, size)) if with_left else None
     draws = posterior.bartlett().sample(20_000, seed=as_seed(0))
-    roots = posterior.mix(draws).numpy()[:, None]
+
+    expected = posterior.expected_log_ratio(
+        draws, None if left is None else tf.constant(left), stick_the_landing=False
+    )
+
+    roots = posterior.mix(draws).numpy()
     roots = roots if left is None else left @ roots
-    norms = np.sum(roots**2, axis=(-2, -1))
-    model_reference.assert_same_mean(norms, expected.numpy(), k_sigma=4.5)
+    norms = tf.constant(np.sum(roots**2, axis=(-2, -1)))
+    sampled = posterior.sampled_log_ratio(draws, norms, stick_the_landing=False)
+    model_reference.assert_same_mean(sampled.numpy()[:, None], expected.numpy(), k_sigma=4.5)
+
+
+def test_sticking_the_landing_leaves_the_expected_log_ratio_as_it_is() -> None:
+    posterior = make_posterior(4, 2)
+    draws = posterior.bartlett().sample(3, seed=as_seed(0))
+
+    with_noise = posterior.expected_log_ratio(draws, None, stick_the_landing=True)
+
+    expected = posterior.expected_log_ratio(draws, None, stick_the_landing=False)
+    np.testing.assert_allclose(with_noise, np.broadcast_to(expected, 3), rtol=1e-14)
 
 
 def test_unknown_family_is_refused() -> None:
