@@ -28,12 +28,12 @@ class GlobalInducingGPLayer(OutputLayer):
               \quad \Lambda = L L^T
 
     (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
-    and deep Gaussian processes", 2021, equation 9). That is GP regression on v with noise Λ⁻¹: with
-    E = K + Λ⁻¹ = C Cᵀ and α = E⁻¹ v, the mean of f at a target is K_ti α, its variance is
-    K_tt - ‖C⁻¹ K_it‖², K itself is never factorised, and
+    and deep Gaussian processes", 2021, equation 9). With B = I + Lᵀ K L = C Cᵀ, everything that
+    is needed follows from one well-conditioned factorisation, and K itself is never factorised:
+    (K + Λ⁻¹)⁻¹ = L B⁻¹ Lᵀ = Wᵀ W with W = C⁻¹ Lᵀ, and, with c = Lᵀ v and b = B⁻¹ c,
 
-    .. math:: \mathrm{KL}[q(u) \| p(u)] = \tfrac12 \{\operatorname{tr} \Lambda^{-1} E^{-1} - M
-              + \log|E| + \log|\Lambda| + v^T \alpha - \alpha^T \Lambda^{-1} \alpha\}.
+    .. math:: \mathrm{KL}[q(u) \| p(u)]
+              = \tfrac12 \{\operatorname{tr} B^{-1} - M + \log|B| + b^T c - b^T b\}.
 
     :param kernel: Acts on what comes from below.
     :param num_outputs: Q, the number of independent functions that share the kernel.
@@ -79,31 +79,27 @@ class GlobalInducingGPLayer(OutputLayer):
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
         precision_tril = tf.convert_to_tensor(self.precision_tril)
-        identity = tf.eye(self.num_inducing, dtype=covariance.dtype)
-        # Unbatched, so cheap: a root of Λ⁻¹ = L⁻ᵀ L⁻¹.
-        noise_root = tf.linalg.triangular_solve(precision_tril, identity)
-        noise = tf.matmul(noise_root, noise_root, transpose_a=True)
-        noisy = covariance + noise
-        # The noise is what makes it positive definite; jitter would only add to it.
-        factor, projector = cholesky_with_inverse(
-            noisy, tf.zeros_like(noisy[:, 0, 0]), name="the output layer's K + Λ⁻¹"
+        inner = tf.matmul(precision_tril, tf.matmul(covariance, precision_tril), transpose_a=True)
+        identity = tf.eye(self.num_inducing, dtype=inner.dtype)
+        # B's eigenvalues are at least 1, so it needs no jitter. (K + Λ⁻¹ would take fewer products,
+        # but turns numerically indefinite where pseudo-targets become very precise.)
+        factor, inverse_factor = cholesky_with_inverse(
+            identity + inner, tf.zeros_like(inner[:, 0, 0]), name="the output layer's I + Lᵀ K L"
         )
-        pseudo_targets = tf.convert_to_tensor(self.pseudo_targets)
-        weights = tf.matmul(projector, tf.matmul(projector, pseudo_targets[None]), transpose_a=True)
+        projector = tf.matmul(inverse_factor, precision_tril, transpose_b=True)
 
-        trace = tf.reduce_sum(
-            tf.square(tf.matmul(projector, noise_root, transpose_b=True)), axis=[-2, -1]
+        scaled_targets = tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)
+        solved = tf.matmul(
+            inverse_factor, tf.matmul(inverse_factor, scaled_targets[None]), transpose_a=True
         )
-        log_det = 2.0 * (
-            tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
-            + tf.reduce_sum(tf.math.log(tf.linalg.diag_part(precision_tril)))
-        )
-        quadratic = tf.reduce_sum(
-            weights * (pseudo_targets - tf.matmul(noise, weights)), axis=[-2, -1]
-        )
-        num_inducing = tf.cast(self.num_inducing, noisy.dtype)
+        trace = tf.reduce_sum(tf.square(inverse_factor), axis=[-2, -1])
+        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
+        quadratic = tf.reduce_sum(solved * (scaled_targets - solved), axis=[-2, -1])
+        num_inducing = tf.cast(self.num_inducing, inner.dtype)
         kl = 0.5 * (self.num_outputs * (trace - num_inducing + log_det) + quadratic)
-        return GaussianDraw(weights=weights, projector=projector, log_ratio=-kl)
+        return GaussianDraw(
+            weights=tf.matmul(precision_tril, solved), projector=projector, log_ratio=-kl
+        )
 
     @inherit_check_shapes
     def condition(
