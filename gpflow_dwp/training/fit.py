@@ -158,6 +158,14 @@ def _batches(
     width = model.inducing_variable.Z.shape[1]
     if X.shape[1] != width:
         raise ValueError(f"data[0] must have {width} columns, as the model has, got {X.shape[1]}.")
+    likelihood = model.likelihood
+    columns = likelihood.observation_dim
+    if columns is None and likelihood.latent_dim is None:
+        columns = getattr(model.output_layer, "num_outputs", None)
+    if columns is not None and Y.shape[1] != columns:
+        raise ValueError(
+            f"data[1] must have {columns} columns, as the model has, got {Y.shape[1]}."
+        )
     tensors = (tf.constant(X, default_float()), tf.constant(Y, default_float()))
     if batch_size is None or batch_size >= len(X):
         return lambda: tensors

@@ -262,6 +262,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
         ({"callback_interval": 0}, "callback_interval must be a positive integer"),
         ({"data": (X[:, :1], Y)}, r"data\[0\] must have 2 columns, as the model has, got 1"),
+        ({"data": (X, np.hstack([Y, -Y]))}, r"data\[1\] must have 1 columns, as the model has"),
         ({"data": (X[:5], Y)}, "X and Y must have the same rows"),
         ({"data": (X, np.full_like(Y, np.nan))}, "Y holds nan in row 1"),
         (
