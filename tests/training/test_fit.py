@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import gpflow
@@ -224,6 +225,15 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Python's own handler of Ctrl-C: a process that was started in the background has none."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_a_second_ctrl_c_interrupts_at_once() -> None:
     handler = signal.getsignal(signal.SIGINT)
 
