@@ -127,13 +127,14 @@ print(f"bound on it, deep Wishart process:         {history.elbo[-100:].mean():8
 # %% [markdown]
 # ## What the layers have learned
 #
-# The Gram matrices of the inducing points, in the order of their inputs, averaged over draws. At
-# the bottom they are similar to their neighbours. Layer by layer, the two sides of the step become
+# The Gram matrices of the inducing points, in the order of their inputs, averaged over draws and
+# divided by the mean of their diagonal. At the bottom points are similar to their neighbours. Layer by layer, the two sides of the step become
 # two blocks: within each the points are alike, and across the step they are not.
 
 # %%
 order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
 grams = [np.mean(gram, axis=0)[np.ix_(order, order)] for gram in posterior.gram_matrices()]
+grams = [gram / gram.diagonal().mean() for gram in grams]
 axes = plot_gram_matrices(grams, [f"layer {index}" for index in range(1, len(grams) + 1)])
 axes[0].figure
 
