@@ -128,8 +128,9 @@ print(f"bound on it, deep Wishart process:         {history.elbo[-100:].mean():8
 # ## What the layers have learned
 #
 # The Gram matrices of the inducing points, in the order of their inputs, averaged over draws and
-# divided by the mean of their diagonal. At the bottom points are similar to their neighbours. Layer by layer, the two sides of the step become
-# two blocks: within each the points are alike, and across the step they are not.
+# divided by the mean of their diagonal. At the bottom points are similar to their neighbours. Layer
+# by layer, the two sides of the step become two blocks: within each the points are alike, and
+# across the step they are not.
 
 # %%
 order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
