@@ -32,12 +32,13 @@ class WishartLayer(GramLayer):
     independent of S. Targets follow from the prior: the rows of F_t are Gaussian given F_i.
 
     The minor |G_{:R,:R}| is part of both log P and log Q and cancels from the log ratio, so no
-    density of G is evaluated: with C = L_S⁻¹ A,
+    density of G is evaluated: with A = L_A A' and C = L_S⁻¹ A,
 
-    .. math:: \log P - \log Q = c - \nu \log|L_S| - \tfrac12 \|C T B\|^2 - \log Q',
+    .. math:: \log P - \log Q
+              = c + \nu (\log|L_A| - \log|L_S|) - \tfrac12 \|C T B\|^2 - \log Q',
 
-    where log Q' comes from the Bartlett factor. :meth:`prior` and :meth:`posterior` give the same
-    as the difference of two log densities.
+    where log Q' is what T, A' and B contribute (:class:`WishartPosterior`). :meth:`prior`
+    and :meth:`posterior` give the same as the difference of two log densities.
 
     :param kernel: Acts on what comes from below.
     :param df: ν, degrees of freedom: the width of the deep GP with the same prior.

@@ -204,7 +204,8 @@ def test_bad_triangular_matrices_raise() -> None:
 
 
 def test_a_badly_scaled_matrix_is_not_singular() -> None:
-    SingularCongruence(np.diag([1e-20, 1.0]), 2)
+    bijector = SingularCongruence(np.diag([1e-20, 1.0]), 2)
+    np.testing.assert_allclose(bijector.forward(np.eye(2)), np.diag([1e-40, 1.0]), rtol=1e-12)
 
 
 def test_inputs_of_another_shape_raise() -> None:

@@ -138,7 +138,7 @@ def test_saving_twice_changes_nothing(tmp_path: Path) -> None:
 def test_missing_parents_are_made(tmp_path: Path) -> None:
     save_model(tiny_model(1), str(tmp_path / "a" / "b"))
 
-    load_model(str(tmp_path / "a" / "b"))
+    assert load_model(str(tmp_path / "a" / "b")).num_data == tiny_model(1).num_data
 
 
 def test_nothing_is_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
