@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["DeepWishartProcess", "build_deep_wishart_process", "fit", "load_model", "save_model"]
 
 _SUBPACKAGES = frozenset(
-    {"bijectors", "data", "distributions", "evaluation", "kernels", "layers", "models", "training"}
+    {
+        "bijectors",
+        "data",
+        "distributions",
+        "evaluation",
+        "kernels",
+        "layers",
+        "models",
+        "study",
+        "training",
+    }
 )
 
 

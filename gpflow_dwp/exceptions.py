@@ -6,6 +6,7 @@ on.
 
 __all__ = [
     "CholeskyError",
+    "DatasetError",
     "NonFiniteBoundError",
     "SavedModelError",
     "TableError",
@@ -15,6 +16,13 @@ __all__ = [
 
 class CholeskyError(ArithmeticError):
     """A covariance matrix stayed numerically indefinite after the largest jitter that is tried."""
+
+
+class DatasetError(ValueError):
+    """The files of a published data set are missing, damaged or cannot be had.
+
+    The message names the file and says what to do.
+    """
 
 
 class NonFiniteBoundError(ArithmeticError):

@@ -26,6 +26,7 @@ ORDER = (
     "models",
     "training",
     "evaluation",
+    "study",
     "estimator",
     "benchmarks",
     "cli",

@@ -1,6 +1,8 @@
-"""The Cholesky factor with its inverse: values, gradients, and what happens when it fails."""
+"""Factorised covariances: values, gradients, and what happens when a factorisation fails."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import model_reference
 import numpy as np
@@ -8,12 +10,30 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import CholeskyError
-from gpflow_dwp.linalg import cholesky_with_inverse, relative_jitter
+from gpflow_dwp.linalg import (
+    Factorised,
+    cholesky,
+    conditional_moments,
+    factorise,
+    relative_jitter,
+    solve,
+    whiten,
+)
+
+Operation = Callable[..., tuple[tf.Tensor, ...]]
 
 
 def matrices(*shape: int, dtype: type = np.float64) -> tf.Tensor:
     rng = np.random.default_rng(0)
     return tf.constant(model_reference.random_covariance(rng, *shape), dtype)
+
+
+def arrays(*shape: int, seed: int = 3) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).normal(size=shape))
+
+
+def factorise_plainly(matrix: tf.Tensor) -> Factorised:
+    return factorise(matrix, tf.zeros(tf.shape(matrix)[:-2], matrix.dtype))
 
 
 def indefinite(smallest: float) -> np.ndarray:
@@ -22,48 +42,96 @@ def indefinite(smallest: float) -> np.ndarray:
     return rotation @ np.diag([1.0, 2.0, smallest]) @ rotation.T
 
 
-@pytest.mark.parametrize("shape", [(1,), (4,), (2, 3), (2, 1, 3)])
-def test_factor_and_inverse(shape: tuple[int, ...]) -> None:
-    matrix = matrices(*shape)
-    jitter = tf.fill(shape[:-1], tf.constant(1e-3, tf.float64))
+# Each operation beside the same in TensorFlow's own differentiable operations.
+OPERATIONS: dict[str, tuple[Operation, Operation]] = {
+    "cholesky": (
+        lambda matrix: (cholesky(factorise_plainly(matrix)),),
+        lambda matrix: (tf.linalg.cholesky(matrix),),
+    ),
+    "whiten": (
+        lambda matrix, columns: whiten(factorise_plainly(matrix), columns),
+        lambda matrix, columns: (
+            tf.matmul(tf.linalg.inv(tf.linalg.cholesky(matrix)), columns),
+            tf.linalg.logdet(matrix),
+        ),
+    ),
+    "solve": (
+        lambda matrix, columns: (solve(factorise_plainly(matrix), columns),),
+        lambda matrix, columns: (tf.matmul(tf.linalg.inv(matrix), columns),),
+    ),
+    "conditional_moments": (
+        lambda matrix, cross, features: conditional_moments(
+            factorise_plainly(matrix), cross, features
+        ),
+        lambda matrix, cross, features: (
+            tf.matmul(cross, tf.matmul(tf.linalg.inv(matrix), features), transpose_a=True),
+            tf.reduce_sum(cross * tf.matmul(tf.linalg.inv(matrix), cross), axis=-2),
+        ),
+    ),
+}
 
-    factor, inverse = cholesky_with_inverse(matrix, jitter)
-
-    expected = np.linalg.cholesky(matrix + 1e-3 * np.eye(shape[-1]))
-    np.testing.assert_allclose(factor, expected, atol=1e-12)
-    np.testing.assert_allclose(inverse, np.linalg.inv(expected), atol=1e-12)
-
-
-@pytest.mark.parametrize("which", ["factor", "inverse", "both"])
-def test_gradient_is_that_of_the_plain_operations(which: str) -> None:
-    matrix = matrices(2, 4)
-    jitter = tf.zeros([2], tf.float64)
-    weights = tf.constant(np.random.default_rng(2).normal(size=(2, 2, 4, 4)))
-    on_factor, on_inverse = float(which != "inverse"), float(which != "factor")
-
-    def score(factor: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
-        score = on_factor * tf.reduce_sum(weights[0] * tf.sin(factor))
-        return score + on_inverse * tf.reduce_sum(weights[1] * tf.sin(inverse))
-
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(matrix)
-        ours = score(*cholesky_with_inverse(matrix, jitter))
-        plain_factor = tf.linalg.cholesky(matrix)
-        plain = score(plain_factor, tf.linalg.inv(plain_factor))
-
-    gradient, expected = tape.gradient(ours, matrix), tape.gradient(plain, matrix)
-    np.testing.assert_allclose(gradient, gradient.numpy().swapaxes(-1, -2), atol=1e-12)
-    symmetric = 0.5 * (expected + tf.linalg.matrix_transpose(expected))
-    np.testing.assert_allclose(gradient, symmetric, atol=1e-10)
+CASES = [
+    ("cholesky", [(2, 4, 4)]),
+    ("cholesky", [(4, 4)]),
+    ("whiten", [(2, 4, 4), (2, 4, 3)]),
+    ("whiten", [(2, 4, 4), (1, 4, 3)]),
+    ("whiten", [(1, 4, 4), (2, 4, 3)]),
+    ("solve", [(2, 4, 4), (2, 4, 3)]),
+    ("solve", [(2, 4, 4), (1, 4, 3)]),
+    ("solve", [(1, 4, 4), (2, 4, 3)]),
+    ("conditional_moments", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
+    ("conditional_moments", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
+    ("conditional_moments", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),
+]
 
 
-def test_gradient_is_that_of_finite_differences() -> None:
-    matrix, jitter = matrices(3), tf.constant(0.1, tf.float64)
-    direction = matrices(3) - tf.eye(3, dtype=tf.float64)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(("name", "shapes"), CASES, ids=str)
+def test_values_and_gradients_are_those_of_plain_operations(
+    name: str, shapes: list[tuple[int, ...]], compiled: bool
+) -> None:
+    arguments = [matrices(*shapes[0][:-1])]
+    arguments += [arrays(*shape, seed=seed) for seed, shape in enumerate(shapes[1:])]
+
+    def symmetrised(operation: Operation) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            results = operation(*arguments)
+            score = tf.add_n(
+                [
+                    tf.reduce_sum(arrays(*result.shape, seed=10 + index) * tf.sin(result))
+                    for index, result in enumerate(results)
+                ]
+            )
+        first, *rest = tape.gradient(score, arguments)
+        return list(results), [first + tf.linalg.matrix_transpose(first), *rest]
+
+    ours, plain = (
+        (tf.function(symmetrised, autograph=False) if compiled else symmetrised)(operation)
+        for operation in OPERATIONS[name]
+    )
+
+    for got, expected in zip([*ours[0], *ours[1]], [*plain[0], *plain[1]], strict=True):
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, atol=1e-10)
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    matrix, cross, features = matrices(1, 4), arrays(1, 4, 5), arrays(2, 4, 3)
+    direction = 0.5 * (arrays(4, 4) + tf.transpose(arrays(4, 4)))
 
     def score(matrix: tf.Tensor) -> tf.Tensor:
-        factor, inverse = cholesky_with_inverse(matrix, jitter)
-        return tf.reduce_sum(tf.sin(factor) + tf.cos(2.0 * inverse))
+        factorised = factorise_plainly(matrix)
+        mean, explained = conditional_moments(factorised, cross, features)
+        whitened, log_det = whiten(factorised, cross)
+        return (
+            tf.reduce_sum(tf.sin(mean))
+            + tf.reduce_sum(tf.square(explained))
+            + tf.reduce_sum(tf.cos(whitened))
+            + tf.reduce_sum(log_det)
+            + tf.reduce_sum(tf.sin(cholesky(factorised)))
+            + tf.reduce_sum(tf.sin(solve(factorised, cross)))
+        )
 
     with tf.GradientTape() as tape:
         tape.watch(matrix)
@@ -71,97 +139,98 @@ def test_gradient_is_that_of_finite_differences() -> None:
     slope = tf.reduce_sum(tape.gradient(value, matrix) * direction)
 
     step = 1e-6
-    expected = (score(matrix + step * direction) - score(matrix - step * direction)) / (2.0 * step)
-    np.testing.assert_allclose(slope, expected, rtol=1e-7)
+    difference = (score(matrix + step * direction) - score(matrix - step * direction)) / (2 * step)
+    np.testing.assert_allclose(slope, difference, rtol=1e-6)
 
 
-def test_jitter_grows_for_the_failing_matrix_alone() -> None:
-    good = matrices(3).numpy()
-    batch = tf.constant(np.stack([good, indefinite(-1e-4)]))
+def test_jitter_is_relative_to_the_diagonal_and_not_differentiated() -> None:
+    matrix = matrices(2, 3)
+    with tf.GradientTape() as tape:
+        tape.watch(matrix)
+        jitter = relative_jitter(matrix, 1e-3)
+
+    expected = 1e-3 * np.diagonal(matrix, axis1=-2, axis2=-1).mean(axis=-1)
+    np.testing.assert_allclose(jitter, expected)
+    assert tape.gradient(jitter, matrix) is None
+
+
+def test_jitter_is_added_to_the_diagonal() -> None:
+    matrix = matrices(2, 1, 3)
+
+    factorised = factorise(matrix, tf.constant([[0.1], [0.2]], tf.float64))
+
+    jittered = matrix + np.array([0.1, 0.2])[:, None, None, None] * np.eye(3)
+    np.testing.assert_allclose(factorised.tril, np.linalg.cholesky(jittered), atol=1e-12)
+    assert factorised.matrix is matrix
+
+
+def test_only_a_failing_matrix_gets_more_jitter() -> None:
+    batch = tf.constant(np.stack([indefinite(0.5), indefinite(-1e-5)]))
     jitter = tf.constant([1e-6, 1e-6], tf.float64)
 
-    factor, inverse = cholesky_with_inverse(batch, jitter)
+    tril = factorise(batch, jitter).tril
 
-    plain, _ = cholesky_with_inverse(batch[:1], jitter[:1])
-    np.testing.assert_array_equal(factor[0], plain[0])
-    added = factor[1] @ tf.transpose(factor[1]) - batch[1]
-    np.testing.assert_allclose(added, 1e-3 * np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(factor @ inverse, np.stack([np.eye(3)] * 2), atol=1e-9)
+    np.testing.assert_array_equal(tril[:1], factorise(batch[:1], jitter[:1]).tril)
+    added = tf.matmul(tril[1], tril[1], transpose_b=True) - batch[1]
+    np.testing.assert_allclose(added, 1e-4 * np.eye(3), atol=1e-12)
 
 
-def test_gradient_after_escalation_is_finite_and_that_of_the_jittered_matrix() -> None:
-    matrix = tf.constant(indefinite(-1e-4))
+@pytest.mark.parametrize(("smallest", "jitter"), [(-0.5, 1e-6), (-1e-3, 0.0)])
+def test_a_hopeless_matrix_is_an_error_in_eager_mode(smallest: float, jitter: float) -> None:
+    batch = tf.constant(np.stack([indefinite(0.5), indefinite(smallest)]))
 
-    def log_det_gradient(jitter: float) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(matrix)
-            factor, _ = cholesky_with_inverse(matrix, tf.constant(jitter, tf.float64))
-            log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)))
-        return tape.gradient(log_det, matrix)
-
-    gradient = log_det_gradient(1e-6)
-
-    np.testing.assert_allclose(gradient, np.linalg.inv(matrix + 1e-3 * np.eye(3)), rtol=1e-9)
-    np.testing.assert_allclose(gradient, log_det_gradient(1e-3), rtol=1e-12)
-
-
-@pytest.mark.parametrize("matrix", [indefinite(-1.0), np.full((3, 3), np.nan)])
-def test_failure_in_eager_mode_names_the_matrix(matrix: np.ndarray) -> None:
-    with pytest.raises(CholeskyError, match="Cholesky decomposition of a special matrix failed"):
-        cholesky_with_inverse(
-            tf.constant(matrix), tf.constant(1e-6, tf.float64), name="a special matrix"
-        )
+    with pytest.raises(CholeskyError, match="Cholesky decomposition of this layer's K_ii failed"):
+        factorise(batch, tf.constant([jitter, jitter], tf.float64), name="this layer's K_ii")
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_failure_in_a_compiled_function_is_nan(jit_compile: bool) -> None:
-    batch = tf.constant(np.stack([matrices(3), indefinite(-1.0)]))
+def test_a_hopeless_matrix_is_nan_when_compiled(jit_compile: bool) -> None:
+    batch = tf.constant(np.stack([indefinite(0.5), indefinite(-0.5)]))
 
-    @tf.function(jit_compile=jit_compile, autograph=False)
-    def compiled(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return cholesky_with_inverse(batch, tf.constant([1e-6, 1e-6], tf.float64))
+    @tf.function(jit_compile=jit_compile)
+    def compiled(batch: tf.Tensor) -> tf.Tensor:
+        return factorise(batch, tf.constant([1e-6, 1e-6], tf.float64)).tril
 
-    factor, inverse = compiled(batch)
+    tril = compiled(batch).numpy()
+    assert np.isfinite(np.tril(tril[0])).all()
+    assert np.isnan(tril[1][np.tril_indices(3)]).all()
 
-    assert np.all(np.isfinite(factor[0])) and np.all(np.isfinite(inverse[0]))
-    lower = np.tri(3, dtype=bool)
-    assert np.all(np.isnan(factor[1])[lower]) and np.all(np.isnan(inverse[1])[lower])
+
+def test_float32_stays_float32() -> None:
+    matrix = matrices(4, dtype=np.float32)
+    factorised = factorise(matrix, relative_jitter(matrix, 1e-6))
+    whitened, log_det = whiten(factorised, tf.eye(4, dtype=tf.float32))
+
+    assert {factorised.tril.dtype, whitened.dtype, log_det.dtype} == {tf.float32}
+    product = tf.matmul(whitened, cholesky(factorised))
+    np.testing.assert_allclose(product, np.eye(4), atol=1e-4)
+
+
+def test_gradient_after_escalation_is_that_of_the_jittered_matrix() -> None:
+    matrix = tf.constant(indefinite(-1e-4))
+
+    with tf.GradientTape() as tape:
+        tape.watch(matrix)
+        factorised = factorise(matrix, tf.constant(1e-6, tf.float64))
+        _, log_det = whiten(factorised, tf.eye(3, dtype=tf.float64))
+
+    expected = np.linalg.inv(matrix + 1e-3 * np.eye(3))
+    np.testing.assert_allclose(tape.gradient(log_det, matrix), expected, rtol=1e-9)
 
 
 def test_xla_equals_plain_with_gradient() -> None:
     batch = tf.constant(np.stack([matrices(3), indefinite(-1e-4)]))
+    cross, features = arrays(2, 3, 4), arrays(2, 3, 2)
 
-    def run(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def run(batch: tf.Tensor) -> tuple[tf.Tensor, ...]:
         with tf.GradientTape() as tape:
             tape.watch(batch)
-            factor, inverse = cholesky_with_inverse(batch, tf.constant([1e-6, 1e-6], tf.float64))
-            score = tf.reduce_sum(tf.sin(factor) + tf.sin(inverse))
-        return factor, inverse, tape.gradient(score, batch)
+            factorised = factorise(batch, tf.constant([1e-6, 1e-6], tf.float64))
+            mean, explained = conditional_moments(factorised, cross, features)
+            score = tf.reduce_sum(tf.sin(cholesky(factorised))) + tf.reduce_sum(mean)
+            score += tf.reduce_sum(tf.sin(explained))
+        return mean, explained, tape.gradient(score, batch)
 
     compiled = tf.function(run, jit_compile=True, autograph=False)
     for value, expected in zip(compiled(batch), run(batch), strict=True):
-        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_float32() -> None:
-    matrix = matrices(2, 4, dtype=np.float32)
-
-    factor, inverse = cholesky_with_inverse(matrix, relative_jitter(matrix, 1e-6))
-
-    assert factor.dtype == inverse.dtype == tf.float32
-    np.testing.assert_allclose(factor @ inverse, np.stack([np.eye(4)] * 2), atol=1e-5)
-
-
-def test_relative_jitter_is_a_fraction_of_the_mean_variance() -> None:
-    matrix = tf.constant([[[1.0, 9.0], [9.0, 3.0]], [[10.0, 0.0], [0.0, 20.0]]], tf.float64)
-
-    np.testing.assert_allclose(relative_jitter(matrix, 0.1), [0.2, 1.5])
-
-
-def test_no_gradient_flows_through_the_jitter() -> None:
-    matrix = matrices(3)
-    with tf.GradientTape() as tape:
-        tape.watch(matrix)
-        jitter = relative_jitter(matrix, 0.1)
-
-    assert tape.gradient(jitter, matrix) is None
+        np.testing.assert_allclose(value, expected, rtol=1e-8, atol=1e-10)

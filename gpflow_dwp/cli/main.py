@@ -13,7 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from gpflow_dwp.cli.options import add_fit_options, add_predict_options
+from gpflow_dwp.cli.options import (
+    add_fit_options,
+    add_predict_options,
+    add_study_options,
+    add_study_report_options,
+)
 
 __all__ = ["main"]
 
@@ -29,18 +34,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :param arguments: Command-line arguments; None for those of the process.
-    :return: The exit code: 0, 1 where training failed, 2 for a user's mistake, 130 for Ctrl-C.
+    :return: The exit code: 0, 1 where training or a cell of a study failed, 2 for a user's mistake,
+        130 for Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     with _native_log_discarded():
         from gpflow_dwp.cli.errors import UsageError
         from gpflow_dwp.cli.fit import run_fit
         from gpflow_dwp.cli.predict import run_predict
+        from gpflow_dwp.cli.study import run_study, run_study_report
         from gpflow_dwp.exceptions import NonFiniteBoundError
 
     try:
-        run = {"fit": run_fit, "predict": run_predict}[options.command]
-        run(options)
+        if options.command == "study":
+            return run_study(options)
+        run = {"fit": run_fit, "predict": run_predict, "study-report": run_study_report}
+        run[options.command](options)
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
         return 2
@@ -96,6 +105,22 @@ def _parser() -> argparse.ArgumentParser:
             description=_PREDICT_DESCRIPTION,
         )
     )
+    add_study_options(
+        commands.add_parser(
+            "study",
+            help="rerun cells of the papers' comparison on UCI data sets",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_STUDY_DESCRIPTION,
+        )
+    )
+    add_study_report_options(
+        commands.add_parser(
+            "study-report",
+            help="put the results of a study beside those that the papers print",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_STUDY_REPORT_DESCRIPTION,
+        )
+    )
     return parser
 
 
@@ -115,4 +140,22 @@ Add predictions to a table: mean and 95% interval of each row, or the probabilit
 
 example:
   gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+"""
+
+_STUDY_DESCRIPTION = """\
+Train deep Gaussian and deep Wishart processes on UCI regression sets by the papers' protocol, each
+in a process of its own, and keep the scores of every one as soon as it is done. The same command
+resumes a study that was ended; training goes on where it stopped.
+
+examples:
+  gpflow-dwp study --datasets yacht --splits 0 --steps 2000 --out studies/short
+  gpflow-dwp study --datasets yacht boston --depths 2 5 --splits 0-4 --jobs 2 --out studies/full
+"""
+
+_STUDY_REPORT_DESCRIPTION = """\
+Print the papers' tables from the results of a study, each number beside the one in print, and write
+them as text, CSV and figures.
+
+example:
+  gpflow-dwp study-report studies/full
 """

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
-__all__ = ["add_fit_options", "add_predict_options"]
+__all__ = [
+    "add_fit_options",
+    "add_predict_options",
+    "add_study_options",
+    "add_study_report_options",
+]
 
 
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +134,151 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         "--seed", type=_seed, default=0, help="for the draws (default: %(default)s)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace CSV if it exists")
+
+
+def add_study_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp study``."""
+    cells = parser.add_argument_group("cells: every combination is run")
+    cells.add_argument(
+        "--datasets",
+        nargs="+",
+        required=True,
+        metavar="NAME",
+        help="UCI data sets: boston concrete energy kin8nm naval power protein wine yacht",
+    )
+    cells.add_argument(
+        "--depths",
+        nargs="+",
+        type=_positive,
+        default=[2],
+        metavar="N",
+        help="layers: N - 1 hidden ones and an output GP (default: 2)",
+    )
+    cells.add_argument(
+        "--models",
+        nargs="+",
+        choices=["DGP", "DIWP", "GW", "A", "AB"],
+        default=["DGP", "GW", "A", "AB"],
+        metavar="MODEL",
+        help="deep GP (DGP), deep inverse Wishart process (DIWP), or deep Wishart process by its "
+        "posterior: GW A AB (default: DGP GW A AB)",
+    )
+    cells.add_argument(
+        "--splits",
+        nargs="+",
+        type=_numbers,
+        default=[(0,)],
+        metavar="SPLITS",
+        help="numbers of splits, such as 0-4 or 0 3 7 or 0-2,5 (default: 0)",
+    )
+    training = parser.add_argument_group("training")
+    training.add_argument(
+        "--steps",
+        dest="num_steps",
+        type=_positive,
+        default=20_000,
+        metavar="T",
+        help="gradient steps (default: %(default)s, as in the papers)",
+    )
+    training.add_argument(
+        "--num-inducing",
+        type=_positive,
+        default=100,
+        metavar="M",
+        help="inducing points (default: %(default)s)",
+    )
+    training.add_argument(
+        "--batch-size",
+        type=_positive,
+        metavar="N",
+        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above)",
+    )
+    training.add_argument(
+        "--dtype",
+        choices=["float64", "float32"],
+        default="float64",
+        help="precision (default: %(default)s)",
+    )
+    training.add_argument(
+        "--seed", type=_seed, default=0, help="for start and draws (default: %(default)s)"
+    )
+    training.add_argument(
+        "--set",
+        dest="options",
+        nargs="+",
+        type=_assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="further arguments of the functions that build the models, such as jitter=1e-8",
+    )
+    processes = parser.add_argument_group("processes")
+    processes.add_argument(
+        "--jobs",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="cells that run at a time (default: %(default)s)",
+    )
+    processes.add_argument(
+        "--threads",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="threads of each cell (default: %(default)s)",
+    )
+    files = parser.add_argument_group("data and output")
+    files.add_argument(
+        "--uci-folder",
+        type=Path,
+        metavar="DIR",
+        help="folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)",
+    )
+    files.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where results are kept; cells that are there already are not run again",
+    )
+    files.add_argument(
+        "--retry-failed", action="store_true", help="run cells again that failed before"
+    )
+    files.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_study_report_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp study-report``."""
+    parser.add_argument(
+        "studies", nargs="+", type=Path, metavar="DIR", help="what study --out wrote"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where tables and figures go (default: report in the first DIR)",
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)):
+            raise argparse.ArgumentTypeError(f"must be like 3, 0-4 or 0-2,5, got {text!r}")
+        if dash and int(last) < int(first):
+            raise argparse.ArgumentTypeError(f"{part!r} runs backwards")
+        numbers.extend(range(int(first), int(last or first) + 1))
+    return tuple(numbers)
+
+
+def _assignment(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise argparse.ArgumentTypeError(f"must be like jitter=1e-8, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _positive(text: str) -> int:

@@ -1,9 +1,10 @@
-"""Wishart distributions, possibly singular, and the generalisations used as their posteriors."""
+"""Wishart distributions, possibly singular, their generalised posteriors, and their inverses."""
 
 from gpflow_dwp.distributions.a_generalised_singular_wishart import AGeneralisedSingularWishart
 from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralisedSingularWishart
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
+from gpflow_dwp.distributions.inverse_wishart import InverseWishart
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "AGeneralisedSingularWishart",
     "GeneralisedBartlett",
     "GeneralisedSingularWishart",
+    "InverseWishart",
     "SingularWishart",
 ]

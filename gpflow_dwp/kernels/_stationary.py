@@ -25,7 +25,7 @@ def isotropic_stationary(kernel: IsotropicStationary, entries: Entries) -> tf.Te
 def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tensor:
     """exp(log σ² + (G_ij - G_ii/2 - G_jj/2) / ℓ²): the common kernel, in fewer passes.
 
-    Rounding below zero distance does no harm here, so nothing is clipped.
+    Rounding below zero distance does no harm here, so nothing is clipped, and diagonals are left.
     """
     if type(kernel).K_r2 is not SquaredExponential.K_r2:
         return isotropic_stationary(kernel, entries)
@@ -34,10 +34,7 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
     precision = 1.0 / tf.square(kernel.lengthscales)
     row = tf.math.log(kernel.variance) - 0.5 * precision * entries.row_norms
     column = -0.5 * precision * entries.column_norms
-    values = tf.exp(precision * entries.product + row + column)
-    if entries.coinciding is Coinciding.DIAGONAL:
-        values = _with_diagonal(values, kernel.variance)
-    return values
+    return tf.exp(precision * entries.product + row + column)
 
 
 def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf.Tensor:

@@ -11,6 +11,7 @@ from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.linalg import Factorised
 
 __all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
 
@@ -20,30 +21,29 @@ class GramDraw(NamedTuple):
 
     :param gram: G_ii = F_i F_iᵀ, [S, M, M].
     :param root: F_i, [S, M, R].
-    :param inverse_factor: L⁻¹, where L Lᵀ is the covariance K_ii that came from below, [S, M, M].
-    :param whitened_root: L⁻¹ F_i, [S, M, R].
-    :param log_ratio: log P(G_ii) - log Q(G_ii), or its expectation, [S].
+    :param covariance: The K_ii that came from below, [S, M, M].
+    :param log_ratio: log P - log Q of the draw, or its expectation, [S].
     """
 
     gram: tf.Tensor
     root: tf.Tensor
-    inverse_factor: tf.Tensor
-    whitened_root: tf.Tensor
+    covariance: Factorised
     log_ratio: tf.Tensor
 
 
 class GaussianDraw(NamedTuple):
     """The output layer's Gaussian posterior over functions, given K_ii.
 
-    Its mean at a target is K_ti ``weights`` and its variance K_tt - ‖``projector`` K_it‖².
+    It is that of GP regression on pseudo-targets v, observed with noise: with C the covariance of
+    v, the mean at a target is K_ti C⁻¹ v and the variance K_tt - K_ti C⁻¹ K_it.
 
-    :param weights: (K_ii + Λ⁻¹)⁻¹ v, [S, M, Q].
-    :param projector: A root of (K_ii + Λ⁻¹)⁻¹, [S, M, M].
+    :param covariance: C, [S, M, M].
+    :param pseudo_targets: v, [1, M, Q].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     """
 
-    weights: tf.Tensor
-    projector: tf.Tensor
+    covariance: Factorised
+    pseudo_targets: tf.Tensor
     log_ratio: tf.Tensor
 
 
@@ -69,8 +69,7 @@ class GramLayer(_Layer):
         "seed: [2]",
         "return.gram: [S, M, M]",
         "return.root: [S, M, R]",
-        "return.inverse_factor: [broadcast S, M, M]",
-        "return.whitened_root: [S, M, R]",
+        "return.covariance.matrix: [broadcast S, M, M]",
         "return.log_ratio: [broadcast S]",
     )
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -114,8 +113,8 @@ class OutputLayer(_Layer):
     @abc.abstractmethod
     @check_shapes(
         "covariance: [S, M, M]",
-        "return.weights: [S, M, Q]",
-        "return.projector: [S, M, M]",
+        "return.covariance.matrix: [S, M, M]",
+        "return.pseudo_targets: [1, M, Q]",
         "return.log_ratio: [S]",
     )
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:

@@ -10,10 +10,11 @@ from scipy.special import multigammaln
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.layers._features import condition_features
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
-from gpflow_dwp.linalg import cholesky_with_inverse, relative_jitter
+from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["WishartLayer"]
@@ -89,80 +90,52 @@ class WishartLayer(GramLayer):
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
-        factor, inverse = self._factorise(covariance)
+        below = self._factorise(covariance)
         bartlett_factor = self.bartlett_factor.bartlett().sample(num_samples, seed=seed)
         mixed = self.bartlett_factor.mix(bartlett_factor)
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
-        whitened = self.scale_mixture is None
-        scale_tril = self._posterior_scale_tril(covariance, factor)
-        root = tf.matmul(scale_tril, mixed) / np.sqrt(self.df)
-        whitened_root = mixed / np.sqrt(self.df) if whitened else tf.matmul(inverse, root)
+        scale_tril = self._posterior_scale_tril(covariance, below)
+        if self.scale_mixture is None:
+            whitened_tril, log_det_scales = None, tf.zeros([1], covariance.dtype)
+        else:
+            whitened_tril, log_det = whiten(below, scale_tril)
+            log_det_scales = _sum_log_diagonal(scale_tril) - 0.5 * log_det
         if self.expected_log_ratio:
             log_ratio = self.bartlett_factor.expected_log_ratio(
-                bartlett_factor,
-                None if whitened else tf.matmul(inverse, scale_tril),
-                stick_the_landing=self.stick_the_landing,
+                bartlett_factor, whitened_tril, stick_the_landing=self.stick_the_landing
             )
         else:
+            whitened = mixed if whitened_tril is None else tf.matmul(whitened_tril, mixed)
             log_ratio = self.bartlett_factor.sampled_log_ratio(
                 bartlett_factor,
-                self.df * tf.reduce_sum(tf.square(whitened_root), axis=[-2, -1]),
+                tf.reduce_sum(tf.square(whitened), axis=[-2, -1]),
                 stick_the_landing=self.stick_the_landing,
             )
-        log_det_scales = _sum_log_diagonal(scale_tril) - _sum_log_diagonal(factor)
-        log_ratio += self._log_normaliser() + self.df * log_det_scales
+        root = tf.matmul(scale_tril, mixed) / np.sqrt(self.df)
         return GramDraw(
             gram=tf.matmul(root, root, transpose_b=True),
             root=root,
-            inverse_factor=inverse,
-            whitened_root=whitened_root,
-            log_ratio=log_ratio,
+            covariance=below,
+            log_ratio=log_ratio + self._log_normaliser() + self.df * log_det_scales,
         )
 
     @inherit_check_shapes
     def condition(
         self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
     ) -> TargetBlocks:
-        projected = tf.matmul(draw.inverse_factor, covariance.it)
-        mean = tf.matmul(projected, draw.whitened_root, transpose_a=True)
-        if full_cov:
-            remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
-            remainder_tril, _ = cholesky_with_inverse(
-                remainder,
-                relative_jitter(covariance.tt, self.jitter) + tf.zeros_like(remainder[:, 0, 0]),
-                name="a layer's covariance of the targets given the inducing points",
-            )
-            deviation = tf.matmul(remainder_tril, noise) / np.sqrt(self.df)
-        else:
-            variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
-            # Cancellation may leave a rounding error, where the square root has no derivative.
-            floor = np.finfo(variance.dtype.as_numpy_dtype).eps * covariance.tt
-            deviation = tf.sqrt(tf.maximum(variance, floor) / self.df)[..., None] * noise
-
-        rank = self.bartlett_factor.rank
-        root = mean + deviation[..., :rank]
-        # Where ν > M, F_i has ν - M columns of zeros, and F_t has noise alone there.
-        padding = deviation[..., rank:]
-        if full_cov:
-            tt = tf.matmul(root, root, transpose_b=True)
-            tt += tf.matmul(padding, padding, transpose_b=True)
-        else:
-            tt = tf.reduce_sum(tf.square(root), axis=-1)
-            tt += tf.reduce_sum(tf.square(padding), axis=-1)
-        return TargetBlocks(it=tf.matmul(draw.root, root, transpose_b=True), tt=tt)
+        return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> SingularWishart:
         """Return P(G_ii) given K_ii, [S, M, M]."""
-        factor, _ = self._factorise(covariance)
-        return SingularWishart(self.df, factor / np.sqrt(self.df))
+        scale_tril = cholesky(self._factorise(covariance)) / np.sqrt(self.df)
+        return SingularWishart(self.df, scale_tril)
 
     @check_shapes("covariance: [S, M, M]")
     def posterior(self, covariance: tf.Tensor) -> ABGeneralisedSingularWishart:
         """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW (A' or B may be I)."""
-        factor, _ = self._factorise(covariance)
-        scale_tril = self._posterior_scale_tril(covariance, factor)
+        scale_tril = self._posterior_scale_tril(covariance, self._factorise(covariance))
         bartlett = self.bartlett_factor.bartlett()
         return ABGeneralisedSingularWishart(
             self.df,
@@ -174,18 +147,20 @@ class WishartLayer(GramLayer):
             bartlett.scale,
         )
 
-    def _factorise(self, covariance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return cholesky_with_inverse(
+    def _factorise(self, covariance: tf.Tensor) -> Factorised:
+        return factorise(
             covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
         )
 
-    def _posterior_scale_tril(self, covariance: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
+    def _posterior_scale_tril(self, covariance: tf.Tensor, below: Factorised) -> tf.Tensor:
         if self.scale_mixture is None:
-            return factor
-        scale = self.scale_mixture.mix(covariance, self.df)
-        return cholesky_with_inverse(
-            scale, relative_jitter(covariance, self.jitter), name="a layer's posterior scale"
-        )[0]
+            return cholesky(below)
+        scale = factorise(
+            self.scale_mixture.mix(covariance, self.df),
+            relative_jitter(covariance, self.jitter),
+            name="a layer's posterior scale",
+        )
+        return cholesky(scale)
 
     def _log_normaliser(self) -> float:
         """Logarithm of the Wishart's normalising constant, without what depends on the scale."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,9 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     :param num_prediction_samples: S in predictions, where no other number is asked for.
     :raises ValueError: If the parts do not fit together.
     """
+
+    hidden_layer_type: ClassVar[type[GramLayer]] = GramLayer
+    """What every hidden layer must be."""
 
     def __init__(
         self,
@@ -206,6 +210,12 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 + "."
             )
         num_inducing = self.inducing_variable.num_inducing
+        for index, layer in enumerate(self.hidden_layers):
+            if not isinstance(layer, self.hidden_layer_type):
+                raise ValueError(
+                    f"layers[{index}] of a {type(self).__name__} must be a "
+                    f"{self.hidden_layer_type.__name__}, got {type(layer).__name__}."
+                )
         for index, layer in enumerate(self.layers):
             if layer.num_inducing != num_inducing:
                 raise ValueError(

@@ -5,23 +5,44 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from scipy.cluster.vq import kmeans2
-from scipy.spatial.distance import cdist
 
 from gpflow_dwp.data import check_data
-from gpflow_dwp.layers import GlobalInducingGPLayer, PosteriorFamily, WishartLayer
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    GramLayer,
+    InverseWishartLayer,
+    PosteriorFamily,
+    WishartLayer,
+)
+from gpflow_dwp.models._starting_values import (
+    initial_inducing,
+    initial_precision,
+    initial_pseudo_targets,
+)
+from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
+from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["KERNELS", "InducingChoice", "build_deep_wishart_process", "make_kernels"]
+__all__ = [
+    "KERNELS",
+    "InducingChoice",
+    "build_deep_gaussian_process",
+    "build_deep_inverse_wishart_process",
+    "build_deep_wishart_process",
+    "make_kernels",
+]
+
+Model = TypeVar("Model", bound=DeepKernelProcess)
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
     kernel.__name__: kernel
@@ -42,6 +63,15 @@ InducingChoice = Literal["subset", "kmeans"]
 
 # The papers start at a noise standard deviation of e⁻².
 _NOISE_VARIANCE = float(np.exp(-4.0))
+
+
+class _Place(NamedTuple):
+    """What a hidden layer is told of its place in a model."""
+
+    kernel: Kernel
+    width: int
+    num_inducing: int
+    rng: np.random.Generator
 
 
 def build_deep_wishart_process(
@@ -86,38 +116,119 @@ def build_deep_wishart_process(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
-    X, Y = check_data(*data)
-    width = X.shape[1] if width is None else width
-    check_integers(depth=depth, num_inducing=num_inducing, width=width)
-    rng = np.random.default_rng(seed)
-    Z, pseudo_observations = _initial_inducing(X, Y, num_inducing, inducing, rng)
-    if likelihood is None:
-        with _positive_by_exp():
-            likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
-    pseudo_targets = _initial_pseudo_targets(likelihood, pseudo_observations)
-    kernels = make_kernels(kernel, depth, X.shape[1])
-    hidden = [
-        WishartLayer(
-            layer_kernel,
-            width,
-            len(Z),
+
+    def layer(place: _Place) -> WishartLayer:
+        return WishartLayer(
+            place.kernel,
+            place.width,
+            place.num_inducing,
             posterior,
             whiten,
             expected_log_ratio=expected_log_ratio,
             stick_the_landing=stick_the_landing,
             jitter=jitter,
-            seed=rng,
+            seed=place.rng,
         )
-        for layer_kernel in kernels[:-1]
-    ]
-    output = GlobalInducingGPLayer(
-        kernels[-1],
-        pseudo_targets.shape[1],
-        pseudo_targets=pseudo_targets,
-        precision=_initial_precision(likelihood),
+
+    return _build(
+        DeepWishartProcess,
+        layer,
+        data,
+        depth,
+        width=width,
+        num_inducing=num_inducing,
+        inducing=inducing,
+        kernel=kernel,
+        likelihood=likelihood,
+        num_samples=num_samples,
+        seed=seed,
     )
-    return DeepWishartProcess(
-        [*hidden, output], likelihood, Z, num_data=len(X), num_samples=num_samples
+
+
+def build_deep_gaussian_process(
+    data: RegressionData,
+    depth: int = 3,
+    *,
+    width: int | None = None,
+    num_inducing: int = 100,
+    inducing: InducingChoice = "subset",
+    kernel: str | Sequence[Kernel] = "SquaredExponential",
+    likelihood: Likelihood | None = None,
+    num_samples: int = 10,
+    jitter: float = 1e-6,
+    seed: int = 0,
+) -> DeepGaussianProcess:
+    """Build the deep Gaussian process with the prior of a deep Wishart process.
+
+    :param depth: Number of GP layers.
+    :param width: ν, the number of features of every hidden layer; None for D.
+
+    All else is as for :func:`build_deep_wishart_process`.
+    """
+
+    def layer(place: _Place) -> GlobalInducingGramLayer:
+        return GlobalInducingGramLayer(
+            place.kernel, place.width, place.num_inducing, jitter=jitter, seed=place.rng
+        )
+
+    return _build(
+        DeepGaussianProcess,
+        layer,
+        data,
+        depth,
+        width=width,
+        num_inducing=num_inducing,
+        inducing=inducing,
+        kernel=kernel,
+        likelihood=likelihood,
+        num_samples=num_samples,
+        seed=seed,
+    )
+
+
+def build_deep_inverse_wishart_process(
+    data: RegressionData,
+    depth: int = 3,
+    *,
+    num_inducing: int = 100,
+    inducing: InducingChoice = "subset",
+    kernel: str | Sequence[Kernel] = "SquaredExponential",
+    likelihood: Likelihood | None = None,
+    num_samples: int = 10,
+    expected_log_ratio: bool = True,
+    jitter: float = 1e-6,
+    seed: int = 0,
+) -> DeepInverseWishartProcess:
+    """Build a deep inverse Wishart process.
+
+    :param depth: Number of kernels: ``depth - 1`` inverse Wishart layers and one output GP. The
+        layers' degrees of freedom are learned, so there is no width.
+    :param expected_log_ratio: See :class:`InverseWishartLayer`.
+
+    All else is as for :func:`build_deep_wishart_process`.
+    """
+
+    def layer(place: _Place) -> InverseWishartLayer:
+        return InverseWishartLayer(
+            place.kernel,
+            place.num_inducing,
+            expected_log_ratio=expected_log_ratio,
+            jitter=jitter,
+            seed=place.rng,
+        )
+
+    return _build(
+        DeepInverseWishartProcess,
+        layer,
+        data,
+        depth,
+        width=None,
+        num_inducing=num_inducing,
+        inducing=inducing,
+        kernel=kernel,
+        likelihood=likelihood,
+        num_samples=num_samples,
+        seed=seed,
     )
 
 
@@ -157,52 +268,35 @@ def _positive_by_exp() -> contextlib.AbstractContextManager[None]:
     return gpflow.config.as_context(config)
 
 
-def _initial_inducing(
-    X: npt.NDArray[np.float64],
-    Y: npt.NDArray[np.float64],
+def _build(
+    model_type: type[Model],
+    make_layer: Callable[[_Place], GramLayer],
+    data: RegressionData,
+    depth: int,
+    *,
+    width: int | None,
     num_inducing: int,
-    inducing: str,
-    rng: np.random.Generator,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    # Coinciding inducing inputs would make their covariance singular.
-    _, distinct = np.unique(X, axis=0, return_index=True)
-    num_inducing = min(num_inducing, len(distinct))
-    if inducing == "subset":
-        rows = rng.choice(distinct, num_inducing, replace=False)
-        return X[rows].copy(), Y[rows].copy()
-    if inducing == "kmeans":
-        centres, _ = kmeans2(X[distinct], num_inducing, minit="++", seed=rng)
-        return centres, Y[cdist(centres, X).argmin(axis=1)].copy()
-    raise ValueError(f"inducing must be subset or kmeans, got {inducing!r}.")
-
-
-def _initial_precision(likelihood: Likelihood) -> float:
-    """Start pseudo-targets as precise as the observations that they are taken from.
-
-    With Gaussian noise that is exact for a single layer with inducing points on the data. From
-    e⁻⁴, the published code's start, Adam needs thousands of steps to get there, and the bound of a
-    short run is far lower. Where pseudo-targets are guesses, or the noise is a function, e⁻⁴ it is.
-    """
-    if isinstance(likelihood, gpflow.likelihoods.Gaussian | gpflow.likelihoods.StudentT):
-        scale, variance = likelihood.scale, getattr(likelihood, "variance", None)
-        if isinstance(scale, gpflow.Parameter):
-            return float(scale.numpy()) ** -2
-        if isinstance(variance, gpflow.Parameter):
-            return 1.0 / float(variance.numpy())
-    return float(np.exp(-4.0))
-
-
-def _initial_pseudo_targets(
-    likelihood: Likelihood, observations: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Put observations on the scale of the latent functions, where that scale is known."""
-    lik = gpflow.likelihoods
-    if isinstance(likelihood, lik.Gaussian | lik.StudentT):
-        return observations
-    if isinstance(likelihood, lik.Bernoulli):
-        return 2.0 * observations - 1.0
-    if isinstance(likelihood, lik.Softmax | lik.MultiClass):
-        classes = np.arange(likelihood.latent_dim or 1)
-        return 2.0 * (observations == classes) - 1.0
-    num_outputs = likelihood.latent_dim or observations.shape[1]
-    return np.zeros((len(observations), num_outputs))
+    inducing: InducingChoice,
+    kernel: str | Sequence[Kernel],
+    likelihood: Likelihood | None,
+    num_samples: int,
+    seed: int,
+) -> Model:
+    X, Y = check_data(*data)
+    width = X.shape[1] if width is None else width
+    check_integers(depth=depth, num_inducing=num_inducing, width=width)
+    rng = np.random.default_rng(seed)
+    Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
+    if likelihood is None:
+        with _positive_by_exp():
+            likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
+    pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
+    *hidden_kernels, output_kernel = make_kernels(kernel, depth, X.shape[1])
+    hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]
+    output = GlobalInducingGPLayer(
+        output_kernel,
+        pseudo_targets.shape[1],
+        pseudo_targets=pseudo_targets,
+        precision=initial_precision(likelihood),
+    )
+    return model_type([*hidden, output], likelihood, Z, num_data=len(X), num_samples=num_samples)

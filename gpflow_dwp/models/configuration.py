@@ -18,6 +18,8 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import layers
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
+from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 
 __all__ = ["from_config", "to_config"]
@@ -30,6 +32,8 @@ _NAMESPACES: dict[str, Any] = {
     "gpflow_dwp.layers": layers,
 }
 
+_MODELS: tuple[type, ...] = (DeepGaussianProcess, DeepInverseWishartProcess, DeepWishartProcess)
+
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
     "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
     "tf.exp": tf.exp,
@@ -41,6 +45,8 @@ _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
 # Constructor arguments that are kept under another name, or not at all.
 _ATTRIBUTES: dict[tuple[type, str], Callable[[Any], Any]] = {
     (layers.WishartLayer, "posterior"): lambda layer: layer.bartlett_factor.family,
+    (layers.GlobalInducingGramLayer, "seed"): lambda layer: None,
+    (layers.InverseWishartLayer, "seed"): lambda layer: None,
     (layers.WishartLayer, "seed"): lambda layer: None,
     (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
         switched.likelihoods
@@ -171,8 +177,8 @@ def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:
 
 
 def _class_name(cls: type) -> str:
-    if cls is DeepWishartProcess:
-        return "gpflow_dwp.models.DeepWishartProcess"
+    if cls in _MODELS:
+        return f"gpflow_dwp.models.{cls.__name__}"
     for namespace, module in _NAMESPACES.items():
         if _is_named_in(module, cls):
             return f"{namespace}.{cls.__name__}"
@@ -180,9 +186,7 @@ def _class_name(cls: type) -> str:
 
 
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
-    known: dict[str, type] = {
-        _class_name(cls): cls for cls in (*custom_classes, DeepWishartProcess)
-    }
+    known: dict[str, type] = {_class_name(cls): cls for cls in (*custom_classes, *_MODELS)}
     namespace, _, class_name = name.rpartition(".")
     if namespace in _NAMESPACES and inspect.isclass(
         found := getattr(_NAMESPACES[namespace], class_name, None)

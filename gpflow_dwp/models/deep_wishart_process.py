@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-import numpy.typing as npt
-import tensorflow as tf
-from gpflow.inducing_variables import InducingPoints
-from gpflow.likelihoods import Likelihood
-
-from gpflow_dwp.layers import GramLayer, OutputLayer, WishartLayer
+from gpflow_dwp.layers import WishartLayer
 from gpflow_dwp.models.base import DeepKernelProcess
 
 __all__ = ["DeepWishartProcess"]
@@ -42,27 +34,4 @@ class DeepWishartProcess(DeepKernelProcess):
     :raises ValueError: If a hidden layer is not a :class:`WishartLayer`, or the parts do not fit.
     """
 
-    def __init__(
-        self,
-        layers: Sequence[GramLayer | OutputLayer],
-        likelihood: Likelihood,
-        inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
-        num_data: int,
-        num_samples: int = 10,
-        *,
-        num_prediction_samples: int = 100,
-    ) -> None:
-        super().__init__(
-            layers,
-            likelihood,
-            inducing_variable,
-            num_data,
-            num_samples,
-            num_prediction_samples=num_prediction_samples,
-        )
-        for index, layer in enumerate(self.hidden_layers):
-            if not isinstance(layer, WishartLayer):
-                raise ValueError(
-                    f"layers[{index}] of a deep Wishart process must be a WishartLayer, "
-                    f"got {type(layer).__name__}."
-                )
+    hidden_layer_type = WishartLayer

@@ -18,7 +18,7 @@ from gpflow_dwp.layers import (
     propagate_targets,
     sample_inducing_path,
 )
-from gpflow_dwp.linalg import cholesky_with_inverse, relative_jitter
+from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.predictive import (
     mixture_covariance,
     mixture_moments,
@@ -175,8 +175,8 @@ class DeepPosterior:
             return means + tf.sqrt(variances)[..., None] * noise
         # The kernel's own variance is not at hand here; the prior's is at least the posterior's.
         jitter = relative_jitter(variances, np.sqrt(np.finfo(means.dtype.as_numpy_dtype).eps))
-        factor, _ = cholesky_with_inverse(variances, jitter, name="the predictive covariance")
-        return means + tf.matmul(factor, noise)
+        covariance = factorise(variances, jitter, name="the predictive covariance")
+        return means + tf.matmul(cholesky(covariance), noise)
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         return propagate_targets(

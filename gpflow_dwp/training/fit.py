@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +21,9 @@ from tqdm.auto import tqdm
 from gpflow_dwp.data import check_data
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import DeepKernelProcess
-from gpflow_dwp.random import as_seed
+from gpflow_dwp.random import as_seed, fold_in
+from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._minibatches import Minibatches
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
@@ -44,6 +48,8 @@ def fit(
     callback_interval: int = 100,
     progress: bool = True,
     jit_compile: bool | None = None,
+    checkpoint_directory: str | Path | None = None,
+    seconds_between_checkpoints: float = 60.0,
 ) -> TrainingHistory:
     """Maximise a model's bound by stochastic gradients, in a compiled loop.
 
@@ -67,6 +73,12 @@ def fit(
     :param callback_interval: Steps between calls of the callbacks.
     :param progress: Whether to show a progress bar, with the bound per datum.
     :param jit_compile: Whether steps are compiled with XLA; None for: if there is a GPU.
+    :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
+        a callback ends it, and after the last step. A call that finds a state there goes on from
+        it, and ends like one that was never cut off, unless the likelihood draws from
+        TensorFlow's global generator. A dataset must be one whose iterator TensorFlow can save.
+        None for no saving.
+    :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises ValueError: If an argument or the data cannot be used; nothing has been computed then.
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
@@ -76,7 +88,11 @@ def fit(
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
-    next_batch = _batches(model, data, batch_size, seed)
+    if not seconds_between_checkpoints >= 0.0:
+        raise ValueError(
+            f"seconds_between_checkpoints must not be negative, got {seconds_between_checkpoints}."
+        )
+    next_batch, batches_state = _batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
         kl_annealing_steps = min(1_000, num_steps // 2)
     if optimizer is None:
@@ -87,15 +103,27 @@ def fit(
         model, next_batch, optimizer, kl_annealing_steps, as_seed(seed), jit_compile=jit_compile
     )
 
+    checkpoint = None
     records: list[StepRecords] = []
-    done, reported = 0, 0
+    seconds_before = 0.0
+    if checkpoint_directory is not None:
+        settings = {
+            "num_steps": num_steps,
+            "batch_size": batch_size,
+            "kl_annealing_steps": kl_annealing_steps,
+            "seed": seed,
+        }
+        checkpoint = TrainingCheckpoint(checkpoint_directory, loop, batches_state, settings)
+        records, seconds_before = checkpoint.restore()
+    done, reported = sum(len(record.terms.data) for record in records), len(records)
     stop_reason = f"took all {num_steps} steps"
-    start = time.perf_counter()
+    start = time.perf_counter() - seconds_before
     with (
         _deferred_interrupt() as interrupted,
-        tqdm(total=num_steps, disable=not progress, unit="step") as bar,
+        tqdm(total=num_steps, initial=done, disable=not progress, unit="step") as bar,
     ):
-        for record in _calls(loop, num_steps, callback_interval if callbacks else num_steps):
+        interval = callback_interval if callbacks else num_steps
+        for record in _calls(loop, done, num_steps, interval):
             records.append(record)
             if record.failed:
                 raise _failure(model, loop, record, done)
@@ -112,6 +140,10 @@ def fit(
             if interrupted():
                 stop_reason = f"interrupted after step {done}"
                 break
+            if checkpoint and checkpoint.seconds_since_save >= seconds_between_checkpoints:
+                checkpoint.save(records, time.perf_counter() - start)
+        if checkpoint:
+            checkpoint.save(records, time.perf_counter() - start)
     return TrainingHistory(
         np.concatenate([record.terms.data for record in records]),
         np.concatenate([record.terms.log_ratios for record in records]),
@@ -121,9 +153,9 @@ def fit(
     )
 
 
-def _calls(loop: CompiledLoop, num_steps: int, interval: int) -> Iterator[StepRecords]:
+def _calls(loop: CompiledLoop, done: int, num_steps: int, interval: int) -> Iterator[StepRecords]:
     """Take all steps, in calls of about half a second that end at multiples of ``interval``."""
-    done, size = 0, 1
+    first, size = done, 1
     while done < num_steps:
         size = min(size, num_steps - done, interval - done % interval)
         start = time.perf_counter()
@@ -131,7 +163,7 @@ def _calls(loop: CompiledLoop, num_steps: int, interval: int) -> Iterator[StepRe
         seconds = time.perf_counter() - start
         yield record
         done += size
-        if done > 1:  # The first call was mostly tracing.
+        if done > first + 1:  # The first call was mostly tracing.
             size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
 
 
@@ -147,13 +179,14 @@ def _batches(
     data: RegressionData | tf.data.Dataset,
     batch_size: int | None,
     seed: int,
-) -> Callable[[], RegressionData]:
+) -> tuple[Callable[[], RegressionData], Any | None]:
+    """Return what draws the next batch, and what holds the place in the data, if anything does."""
     tf.random.set_seed(seed)
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
         batches = iter(data.repeat())
-        return lambda: next(batches)
+        return lambda: next(batches), batches
     X, Y = check_data(*data)
     width = model.inducing_variable.Z.shape[1]
     if X.shape[1] != width:
@@ -168,10 +201,10 @@ def _batches(
         )
     tensors = (tf.constant(X, default_float()), tf.constant(Y, default_float()))
     if batch_size is None or batch_size >= len(X):
-        return lambda: tensors
-    dataset = tf.data.Dataset.from_tensor_slices(tensors).shuffle(len(X), seed=seed).repeat()
-    minibatches = iter(dataset.batch(batch_size, drop_remainder=True))
-    return lambda: next(minibatches)
+        return lambda: tensors, None
+    # Steps are not negative, so that none of them has the seed of the minibatches.
+    minibatches = Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
+    return minibatches, minibatches
 
 
 def _failure(

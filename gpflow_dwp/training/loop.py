@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from gpflow.base import RegressionData
@@ -67,6 +67,16 @@ class CompiledLoop:
         # Control flow is explicit throughout; AutoGraph would only make tracing slower.
         self._compiled_step = tf.function(self._take_step, jit_compile=jit_compile, autograph=False)
         self._compiled_run = tf.function(self._run, autograph=False)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Everything that the next step depends on, by name, for a checkpoint."""
+        return {
+            "variables": list(self.variables),
+            "last_finite": self._last_finite,
+            "step": self._step,
+            "optimizer": self._optimizer,
+        }
 
     def run(self, num_steps: int) -> StepRecords:
         """Take ``num_steps`` steps, or fewer if one fails."""

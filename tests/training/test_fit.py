@@ -271,6 +271,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
         ({"callback_interval": 0}, "callback_interval must be a positive integer"),
+        ({"seconds_between_checkpoints": -1.0}, "seconds_between_checkpoints must not be negative"),
         ({"data": (X[:, :1], Y)}, r"data\[0\] must have 2 columns, as the model has, got 1"),
         ({"data": (X, np.hstack([Y, -Y]))}, r"data\[1\] must have 1 columns, as the model has"),
         ({"data": (X[:5], Y)}, "X and Y must have the same rows"),

@@ -1,0 +1,82 @@
+"""``gpflow-dwp study`` and ``gpflow-dwp study-report``: the papers' comparison, rerun."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from gpflow_dwp import study
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["run_study", "run_study_report"]
+
+
+def run_study(options: argparse.Namespace) -> int:
+    """Run the cells that are asked for and not yet there.
+
+    :param options: As ``gpflow-dwp study`` parses them.
+    :return: The exit code: 0, 1 where a cell failed, 130 for Ctrl-C.
+    :raises UsageError: If the input cannot be used; nothing has been trained then.
+    """
+    with user_mistakes():
+        # A score of each cell; the end of training would be late to know.
+        import_optional("scoringrules", "cli")
+        if options.out.exists() and not options.out.is_dir():
+            raise UsageError(f"{options.out} is a file; --out takes a directory")
+        cells = study.make_cells(
+            options.datasets,
+            options.depths,
+            options.models,
+            sorted({number for numbers in options.splits for number in numbers}),
+            num_steps=options.num_steps,
+            batch_size=options.batch_size,
+            num_inducing=options.num_inducing,
+            dtype=options.dtype,
+            seed=options.seed,
+            options=dict(options.options),
+            uci_folder=options.uci_folder,
+        )
+        try:
+            records = study.run_study(
+                cells,
+                options.out,
+                jobs=options.jobs,
+                threads=options.threads,
+                uci_folder=options.uci_folder,
+                progress=not options.quiet,
+                retry_failed=options.retry_failed,
+            )
+        except KeyboardInterrupt:
+            print(
+                f"gpflow-dwp study: interrupted; finished cells are in {options.out}, and the same "
+                "command resumes the others",
+                file=sys.stderr,
+            )
+            return 130
+    failed = [record for record in records if record.status == "failed"]
+    print(f"{len(records) - len(failed)} of {len(records)} cells are in {options.out}")
+    if failed:
+        print(
+            f"gpflow-dwp study: {len(failed)} cells failed; {options.out / study.RESULTS} says "
+            "why, and --retry-failed runs them again",
+            file=sys.stderr,
+        )
+    return 1 if failed else 0
+
+
+def run_study_report(options: argparse.Namespace) -> None:
+    """Print the tables of one study or several, and write them with figures.
+
+    :param options: As ``gpflow-dwp study-report`` parses them.
+    :raises UsageError: If there are no results, or what the report needs is not installed.
+    """
+    with user_mistakes():
+        records = [record for path in options.studies for record in study.read_results(path)]
+        directory = options.out
+        if directory is None:
+            first = options.studies[0]
+            directory = (first if first.is_dir() else first.parent) / "report"
+        directory.mkdir(parents=True, exist_ok=True)
+        print(study.write_report(records, directory))
+    print(f"Tables and figures are in {directory}")

@@ -1,0 +1,216 @@
+"""The inverse Wishart distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.bijectors import SingularCongruence
+from gpflow_dwp.distributions import _parameters
+from gpflow_dwp.distributions._factored_gram import FactoredGram, scale_tril_requirement
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+
+__all__ = ["InverseWishart"]
+
+
+class InverseWishart(FactoredGram):
+    r"""The inverse Wishart distribution W⁻¹(Ψ, n): that of the inverse of a W(Ψ⁻¹, n) matrix.
+
+    Ψ is the scale matrix as ``scipy.stats.invwishart`` has it, not divided or multiplied by n:
+
+    .. math:: \log p(G) = \tfrac12 n \log|\Psi| - \tfrac12 n M \log 2 - \log\Gamma_M(\tfrac12 n)
+              - \tfrac12 (n + M + 1) \log|G| - \tfrac12 \mathrm{tr}(\Psi G^{-1}).
+
+    With Ψ = L Lᵀ a sample is G = (L V⁻¹)(L V⁻¹)ᵀ, where L V⁻¹ is its Cholesky factor and V is lower
+    triangular with independent entries: V_jj² ~ Gamma((n - M + j)/2, rate ½), V_ij ~ N(0, 1).
+    (Vᵀ V is a standard Wishart matrix: this is Bartlett's decomposition with rows and columns in
+    the opposite order.) The law of V_jj depends on n and M only through n - M, and the leading
+    block of V⁻¹ is the inverse of that of V. So the leading m x m block of G is
+    W⁻¹(Ψ_{:m,:m}, n - M + m).
+
+    Support: the symmetric positive definite matrices, [M, M]; outside of it the density is NaN or
+    meaningless. Samples are reparameterised, with respect to both parameters, and exactly
+    symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the parameters, or
+    GPflow's default.
+
+    :param df: n, the degrees of freedom, any number above M - 1, [...].
+    :param scale_tril: L, the Cholesky factor of Ψ, [..., M, M]. What is above its diagonal is
+        ignored.
+    :param validate_args: Whether to assert, at run time, the support of values, and what is not
+        known of the parameters at construction.
+    :param allow_nan_stats: Whether the mean is NaN where n ≤ M + 1, and the variance where
+        n ≤ M + 3. Otherwise that is an error when they are asked for.
+    :param name: Name of the operations.
+    :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite,
+        ``scale_tril`` is not square, or known to lack a positive diagonal or to have an entry that
+        is not finite, or their batch shapes do not broadcast.
+    """
+
+    def __init__(
+        self,
+        df: Any,
+        scale_tril: Any,
+        *,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "InverseWishart",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name) as name:
+            self._df, self._scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
+            size, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
+            checks.check_requirements(self._requirements())
+            self._precision_factor = _reversed_bartlett(self._df, size)
+            checks.check_batch_shapes(
+                {"df": 1, "scale_tril": 2},
+                {"df": self._precision_factor.concentration, "scale_tril": self._scale_tril},
+            )
+            super().__init__(
+                tfp.distributions.TransformedDistribution(
+                    self._precision_factor, tfp.bijectors.MatrixInverseTriL()
+                ),
+                SingularCongruence(self._scale_tril, size, is_triangular=True),
+                None,
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                parameters=parameters,
+                name=name,
+            )
+
+    @property
+    def df(self) -> Any:
+        """The degrees of freedom n, [...]."""
+        return self._df
+
+    @property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor L of Ψ, [..., M, M]."""
+        return self._scale_tril
+
+    @property
+    def factor(self) -> Any:
+        """The distribution of V⁻¹, [M, M]: G = (L V⁻¹)(L V⁻¹)ᵀ."""
+        return self._factor
+
+    @property
+    def precision_factor(self) -> GeneralisedBartlett:
+        """The distribution of V, [M, M]: G⁻¹ = L⁻ᵀ Vᵀ V L⁻¹."""
+        return self._precision_factor
+
+    @classmethod
+    def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
+        return {
+            "df": tfp.util.ParameterProperties(shape_fn=lambda shape: shape[:-2]),
+            "scale_tril": _parameters.tril_property(dtype),
+        }
+
+    def _requirements(self) -> list[checks.Requirement]:
+        minimum = self._scale_tril.shape[-1] - 1
+        return [
+            checks.Requirement(
+                "df",
+                self._df,
+                lambda df: checks.positive(df - minimum),
+                f"finite values above M - 1 = {minimum}",
+            ),
+            scale_tril_requirement(self._scale_tril),
+        ]
+
+    def _mean(self) -> tf.Tensor:
+        return self._at_batch_shape(self._scale() / self._df_beyond(self._size + 1, "mean"))
+
+    def _mode(self) -> tf.Tensor:
+        df = tf.convert_to_tensor(self._df)[..., None, None]
+        return self._at_batch_shape(self._scale() / (df + self._size + 1.0))
+
+    def _variance(self) -> tf.Tensor:
+        # ((n - M + 1) Ψ_ij² + (n - M - 1) Ψ_ii Ψ_jj) / ((n - M) (n - M - 1)² (n - M - 3))
+        excess = self._df_beyond(self._size + 3, "variance")
+        scale = self._scale()
+        diagonal = tf.linalg.diag_part(scale)
+        products = diagonal[..., :, None] * diagonal[..., None, :]
+        numerator = (excess + 4.0) * scale**2 + (excess + 2.0) * products
+        return self._at_batch_shape(numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess))
+
+    def _entropy(self) -> tf.Tensor:
+        # That of V, and the expected logarithms of how V → V⁻¹ → V⁻¹ V⁻ᵀ → G change the volume:
+        # Σ_j [-(M + 1) log V_jj], Σ_j [log 2 - (M - j + 1) log V_jj] and Σ_j (M + 1) log L_jj.
+        log_diagonal = 0.5 * (
+            tf.math.digamma(tf.convert_to_tensor(self._precision_factor.concentration))
+            + math.log(2.0)
+        )
+        size = self._size
+        exponents = tf.constant(2 * size + 1 - np.arange(size), self.dtype)
+        log_scale = tf.math.log(tf.linalg.diag_part(tf.convert_to_tensor(self._scale_tril)))
+        return (
+            self._precision_factor.entropy()
+            + size * math.log(2.0)
+            - tf.reduce_sum(exponents * log_diagonal, axis=-1)
+            + (size + 1.0) * tf.reduce_sum(log_scale, axis=-1)
+        )
+
+    def _scale(self) -> tf.Tensor:
+        return self._gram(tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0))
+
+    def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
+        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
+        return tf.broadcast_to(matrix, shape)
+
+    def _df_beyond(self, minimum: int, statistic: str) -> tf.Tensor:
+        """n less what it must exceed, [..., 1, 1]; NaN or an error where it does not."""
+        excess = tf.convert_to_tensor(self._df) - minimum
+        assertions = []
+        if not self.allow_nan_stats:
+            message = f"The {statistic} is defined where df > {minimum} only."
+            assertions = [tf.debugging.assert_positive(excess, message=message)]
+        with tf.control_dependencies(assertions):
+            nan = tf.constant(np.nan, self.dtype)
+            return tf.where(excess > 0.0, excess, nan)[..., None, None]
+
+
+def _reversed_bartlett(df: Any, size: int) -> GeneralisedBartlett:
+    dtype = tf.as_dtype(df.dtype)
+    # (n - M + j)/2 for j = 1..M, read at each use, as df may be a variable.
+    offsets = tf.constant(0.5 * (np.arange(size) + 1.0 - size), dtype)
+    concentration = tfp.util.DeferredTensor(
+        df,
+        lambda df: 0.5 * tf.convert_to_tensor(df)[..., None] + offsets,
+        shape=tf.TensorShape(df.shape).concatenate([size]),
+    )
+    return GeneralisedBartlett(
+        concentration=concentration,
+        rate=tf.constant(np.full(size, 0.5), dtype),
+        loc=tf.constant(np.zeros([size, size]), dtype),
+        scale=tf.constant(np.ones([size, size]), dtype),
+    )
+
+
+@tfp.distributions.RegisterKL(InverseWishart, InverseWishart)
+def _kl_divergence(q: InverseWishart, p: InverseWishart, name: str | None = None) -> tf.Tensor:
+    with tf.name_scope(name or "kl_inverse_wisharts"):
+        q_concentration = tf.convert_to_tensor(q.precision_factor.concentration)
+        p_concentration = tf.convert_to_tensor(p.precision_factor.concentration)
+        q_tril = tf.linalg.band_part(tf.convert_to_tensor(q.scale_tril), -1, 0)
+        p_tril = tf.linalg.band_part(tf.convert_to_tensor(p.scale_tril), -1, 0)
+        q_df, p_df = tf.convert_to_tensor(q.df), tf.convert_to_tensor(p.df)
+        # Under q, E log|G| = log|Ψ_q| - M log 2 - Σ_j ψ(α_j) and E G⁻¹ = n_q Ψ_q⁻¹.
+        log_det_ratio = 2.0 * tf.reduce_sum(
+            tf.math.log(tf.linalg.diag_part(q_tril)) - tf.math.log(tf.linalg.diag_part(p_tril)),
+            axis=-1,
+        )
+        log_gamma_ratio = tf.reduce_sum(
+            tf.math.lgamma(q_concentration) - tf.math.lgamma(p_concentration), axis=-1
+        )
+        digamma = tf.reduce_sum(tf.math.digamma(q_concentration), axis=-1)
+        trace = tf.reduce_sum(tf.linalg.triangular_solve(q_tril, p_tril) ** 2, axis=[-2, -1])
+        return (
+            0.5 * p_df * log_det_ratio
+            - log_gamma_ratio
+            + 0.5 * (q_df - p_df) * digamma
+            + 0.5 * q_df * (trace - q.event_shape[-1])
+        )

@@ -1,0 +1,68 @@
+"""Targets of layers whose Gram matrix is F Fᵀ with Gaussian F: what both kinds share."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers.base import GramDraw
+from gpflow_dwp.linalg import (
+    cholesky,
+    conditional_moments,
+    factorise,
+    relative_jitter,
+    whiten,
+)
+
+__all__ = ["condition_features"]
+
+
+def condition_features(
+    draw: GramDraw,
+    covariance: TargetBlocks,
+    noise: tf.Tensor,
+    *,
+    jitter: float,
+    full_cov: bool,
+) -> TargetBlocks:
+    """Draw the features of targets given those of the inducing points, and multiply them out.
+
+    Each of ν columns of features is Gaussian with covariance K/ν. The draw has R <= ν of them; the
+    rest are zero at the inducing points, and noise alone at the targets.
+
+    :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
+    :param covariance: The blocks K_it and K_tt.
+    :param noise: Standard normal numbers, [S, N, ν].
+    :param jitter: Relative jitter of the targets' covariance, where it is factorised.
+    :param full_cov: Whether targets are drawn jointly.
+    """
+    df = noise.shape[-1]
+    if full_cov:
+        projected, _ = whiten(draw.covariance, covariance.it)
+        whitened_root, _ = whiten(draw.covariance, draw.root)
+        mean = tf.matmul(projected, whitened_root, transpose_a=True)
+        remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
+        factorised = factorise(
+            remainder,
+            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[:, 0, 0]),
+            name="a layer's covariance of the targets given the inducing points",
+        )
+        deviation = tf.matmul(cholesky(factorised), noise) / np.sqrt(df)
+    else:
+        mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
+        # Cancellation may leave a rounding error, where the square root has no derivative.
+        floor = np.finfo(explained.dtype.as_numpy_dtype).eps * covariance.tt
+        variance = tf.maximum(covariance.tt - explained, floor)
+        deviation = tf.sqrt(variance / df)[..., None] * noise
+
+    rank = draw.root.shape[-1]
+    root = mean + deviation[..., :rank]
+    padding = deviation[..., rank:]
+    if full_cov:
+        tt = tf.matmul(root, root, transpose_b=True)
+        tt += tf.matmul(padding, padding, transpose_b=True)
+    else:
+        tt = tf.reduce_sum(tf.square(root), axis=-1)
+        tt += tf.reduce_sum(tf.square(padding), axis=-1)
+    return TargetBlocks(it=tf.matmul(draw.root, root, transpose_b=True), tt=tt)

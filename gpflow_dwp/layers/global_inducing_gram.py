@@ -1,0 +1,152 @@
+"""The hidden layer of a deep Gaussian process, which hands on its features' Gram matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.layers._features import condition_features
+from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
+from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter
+from gpflow_dwp.random import normal
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["GlobalInducingGramLayer"]
+
+tfd = tfp.distributions
+
+
+class GlobalInducingGramLayer(GramLayer):
+    r"""Draws ν Gaussian process features and hands on G = F Fᵀ/ν.
+
+    A priori G ~ W(K/ν, ν), as in a Wishart layer. The posterior is over the features, and knows
+    their rotation: each column has its own pseudo-targets, all share their precision,
+
+    .. math:: q(u_j \mid K) \propto \mathcal N(u_j; 0, K)\, \mathcal N(v_j; u_j, \Lambda^{-1}),
+              \quad \Lambda = L_\Lambda L_\Lambda^T
+
+    (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
+    and deep Gaussian processes", 2021, equation 9). With K = L Lᵀ and u = L w, the whitened w is
+    Gaussian with covariance B⁻¹ and mean B⁻¹ Lᵀ Λ v, where B = I + Lᵀ Λ L, and the log ratio is
+
+    .. math:: -\mathrm{KL} = -\tfrac12 \{\nu (\operatorname{tr} B^{-1} - M + \log|B|)
+              + \|\mathrm E[w]\|^2\}.
+
+    :param kernel: Acts on what comes from below.
+    :param width: ν, the number of features.
+    :param num_inducing: M.
+    :param pseudo_targets: Starting values of v, [M, ν]; None for standard normal ones.
+    :param precision: Starting value of Λ: a positive number times the identity.
+    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param seed: For the starting values of v.
+    :raises ValueError: If ``width`` or ``num_inducing`` is not a positive integer,
+        ``pseudo_targets`` is not [M, ν], ``precision`` is not positive or ``jitter`` is negative.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        width: int,
+        num_inducing: int,
+        *,
+        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        precision: float = 1.0,
+        jitter: float = 1e-6,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        check_integers(width=width, num_inducing=num_inducing)
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        shape = (int(num_inducing), int(width))
+        if pseudo_targets is None:
+            pseudo_targets = np.random.default_rng(seed).standard_normal(shape)
+        if np.shape(pseudo_targets) != shape:
+            raise ValueError(
+                f"pseudo_targets must have shape {list(shape)}, got "
+                f"{list(np.shape(pseudo_targets))}."
+            )
+        super().__init__(kernel, int(num_inducing))
+        self.width = int(width)
+        self.jitter = jitter
+        self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
+            pseudo_targets, precision
+        )
+
+    @property
+    def noise_width(self) -> int:
+        return self.width
+
+    @inherit_check_shapes
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        below = self._factorise(covariance)
+        tril, inverse_root, mean, log_det = self._whitened_posterior(below)
+        noise = normal([num_samples, self.num_inducing, self.width], seed, covariance.dtype)
+        whitened = mean + tf.matmul(inverse_root, noise, transpose_a=True)
+        root = tf.matmul(tril, whitened) / np.sqrt(self.width)
+
+        trace = tf.reduce_sum(tf.square(inverse_root), axis=[-2, -1])
+        volume = self.width * (trace - self.num_inducing + log_det)
+        return GramDraw(
+            gram=tf.matmul(root, root, transpose_b=True),
+            root=root,
+            covariance=below,
+            log_ratio=-0.5 * (volume + tf.reduce_sum(tf.square(mean), axis=[-2, -1])),
+        )
+
+    @inherit_check_shapes
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
+
+    @check_shapes("covariance: [S, M, M]")
+    def prior(self, covariance: tf.Tensor) -> tfd.MultivariateNormalTriL:
+        """Return P(u_j) given K_ii, [S, M, M]: batch shape [S, 1], event shape [M]."""
+        return tfd.MultivariateNormalTriL(scale_tril=cholesky(self._factorise(covariance))[:, None])
+
+    @check_shapes("covariance: [S, M, M]")
+    def posterior(self, covariance: tf.Tensor) -> tfd.MultivariateNormalTriL:
+        """Return Q(u_j) given K_ii, [S, M, M]: batch shape [S, ν], event shape [M]."""
+        tril, inverse_root, mean, _ = self._whitened_posterior(self._factorise(covariance))
+        # A lower-triangular root of L B⁻¹ Lᵀ, from an upper-triangular one.
+        root = tf.matmul(tril, inverse_root, transpose_b=True)
+        upper = tf.linalg.qr(tf.linalg.matrix_transpose(root)).r
+        signs = tf.sign(tf.linalg.diag_part(upper))
+        scale_tril = tf.linalg.matrix_transpose(signs[..., None] * upper)
+        return tfd.MultivariateNormalTriL(
+            loc=tf.linalg.matrix_transpose(tf.matmul(tril, mean)), scale_tril=scale_tril[:, None]
+        )
+
+    def _factorise(self, covariance: tf.Tensor) -> Factorised:
+        return factorise(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
+        )
+
+    def _whitened_posterior(
+        self, below: Factorised
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """L, C⁻¹ where B = C Cᵀ, E[w] and log|B|."""
+        tril = cholesky(below)
+        precision_tril = tf.convert_to_tensor(self.precision_tril)
+        observed = tf.matmul(precision_tril, tril, transpose_a=True)
+        identity = tf.eye(self.num_inducing, batch_shape=[1], dtype=tril.dtype)
+        # B's eigenvalues are at least 1, so it needs no jitter.
+        inner = identity + tf.matmul(observed, observed, transpose_a=True)
+        inner_tril = cholesky(
+            factorise(inner, tf.zeros_like(inner[:, 0, 0]), name="a layer's I + Lᵀ Λ L")
+        )
+        inverse_root = tf.linalg.triangular_solve(inner_tril, identity)
+        information = tf.matmul(
+            observed,
+            tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)[None],
+            transpose_a=True,
+        )
+        mean = tf.matmul(inverse_root, tf.matmul(inverse_root, information), transpose_a=True)
+        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
+        return tril, inverse_root, mean, log_det

@@ -1,0 +1,184 @@
+"""The hidden layer of a deep inverse Wishart process."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter, default_float
+from gpflow.kernels import Kernel
+from gpflow.utilities import positive
+
+from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.distributions import InverseWishart
+from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart, divide
+from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["InverseWishartLayer"]
+
+
+class InverseWishartLayer(GramLayer):
+    r"""Draws a Gram matrix: a priori G ~ W⁻¹(δ K, δ + P + 1), with K the kernel of what is below.
+
+    P is the number of all points, G and K are [P, P], and W⁻¹ is :class:`InverseWishart`; its mean
+    is K, and as δ grows G approaches it (Aitchison, Yang and Ober, "Deep kernel processes", 2021,
+    where δ is learned, as it is here). A leading block of a W⁻¹(Ψ, n) matrix is
+    W⁻¹(Ψ_{:m,:m}, n - P + m), so the process is consistent: a block of m points is
+    W⁻¹(δ K_{:m,:m}, δ + m + 1), the law it has where there are no other points. The approximate
+    posterior over the block of the M inducing points is the paper's,
+
+    .. math:: Q(G_{ii}) = W^{-1}(\delta K_{ii} + s V V^T / M, \; \delta + \gamma + M + 1),
+
+    what an observation of features V with γ degrees of freedom would make of the prior.
+    :meth:`prior` and :meth:`posterior` are the two; the log ratio is the difference of their log
+    densities, or its expectation given K_ii, minus their Kullback-Leibler divergence.
+
+    Targets follow from the prior. With K_{tt·i} = K_tt - K_ti K_ii⁻¹ K_it, the same for G, K_ii =
+    L Lᵀ, and N targets (N = 1, each by itself, without ``full_cov``), G_{tt·i} and Z, standard
+    normal, [M, N], are independent of each other and of G_ii, and
+
+    .. math:: G_{tt \cdot i} &\sim W^{-1}(\delta K_{tt \cdot i}, \delta + M + N + 1), \\
+              G_{ii}^{-1} G_{it} &= K_{ii}^{-1} K_{it} + L^{-T} Z U^T / \sqrt\delta, \quad
+              U U^T = G_{tt \cdot i}.
+
+    :param kernel: Acts on what comes from below.
+    :param num_inducing: M.
+    :param df: Starting value of δ, degrees of freedom beyond those at which the mean begins to
+        exist. It is trainable: ``gpflow.set_trainable(layer.df, False)`` keeps it.
+    :param extra_df: Starting value of γ, which the posterior has on top of them.
+    :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
+        the covariance from below, or a sample of it.
+    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param seed: For the starting value of V, standard normal.
+    :raises ValueError: If ``num_inducing`` is not a positive integer, ``df`` or ``extra_df`` not a
+        positive number, or ``jitter`` is negative.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_inducing: int,
+        *,
+        df: float = np.exp(4.0),
+        extra_df: float = 1.0,
+        expected_log_ratio: bool = True,
+        jitter: float = 1e-6,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        check_integers(num_inducing=num_inducing)
+        for name, value in (("df", df), ("extra_df", extra_df)):
+            if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        super().__init__(kernel, int(num_inducing))
+        rng, dtype = np.random.default_rng(seed), default_float()
+        self.expected_log_ratio = expected_log_ratio
+        self.jitter = jitter
+        self.df = Parameter(df, dtype=dtype, transform=positive(base="exp"))
+        self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))
+        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
+        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
+
+    @property
+    def noise_width(self) -> int:
+        # A column of Z, and the number from which G_{tt·i} is made.
+        return self.num_inducing + 1
+
+    @inherit_check_shapes
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        below, scale = self._factorise(covariance), self._factorise_posterior(covariance)
+        scale_tril = cholesky(scale)
+        posterior = self._inverse_wishart(scale_tril, self.df + self.extra_df)
+        precision_factor = posterior.precision_factor.sample(num_samples, seed=seed)
+
+        root = tf.sqrt(self.df) * divide(scale_tril, precision_factor)
+        ratio, _ = whiten(scale, cholesky(below))
+        return GramDraw(
+            gram=tf.matmul(root, root, transpose_b=True),
+            root=root,
+            covariance=below,
+            log_ratio=self._expected_log_ratio(ratio)
+            if self.expected_log_ratio
+            else self._sampled_log_ratio(ratio, precision_factor),
+        )
+
+    @inherit_check_shapes
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        df = tf.convert_to_tensor(self.df)
+        return condition_inverse_wishart(
+            draw, covariance, noise, df, jitter=self.jitter, full_cov=full_cov
+        )
+
+    @check_shapes("covariance: [S, M, M]")
+    def prior(self, covariance: tf.Tensor) -> InverseWishart:
+        """Return P(G_ii) given K_ii, [S, M, M]."""
+        return self._inverse_wishart(cholesky(self._factorise(covariance)), self.df)
+
+    @check_shapes("covariance: [S, M, M]")
+    def posterior(self, covariance: tf.Tensor) -> InverseWishart:
+        """Return Q(G_ii) given K_ii, [S, M, M]."""
+        scale_tril = cholesky(self._factorise_posterior(covariance))
+        return self._inverse_wishart(scale_tril, self.df + self.extra_df)
+
+    def _inverse_wishart(self, scale_tril: tf.Tensor, df: tf.Tensor) -> InverseWishart:
+        # Scales are kept relative to δ, as K_ii = L Lᵀ and K_q = L_q L_qᵀ.
+        return InverseWishart(df + (self.num_inducing + 1.0), tf.sqrt(self.df) * scale_tril)
+
+    def _factorise(self, covariance: tf.Tensor) -> Factorised:
+        return factorise(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
+        )
+
+    def _factorise_posterior(self, covariance: tf.Tensor) -> Factorised:
+        learned = tf.matmul(self.root, self.root, transpose_b=True) / self.num_inducing
+        return factorise(
+            covariance + self.root_scale / self.df * learned,
+            relative_jitter(covariance, self.jitter),
+            name="a layer's posterior scale",
+        )
+
+    def _expected_log_ratio(self, ratio: tf.Tensor) -> tf.Tensor:
+        """-KL[Q ‖ P], [S].
+
+        :param ratio: L_q⁻¹ L, [S, M, M].
+        """
+        _, concentration = self._concentrations()
+        df = self.df + self.extra_df + (self.num_inducing + 1.0)
+        expected_trace = df * tf.reduce_sum(tf.square(ratio), axis=[-2, -1])
+        return (
+            self._log_normaliser_ratio(ratio)
+            - 0.5 * self.extra_df * tf.reduce_sum(tf.math.digamma(concentration))
+            + 0.5 * (df * self.num_inducing - expected_trace)
+        )
+
+    def _sampled_log_ratio(self, ratio: tf.Tensor, precision_factor: tf.Tensor) -> tf.Tensor:
+        """Log P(G_ii) - log Q(G_ii) at G_ii = δ (L_q X⁻¹)(L_q X⁻¹)ᵀ, [S].
+
+        :param ratio: L_q⁻¹ L, [S, M, M].
+        :param precision_factor: X, [S, M, M].
+        """
+        log_diagonal = tf.math.log(tf.linalg.diag_part(precision_factor))
+        # The trace of δ K_q G⁻¹ is ‖X‖², and that of δ K_ii G⁻¹ is ‖X L_q⁻¹ L‖².
+        traces = tf.square(precision_factor) - tf.square(tf.matmul(precision_factor, ratio))
+        return (
+            self._log_normaliser_ratio(ratio)
+            + self.extra_df * tf.reduce_sum(0.5 * np.log(2.0) - log_diagonal, axis=-1)
+            + 0.5 * tf.reduce_sum(traces, axis=[-2, -1])
+        )
+
+    def _log_normaliser_ratio(self, ratio: tf.Tensor) -> tf.Tensor:
+        """The part that does not depend on X, where |G_ii| is written as |δ K_q| / |X|², [S]."""
+        prior, posterior = self._concentrations()
+        log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
+        log_gamma_ratio = tf.reduce_sum(tf.math.lgamma(posterior) - tf.math.lgamma(prior))
+        return (self.df + (self.num_inducing + 1.0)) * log_det_ratio + log_gamma_ratio
+
+    def _concentrations(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Those of X_jj² under prior and posterior, (δ + 1 + j)/2 and (δ + γ + 1 + j)/2, [M]."""
+        prior = 0.5 * (self.df + tf.range(2, self.num_inducing + 2, dtype=default_float()))
+        return prior, prior + 0.5 * self.extra_df

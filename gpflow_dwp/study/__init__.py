@@ -1,0 +1,74 @@
+"""The papers' UCI study: its cells, its results and their report."""
+
+from gpflow_dwp.study.cell import STUDY_MODELS, Cell, make_cells
+from gpflow_dwp.study.comparisons import PAIRS, model_ranks, paired_differences
+from gpflow_dwp.study.execution import run_cell
+from gpflow_dwp.study.figures import (
+    METRIC_LABELS,
+    plot_coverage,
+    plot_differences,
+    plot_runtimes,
+    plot_scores,
+)
+from gpflow_dwp.study.provenance import describe_provenance
+from gpflow_dwp.study.published import (
+    LARGEST_ROUNDING,
+    PAPERS,
+    PRINTED_NAMES,
+    published_differences,
+    published_runtimes,
+    published_scores,
+)
+from gpflow_dwp.study.report import REPORT, REPORT_FILES, markdown_table, write_report
+from gpflow_dwp.study.results import RESULTS, Record, append_record, read_results
+from gpflow_dwp.study.runner import run_study
+from gpflow_dwp.study.scoring import prediction_scores, whole_data_bound
+from gpflow_dwp.study.summary import (
+    AGREEMENT,
+    calibration_table,
+    configurations,
+    read_results_table,
+    results_frame,
+    runtime_table,
+    score_table,
+)
+
+__all__ = [
+    "AGREEMENT",
+    "LARGEST_ROUNDING",
+    "METRIC_LABELS",
+    "PAIRS",
+    "PAPERS",
+    "PRINTED_NAMES",
+    "REPORT",
+    "REPORT_FILES",
+    "RESULTS",
+    "STUDY_MODELS",
+    "Cell",
+    "Record",
+    "append_record",
+    "calibration_table",
+    "configurations",
+    "describe_provenance",
+    "make_cells",
+    "markdown_table",
+    "model_ranks",
+    "paired_differences",
+    "plot_coverage",
+    "plot_differences",
+    "plot_runtimes",
+    "plot_scores",
+    "prediction_scores",
+    "published_differences",
+    "published_runtimes",
+    "published_scores",
+    "read_results",
+    "read_results_table",
+    "results_frame",
+    "run_cell",
+    "run_study",
+    "runtime_table",
+    "score_table",
+    "whole_data_bound",
+    "write_report",
+]

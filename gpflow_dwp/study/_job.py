@@ -1,0 +1,156 @@
+"""The parent's end of a cell's process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from gpflow_dwp.study.cell import Cell
+from gpflow_dwp.study.provenance import describe_provenance
+from gpflow_dwp.study.results import Record
+
+__all__ = ["Job"]
+
+_THREAD_VARIABLES = (
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+_PROGRAM = (sys.executable, "-m", f"{__package__}._child")
+_LINES_OF_ERROR = 5
+
+
+class Job:
+    """A cell that is running.
+
+    :param cell: What to run.
+    :param directory: The study's.
+    :param threads: Threads of the process.
+    :param uci_folder: Where the data are; None for the default.
+    """
+
+    def __init__(self, cell: Cell, directory: Path, threads: int, uci_folder: Path | None) -> None:
+        self.cell = cell
+        self.step, self.bound = 0, float("nan")
+        self._checkpoints = directory / "checkpoints" / cell.key
+        self._log = directory / "logs" / f"{cell.key}.log"
+        curve = directory / "curves" / f"{cell.key}.csv"
+        for path in (self._log, curve, self._checkpoints):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._provenance = describe_provenance(cell.dtype, threads)
+        self._start = time.monotonic()
+        self._metrics: dict[str, float] | None = None
+        self._error: str | None = None
+        self._unread = b""
+        job = {
+            "cell": cell.to_dict(),
+            "checkpoints": str(self._checkpoints),
+            "curve": str(curve),
+            "uci_folder": None if uci_folder is None else str(uci_folder),
+        }
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
+        environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        with self._log.open("wb") as log:
+            # A group of its own: Ctrl-C reaches the study, which then ends its cells.
+            self._process = subprocess.Popen(
+                [*_PROGRAM, json.dumps(job)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def fileno(self) -> int:
+        """Return what to wait on until there is something to read."""
+        return self._pipe.fileno()
+
+    def read(self) -> bool:
+        """Take in what the process has sent; return whether it has ended."""
+        data = os.read(self.fileno(), 2**16)
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            self._receive(json.loads(line))
+        if not data:
+            self._process.wait()
+        return not data
+
+    def record(self) -> Record:
+        """Return what became of the cell, once its process has ended."""
+        code = self._process.returncode
+        error = self._error
+        if self._metrics is None and error is None:
+            error = f"ProcessDied: {_describe_exit(code)}{self._end_of_log()}"
+        seconds = time.monotonic() - self._start
+        return Record(
+            key=self.cell.key,
+            cell=self.cell.to_dict(),
+            status="finished" if error is None else "failed",
+            error=error,
+            metrics=self._metrics if error is None else None,
+            provenance={**self._provenance, "seconds": seconds},
+        )
+
+    def tidy(self) -> None:
+        """Remove what is of no use once the record is kept.
+
+        A process that was killed leaves its checkpoint: a retry goes on from there.
+        """
+        if self._metrics is not None:
+            self._log.unlink(missing_ok=True)
+        if self._metrics is not None or self._error is not None:
+            shutil.rmtree(self._checkpoints, ignore_errors=True)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the process, if it is still there."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the process; return whether it has ended."""
+        try:
+            self._process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._pipe.close()
+
+    @property
+    def _pipe(self) -> Any:
+        return self._process.stdout
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        if "step" in message:
+            self.step, self.bound = message["step"], message["bound"]
+        self._metrics = message.get("metrics", self._metrics)
+        self._error = message.get("error", self._error)
+
+    def _end_of_log(self) -> str:
+        lines = self._log.read_text(errors="replace").split("\n")
+        end = [line for line in lines if line.strip()][-_LINES_OF_ERROR:]
+        return "; its last words: " + " | ".join(end) if end else ""
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with exit code {code}"
+    number = -code
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    hint = ", perhaps for want of memory" if number == signal.SIGKILL else ""
+    return f"the process was ended by {name}{hint}"

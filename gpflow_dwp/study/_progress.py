@@ -1,0 +1,84 @@
+"""What a running study shows: a bar for cells, one for each running cell, a line for each ended."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tqdm.auto import tqdm
+
+from gpflow_dwp.study._job import Job
+from gpflow_dwp.study.cell import Cell
+from gpflow_dwp.study.results import Record
+
+__all__ = ["StudyProgress"]
+
+
+class StudyProgress:
+    """A context that shows bars on a terminal; elsewhere, such as in a file, lines only.
+
+    :param num_cells: How many cells there are.
+    :param num_done: How many need not be run.
+    :param shown: Whether anything is shown.
+    """
+
+    def __init__(self, num_cells: int, num_done: int, *, shown: bool) -> None:
+        self._shown = shown
+        # tqdm takes None for: unless this is no terminal.
+        self._disable = None if shown else True
+        self._bars: dict[str, tqdm] = {}
+        self._done, self._num_cells = num_done, num_cells
+        self._cells = tqdm(
+            total=num_cells, initial=num_done, unit="cell", desc="cells", disable=self._disable
+        )
+
+    def __enter__(self) -> StudyProgress:
+        if self._done:
+            self._write(f"{self._done} of {self._num_cells} cells are there already")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bar in (*self._bars.values(), self._cells):
+            bar.close()
+
+    def show(self, jobs: Sequence[Job]) -> None:
+        """Show where the running cells stand."""
+        for job in jobs:
+            bar = self._bars.get(job.cell.key)
+            if bar is None:
+                bar = self._bars[job.cell.key] = tqdm(
+                    total=job.cell.num_steps,
+                    unit="step",
+                    desc=job.cell.title,
+                    leave=False,
+                    disable=self._disable,
+                )
+            if job.step > bar.n:
+                bar.set_postfix_str(f"bound per datum {job.bound:.3f}", refresh=False)
+                bar.update(job.step - bar.n)
+            bar.refresh()
+        self._cells.refresh()
+
+    def cell_ended(self, record: Record) -> None:
+        """Show what became of a cell."""
+        if record.key in self._bars:
+            self._bars.pop(record.key).close()
+        self._done += 1
+        self._cells.update()
+        title = f"[{self._done}/{self._num_cells}] {Cell.from_dict(record.cell).title}"
+        if record.metrics is None:
+            self._write(f"{title}: failed: {record.error}")
+            return
+        scores = ", ".join(
+            f"{name} {record.metrics[metric]:.3f}"
+            for name, metric in (
+                ("ELBO", "elbo"),
+                ("test log-likelihood", "test_log_likelihood"),
+                ("RMSE", "rmse"),
+            )
+        )
+        self._write(f"{title}: {scores}, {record.provenance['seconds']:.0f} s")
+
+    def _write(self, line: str) -> None:
+        if self._shown:
+            tqdm.write(line, file=sys.stderr)

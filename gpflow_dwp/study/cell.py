@@ -1,0 +1,235 @@
+"""One cell of the study's tables: a model of one data set, depth and split."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from gpflow.base import RegressionData
+
+from gpflow_dwp import models as _models
+from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["STUDY_MODELS", "Cell", "make_cells"]
+
+_LARGEST_FULL_BATCH = 2_000
+_BATCH_SIZE = 1_000
+_DTYPES = ("float64", "float32")
+
+_BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "DGP": ("build_deep_gaussian_process", {}),
+    "DIWP": ("build_deep_inverse_wishart_process", {}),
+    "GW": ("build_deep_wishart_process", {"posterior": "GW"}),
+    "A": ("build_deep_wishart_process", {"posterior": "A"}),
+    "AB": ("build_deep_wishart_process", {"posterior": "AB"}),
+}
+
+STUDY_MODELS = tuple(_BUILDERS)
+"""The models that can be compared: the deep GP, the deep inverse Wishart process, and deep Wishart
+processes by their posterior family."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Everything that decides the result of one run.
+
+    :param dataset: Name of a UCI data set.
+    :param depth: Number of GP layers of the equivalent deep GP.
+    :param model: One of :data:`STUDY_MODELS`.
+    :param split: Number of the split into training and test rows.
+    :param num_steps: Gradient steps.
+    :param batch_size: Rows of a minibatch; None for all rows at every step.
+    :param num_inducing: M.
+    :param num_samples: S in training.
+    :param num_prediction_samples: S in predictions.
+    :param dtype: "float64" or "float32".
+    :param seed: For starting values, minibatches and draws.
+    :param options: Further arguments of the model's builder, as sorted pairs of name and value.
+    """
+
+    dataset: str
+    depth: int
+    model: str
+    split: int
+    num_steps: int = 20_000
+    batch_size: int | None = None
+    num_inducing: int = 100
+    num_samples: int = 10
+    num_prediction_samples: int = 100
+    dtype: Literal["float64", "float32"] = "float64"
+    seed: int = 0
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_integers(
+            depth=self.depth,
+            num_steps=self.num_steps,
+            num_inducing=self.num_inducing,
+            num_samples=self.num_samples,
+            num_prediction_samples=self.num_prediction_samples,
+            batch_size=1 if self.batch_size is None else self.batch_size,
+        )
+        check_integers(at_least=0, split=self.split, seed=self.seed)
+        _check_choice("dataset", self.dataset, tuple(UCI_DATASETS))
+        _check_choice("model", self.model, STUDY_MODELS)
+        _check_choice("dtype", self.dtype, _DTYPES)
+        accepted = inspect.signature(self._builder()).parameters
+        for name, _ in self.options:
+            if name not in accepted or name in _SET_BY_CELL:
+                raise ValueError(f"options: the builder of model {self.model} takes no {name!r}.")
+
+    @property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits that tell this cell from every other one."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        """Data set, depth, model and split in a few words."""
+        return f"{self.dataset}, depth {self.depth}, {self.model}, split {self.split}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; options take part only if there are any."""
+        result = asdict(self) | {"options": dict(self.options)}
+        if not self.options:
+            del result["options"]
+        return result
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Cell:
+        """Return the inverse of :meth:`to_dict`.
+
+        :raises ValueError: If a field is missing, unknown or cannot be used.
+        """
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        missing = sorted({"dataset", "depth", "model", "split"} - set(values))
+        if unknown or missing:
+            raise ValueError(f"a cell has unknown fields {unknown}, missing fields {missing}.")
+        return cls(**{**values, "options": _sorted_options(values.get("options", {}))})
+
+    def build(self, data: RegressionData) -> DeepKernelProcess:
+        """Build the model, untrained.
+
+        :param data: Standardised training inputs [N, D] and targets [N, 1].
+        """
+        return self._builder()(
+            data,
+            self.depth,
+            num_inducing=self.num_inducing,
+            num_samples=self.num_samples,
+            seed=self.seed,
+            **_BUILDERS[self.model][1],
+            **dict(self.options),
+        )
+
+    def _builder(self) -> Callable[..., DeepKernelProcess]:
+        name = _BUILDERS[self.model][0]
+        if not hasattr(_models, name):
+            raise ValueError(f"model {self.model} is not available in this version.")
+        return getattr(_models, name)
+
+
+_SET_BY_CELL = frozenset({"data", "depth", "num_inducing", "num_samples", "posterior", "seed"})
+
+
+def make_cells(
+    datasets: Sequence[str],
+    depths: Sequence[int],
+    models: Sequence[str],
+    splits: Sequence[int],
+    *,
+    num_steps: int = 20_000,
+    batch_size: int | None = None,
+    num_inducing: int = 100,
+    num_samples: int = 10,
+    num_prediction_samples: int = 100,
+    dtype: Literal["float64", "float32"] = "float64",
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    uci_folder: str | Path | None = None,
+) -> list[Cell]:
+    """Make every combination, in the order of data set, depth, split and model.
+
+    The defaults are the papers' protocol (Ober and Aitchison, 2021, section 6; Ober, Anson, Milsom
+    and Aitchison, 2023, section 5). Every split is read once, so that what is wrong with the data
+    is known before anything is trained.
+
+    :param datasets: Names of UCI data sets.
+    :param depths: Numbers of layers.
+    :param models: Names in :data:`STUDY_MODELS`.
+    :param splits: Numbers of splits.
+    :param num_steps: Gradient steps.
+    :param batch_size: Rows of a minibatch; None for all rows where a split has at most 2,000
+        training rows, and for 1,000 where it has more.
+    :param num_inducing: M.
+    :param num_samples: S in training.
+    :param num_prediction_samples: S in predictions.
+    :param dtype: "float64" or "float32".
+    :param seed: For starting values, minibatches and draws.
+    :param options: Further arguments of the models' builders.
+    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
+    :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
+        is out of range, or a number is not a positive integer.
+    :raises OSError: If the data cannot be read.
+    """
+    for name, values in (
+        ("datasets", datasets),
+        ("depths", depths),
+        ("models", models),
+        ("splits", splits),
+    ):
+        if not values or len(set(values)) < len(values):
+            raise ValueError(f"{name} must hold each of at least one value once, got {values}.")
+    cells = [
+        Cell(
+            dataset,
+            depth,
+            model,
+            split,
+            num_steps,
+            batch_size,
+            num_inducing,
+            num_samples,
+            num_prediction_samples,
+            dtype,
+            seed,
+            _sorted_options(options or {}),
+        )
+        for dataset in datasets
+        for depth in depths
+        for split in splits
+        for model in models
+    ]
+    rows = {
+        (dataset, split): len(load_uci(dataset, split, folder=uci_folder).X_train)
+        for dataset in datasets
+        for split in splits
+    }
+    return [_with_batch_size(cell, rows[cell.dataset, cell.split]) for cell in cells]
+
+
+def _with_batch_size(cell: Cell, num_rows: int) -> Cell:
+    """Write down the batch size that is meant: None for a full batch, whatever was asked for."""
+    batch_size = cell.batch_size
+    if batch_size is None and num_rows > _LARGEST_FULL_BATCH:
+        batch_size = _BATCH_SIZE
+    if batch_size is not None and batch_size >= num_rows:
+        batch_size = None
+    return Cell.from_dict({**cell.to_dict(), "batch_size": batch_size})
+
+
+def _sorted_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(options.items()))
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")

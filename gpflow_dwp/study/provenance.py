@@ -1,0 +1,84 @@
+"""Where a result comes from: versions, commit and machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["describe_provenance"]
+
+_PACKAGES = (
+    "gpflow-dwp",
+    "gpflow",
+    "tensorflow",
+    "tensorflow-probability",
+    "tf_keras",
+    "numpy",
+    "scipy",
+)
+
+
+def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
+    """Describe software and machine as they are now, in plain values for JSON.
+
+    :param dtype: Precision of the computation.
+    :param threads: Threads of the computation.
+    :return: versions, commit (None outside a repository; "-dirty" at its end says that files were
+        changed since), dtype, threads, machine and date (UTC).
+    """
+    return {
+        "versions": _versions(),
+        "commit": _commit(),
+        "dtype": dtype,
+        "threads": threads,
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.platform()}",
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def _commit() -> str | None:
+    here = Path(__file__).resolve().parent
+    try:
+        # The package may lie in someone else's repository, which does not track it.
+        _git(here, "ls-files", "--error-unmatch", "../__init__.py")
+        return _git(here, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(directory: Path, *arguments: str) -> str:
+    # Without optional locks: other processes may be at work in the repository.
+    done = subprocess.run(
+        ["git", "--no-optional-locks", "-C", directory, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

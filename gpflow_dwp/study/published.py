@@ -1,0 +1,99 @@
+"""The numbers that the two papers of deep Wishart processes print for the UCI regression sets.
+
+"improved" is Ober, Anson, Milsom and Aitchison (2023), *An improved variational approximate
+posterior for the deep Wishart process*; "original" is Ober and Aitchison (2021), *A variational
+approximate posterior for the deep Wishart process*, whose "DWP" is the GW posterior here. The files
+beside this module hold the numbers as printed, with two decimals.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from gpflow_dwp.optional import import_optional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "LARGEST_ROUNDING",
+    "PAPERS",
+    "PRINTED_NAMES",
+    "published_differences",
+    "published_runtimes",
+    "published_scores",
+]
+
+PAPERS = ("improved", "original")
+
+# Half a unit of the last printed decimal: what a printed number may be off by.
+LARGEST_ROUNDING = 0.005
+
+# How the papers write the models that a study calls by shorter names.
+PRINTED_NAMES = {"DGP": "DGP", "DIWP": "DIWP", "GW": "GW", "A": "A-GW", "AB": "AB-GW"}
+
+_SPLITS = 20
+_SPLITS_OF_PROTEIN = 5
+
+
+def published_scores() -> pd.DataFrame:
+    """Means and standard errors over the splits that the papers print.
+
+    From the improved paper the ELBO per datum in nats (its Table 3), the test log-likelihood
+    (Table 5) and the root mean squared error (Table 6), both in the target's raw units; from the
+    original paper the ELBO (its Table 2) and the test log-likelihood (Table 3). Depths 2 to 5.
+
+    :return: One row for each number, with columns ``paper``, ``dataset``, ``depth``, ``metric``,
+        ``model``, ``mean``, ``standard_error`` and ``splits``: the splits behind it, 20 and for
+        protein 5.
+    :raises ImportError: If pandas is not installed.
+    """
+    scores = _read_both("uci")
+    protein = scores["dataset"] == "protein"
+    scores["splits"] = protein.map({True: _SPLITS_OF_PROTEIN, False: _SPLITS})
+    return scores
+
+
+def published_differences() -> pd.DataFrame:
+    """Differences of the ELBO per datum between posteriors: the improved paper's Table 4.
+
+    Each printed difference is that of the rounded means of Table 3, and each printed standard error
+    is that table's two combined as if the models had been measured on unrelated splits. Standard
+    errors of paired differences are smaller.
+
+    :return: One row for each number, with columns ``dataset``, ``depth``, ``model``, ``baseline``,
+        ``mean`` (of model minus baseline, nats) and ``standard_error``.
+    :raises ImportError: If pandas is not installed.
+    """
+    return _read("elbo_differences_improved_dwp.csv")
+
+
+def published_runtimes() -> pd.DataFrame:
+    """Mean seconds of one epoch: the improved paper's Table 2 and the original paper's Table 4.
+
+    Boston ran on a CPU (Intel Core i9-10900X), protein on a GPU (NVIDIA GeForce 2080 Ti). Neither
+    paper prints its batch size or a standard error.
+
+    :return: One row for each number, with columns ``paper``, ``dataset``, ``depth``, ``model`` and
+        ``seconds_per_epoch``.
+    :raises ImportError: If pandas is not installed.
+    """
+    return _read_both("runtime")
+
+
+def _read_both(name: str) -> pd.DataFrame:
+    pandas = import_optional("pandas", "cli")
+    tables = {paper: _read(f"{name}_{paper}_dwp.csv") for paper in PAPERS}
+    return pandas.concat(tables, names=["paper", None]).reset_index("paper").reset_index(drop=True)
+
+
+def _read(name: str) -> pd.DataFrame:
+    """One file, with the models' short names."""
+    path = resources.files("gpflow_dwp.study") / "published" / name
+    with path.open("rb") as file:
+        table = import_optional("pandas", "cli").read_csv(file)
+    short = {printed: model for model, printed in PRINTED_NAMES.items()}
+    for column in {"model", "baseline"} & set(table.columns):
+        table[column] = table[column].map(short)
+    return table

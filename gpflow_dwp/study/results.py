@@ -1,0 +1,116 @@
+"""The results file of a study: one JSON object a line, appended, never rewritten."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+__all__ = ["RESULTS", "Record", "append_record", "read_results"]
+
+RESULTS = "results.jsonl"
+"""Name of the results file in a study's directory."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of one cell.
+
+    :param key: The cell's key.
+    :param cell: The cell, as :meth:`Cell.to_dict` gives it.
+    :param status: "finished" or "failed".
+    :param error: Kind and message of what went wrong; None where nothing did.
+    :param metrics: Scores by name; None for a failed cell. "elbo" and "elbo_standard_error" are in
+        nats per training row, in standardised units as the papers print them; all others are in
+        raw units. "seconds_per_step", "seconds_per_epoch" and "training_seconds" are times.
+    :param provenance: Versions, commit, dtype, threads, machine, seconds and date.
+    """
+
+    key: str
+    cell: Mapping[str, Any]
+    status: Literal["finished", "failed"]
+    error: str | None
+    metrics: Mapping[str, float] | None
+    provenance: Mapping[str, Any]
+
+    def to_json(self) -> str:
+        """Return one line of the results file, without its end."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Record:
+        """Return the inverse of :meth:`to_json`.
+
+        :raises ValueError: If the text is not a record.
+        """
+        values = json.loads(text)
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) != names:
+            raise ValueError(f"a record must be an object with the fields {sorted(names)}.")
+        if values["status"] not in ("finished", "failed"):
+            raise ValueError(f"status must be finished or failed, got {values['status']!r}.")
+        return cls(**values)
+
+
+def read_results(path: str | Path) -> list[Record]:
+    """Read a results file: the last record of each cell, in the order of the file.
+
+    The last line may be what a write left that was cut off: if it is not whole, it is passed over.
+
+    :param path: The file, or the directory of a study.
+    :raises FileNotFoundError: If there is no such file.
+    :raises ValueError: If a whole line is not a record.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / RESULTS
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such results file")
+    whole, _, rest = path.read_bytes().rpartition(b"\n")
+    records: dict[str, Record] = {}
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            record = Record.from_json(line.decode())
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number} is not a record: {error}") from error
+        records.pop(record.key, None)
+        records[record.key] = record
+    if (last := _whole_record(rest)) is not None:
+        records.pop(last.key, None)
+        records[last.key] = last
+    return list(records.values())
+
+
+def append_record(path: str | Path, record: Record) -> None:
+    """Add a record to a results file, whole or not at all, and wait until it is on the disk.
+
+    The rest of a write that was cut off is taken away first.
+
+    :param path: The file; made here if need be.
+    :param record: What to add.
+    """
+    import fcntl  # not everywhere; reading results is
+
+    with Path(path).open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        whole, newline, rest = file.read().rpartition(b"\n")
+        start = b""
+        if rest and _whole_record(rest) is not None:
+            start = b"\n"
+        elif rest:
+            file.truncate(len(whole) + len(newline))
+        # In append mode every write goes to the end of the file.
+        file.write(start + record.to_json().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _whole_record(line: bytes) -> Record | None:
+    try:
+        return Record.from_json(line.decode())
+    except ValueError:
+        return None

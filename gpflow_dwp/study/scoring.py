@@ -1,0 +1,106 @@
+"""Scores of a trained model: its bound, and how well it predicts in raw units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.base import RegressionData
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import interval_coverage, mixture_crps, mixture_quantile, rmse
+from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.random import as_seed, fold_in
+
+__all__ = ["prediction_scores", "whole_data_bound"]
+
+_LEVELS = (0.5, 0.9, 0.95)
+
+# Rows that go through a model at once, and how many draws of the whole path are affordable.
+_BLOCK = 2_000
+_MOST_SEEDS, _FEWEST_SEEDS = 100, 10
+
+
+def whole_data_bound(
+    model: DeepKernelProcess, data: RegressionData, *, num_seeds: int | None = None, seed: int = 0
+) -> tuple[float, float]:
+    """Estimate the bound per row of the whole training set, and the estimate's standard error.
+
+    :param model: A trained model.
+    :param data: Its training data, standardised, [N, D] and [N, 1].
+    :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
+        fewer than 10, above 2,000 rows.
+    :param seed: For the draws.
+    :return: Mean and standard error, in nats per row.
+    """
+    X, Y = (tf.convert_to_tensor(part, default_float()) for part in data)
+    num_rows = int(X.shape[0])
+    if num_seeds is None:
+        num_seeds = max(_FEWEST_SEEDS, _MOST_SEEDS * _BLOCK // max(num_rows, _BLOCK))
+    signature = [
+        *(tf.TensorSpec([None, part.shape[1]], part.dtype) for part in (X, Y)),
+        tf.TensorSpec([2], tf.int32),
+    ]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def terms(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        result = model.elbo_terms((X, Y), seed=seed)
+        return result.data, tf.reduce_sum(result.log_ratios)
+
+    blocks = [slice(start, start + _BLOCK) for start in range(0, num_rows, _BLOCK)]
+    # Training folds steps, which are not negative, into the same seed.
+    base = fold_in(as_seed(seed), -1)
+    bounds = []
+    for number in range(num_seeds):
+        parts = [terms(X[block], Y[block], fold_in(base, number)) for block in blocks]
+        # One seed draws one path through the layers, so the log ratios of all blocks are the same.
+        data_term = sum(
+            len(X[block]) / num_rows * float(part[0])
+            for block, part in zip(blocks, parts, strict=True)
+        )
+        bounds.append((data_term + float(parts[0][1])) / num_rows)
+    error = np.std(bounds, ddof=1) / np.sqrt(num_seeds) if num_seeds > 1 else np.nan
+    return float(np.mean(bounds)), float(error)
+
+
+def prediction_scores(
+    model: DeepKernelProcess,
+    X: npt.NDArray[np.float64],
+    Y: npt.NDArray[np.float64],
+    target: Standardiser,
+    *,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Judge predictions of test rows, in raw units.
+
+    :param model: A trained model with a Gaussian likelihood.
+    :param X: Test inputs, standardised, [N, D].
+    :param Y: Test targets in raw units, [N, 1].
+    :param target: The target's standardiser.
+    :param num_samples: S, the draws that make up the predictive mixture.
+    :param seed: For the draws.
+    :return: test_log_likelihood (nats per row), rmse, crps, and the shares of targets within
+        central intervals: coverage_50, coverage_90, coverage_95.
+    """
+    posterior = model.posterior(num_samples, seed=seed)
+    moments = posterior.predict_y_components(X)
+    means = target.inverse_transform(moments[0].numpy())[..., 0]
+    variances = target.inverse_transform_variance(moments[1].numpy())[..., 0]
+    log_density = posterior.predict_log_density((X, target.transform(Y)))
+    truth = np.asarray(Y, np.float64)[:, 0]
+    tails = [0.5 + side * 0.5 * level for level in _LEVELS for side in (-1, 1)]
+    ends = mixture_quantile(np.array(tails), means, variances)
+    coverage: dict[str, Any] = {
+        f"coverage_{round(100 * level)}": interval_coverage(truth, ends[2 * i], ends[2 * i + 1])
+        for i, level in enumerate(_LEVELS)
+    }
+    return {
+        "test_log_likelihood": float(tf.reduce_mean(log_density)) + target.log_density_offset,
+        "rmse": rmse(truth, means.mean(axis=0)),
+        "crps": mixture_crps(truth, means, variances),
+        **coverage,
+    }

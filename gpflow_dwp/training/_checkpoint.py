@@ -1,0 +1,120 @@
+"""The state of a training run on disk, from which it goes on as if it had not been cut off."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+
+__all__ = ["TrainingCheckpoint"]
+
+
+class TrainingCheckpoint:
+    """Saves and restores a run: parameters, optimiser, step, place in the data, history.
+
+    :param directory: Where; made here if need be.
+    :param loop: The loop, not yet used.
+    :param batches: Whatever holds the place in the data, if anything does.
+    :param settings: What must be the same in a run that goes on, in plain values.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        loop: CompiledLoop,
+        batches: Any | None,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self._directory = Path(directory)
+        self._settings = dict(settings)
+        self._past = _Past()
+        trackables = {**loop.state, "past": self._past}
+        if batches is not None:
+            trackables["batches"] = batches
+        self._checkpoint = tf.train.Checkpoint(**trackables)
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, str(self._directory), max_to_keep=2
+        )
+        self._last_save = time.monotonic()
+
+    @property
+    def seconds_since_save(self) -> float:
+        """Time since the last save, or since the start."""
+        return time.monotonic() - self._last_save
+
+    def restore(self) -> tuple[list[StepRecords], float]:
+        """Go back to the last saved state, if there is one.
+
+        :return: What the steps up to it recorded, and the seconds that they took.
+        :raises ValueError: If it was saved with other settings.
+        """
+        latest = self._manager.latest_checkpoint
+        if latest is None:
+            return [], 0.0
+        # First the history alone: variables of another shape could not be restored.
+        tf.train.Checkpoint(past=self._past).restore(latest).expect_partial()
+        for name, value in self._settings.items():
+            saved = self._past.settings.get(name)
+            if saved != value:
+                raise ValueError(
+                    f"checkpoint_directory {self._directory} holds a run with {name}={saved!r}, "
+                    f"got {value!r}."
+                )
+        self._checkpoint.restore(latest).assert_consumed()
+        return self._past.records(), self._past.seconds
+
+    def save(self, records: Sequence[StepRecords], seconds: float) -> None:
+        """Save the present state.
+
+        :param records: What all steps so far recorded.
+        :param seconds: The time that they took.
+        """
+        self._past.set(records, seconds, self._settings)
+        self._manager.save()
+        self._last_save = time.monotonic()
+
+
+class _Past(tf.train.experimental.PythonState):
+    """History and settings, within the checkpoint so that they are of the same step."""
+
+    def __init__(self) -> None:
+        self._data = np.zeros(0)
+        self._log_ratios = np.zeros((0, 0))
+        self.seconds = 0.0
+        self.settings: dict[str, Any] = {}
+
+    def set(self, records: Sequence[StepRecords], seconds: float, settings: dict[str, Any]) -> None:
+        self._data = np.concatenate([record.terms.data for record in records])
+        self._log_ratios = np.concatenate([record.terms.log_ratios for record in records])
+        self.seconds, self.settings = seconds, settings
+
+    def records(self) -> list[StepRecords]:
+        if not len(self._data):
+            return []
+        return [StepRecords(BoundTerms(self._data, self._log_ratios), False, np.array([]))]
+
+    def serialize(self) -> bytes:
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            data=self._data,
+            log_ratios=self._log_ratios,
+            seconds=self.seconds,
+            settings=json.dumps(self.settings),
+        )
+        return buffer.getvalue()
+
+    def deserialize(self, string_value: bytes) -> None:
+        with np.load(io.BytesIO(string_value)) as saved:
+            self._data, self._log_ratios = saved["data"], saved["log_ratios"]
+            self.seconds = float(saved["seconds"])
+            self.settings = json.loads(str(saved["settings"]))

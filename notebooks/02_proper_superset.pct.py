@@ -1,0 +1,181 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What A-GW can be and GW cannot
+#
+# The approximate posteriors of a Wishart layer are distributions of Gram matrices $G = F F^T$ with
+# $F = L T$ (the generalised Wishart, GW) or $F = A T$ (A-GW), where $T$ is a lower trapezoid of
+# independent entries, $T_{jj} > 0$ with $T_{jj}^2 \sim \mathrm{Gamma}(\alpha_j, \text{rate }
+# \beta_j)$ and $T_{ij} \sim N(\mu_{ij}, \sigma_{ij}^2)$ below its diagonal. $L$ is lower triangular
+# and $A$ any invertible matrix, so every GW is an A-GW. This notebook shows that the converse does
+# not hold: section 5.3 and Figure 1 of "An Improved Variational Approximate Posterior for the Deep
+# Wishart Process" (Ober, Anson, Milsom and Aitchison, 2023).
+#
+# It is enough to look at one entry, $G_{11}$.
+
+# %%
+# %matplotlib inline
+import os
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
+
+from gpflow_dwp.distributions import AGeneralisedSingularWishart, GeneralisedSingularWishart
+
+FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened
+NUM_DRAWS = 1_000 if FAST else 10_000
+
+# %% [markdown]
+# ## The top-left entry
+#
+# **GW.** The first row of $L T$ has one entry that is not zero, $L_{11} T_{11}$. Whatever the
+# parameters, $G_{11} = L_{11}^2 T_{11}^2 \sim \mathrm{Gamma}(\alpha_1, \text{rate }
+# \beta_1 / L_{11}^2)$.
+#
+# **A-GW.** The first row of $A T$ mixes all rows of $T$. Take the smallest case, two rows and one
+# column: $T = (t, n)^T$ with $t^2 \sim \mathrm{Gamma}(\frac12, \frac12)$ and $n \sim N(\mu,
+# \sigma^2)$. An $A$ that swaps the rows gives $G_{11} = n^2$, which is $\sigma^2$ times a
+# **non-central chi-squared** variable with one degree of freedom and non-centrality $\lambda =
+# \mu^2/\sigma^2$.
+#
+# **That is no Gamma distribution** unless $\mu = 0$. The cumulants of
+# $\mathrm{Gamma}(\alpha, \beta)$ are $\kappa_k = (k - 1)!\, \alpha / \beta^k$, so
+# $\kappa_1 \kappa_3 = 2 \kappa_2^2$ for all of them. Those of $n^2$ are
+# $\kappa_k = 2^{k-1} (k - 1)! \,(1 + k \lambda)\, \sigma^{2k}$, and
+#
+# $$\kappa_1 \kappa_3 - 2 \kappa_2^2
+#   = 8 \sigma^8 \{(1 + \lambda)(1 + 3 \lambda) - (1 + 2 \lambda)^2\} = -8 \lambda^2 \sigma^8.$$
+#
+# As in the paper's figure, $n \sim N(3, 2)$.
+
+# %%
+MEAN, VARIANCE = 3.0, 2.0
+non_central = stats.ncx2(1, MEAN**2 / VARIANCE, scale=VARIANCE)
+mean, variance, skewness = (float(moment) for moment in non_central.stats("mvs"))
+excess = mean * skewness * variance**1.5 - 2.0 * variance**2
+print(f"κ₁ κ₃ - 2 κ₂² = {excess:.1f}, and by the formula {-8.0 * MEAN**4 * VARIANCE**2:.1f}")
+
+# %% [markdown]
+# ## Drawing it
+#
+# The Wishart's own factor has $t^2 \sim \mathrm{Gamma}(\frac12, \text{rate } \frac12)$. With one
+# degree of freedom $T$ has one column; the entry of `loc` and `scale` on its diagonal is ignored.
+
+
+# %%
+def top_left_of_agw(row_mixing, loc, variance, seed):
+    """Draw the top-left entry of an A-GW matrix with one degree of freedom."""
+    distribution = AGeneralisedSingularWishart(
+        df=1,
+        row_mixing=row_mixing,
+        concentration=[0.5],
+        rate=[0.5],
+        loc=[[0.0], [loc]],
+        scale=[[1.0], [np.sqrt(variance)]],
+    )
+    return distribution.sample(NUM_DRAWS, seed=[seed, 0]).numpy()[:, 0, 0]
+
+
+gw = GeneralisedSingularWishart(
+    df=1,
+    scale_tril=[[2.0, 0.0], [1.0, 1.0]],
+    concentration=[0.7],
+    rate=[0.4],
+    loc=[[0.0], [3.0]],
+    scale=[[1.0], [1.0]],
+)
+gw_draws = gw.sample(NUM_DRAWS, seed=[0, 0]).numpy()[:, 0, 0]
+swapped_draws = top_left_of_agw([[0.0, 1.0], [1.0, 0.0]], MEAN, VARIANCE, seed=1)
+
+# %% [markdown]
+# ## The paper's own $A$
+#
+# The paper takes $A = \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}$, $n \sim N(3, 1)$ and
+# $t \sim N(0, 1)$, *of either sign*, so that $G_{11} = (t + n)^2$ with $t + n \sim N(3, 2)$: the
+# same non-central chi-squared law. In the densities of the GW family, as in Bartlett's
+# decomposition, $t$ is positive. Then $t + n$ is **skew-normal** instead (location 3, scale
+# $\sqrt2$, shape $1/\sigma = 1$) and $G_{11}$ its square: not a Gamma variable either. The sign of
+# $t$ can be moved into $n$, so the paper's $G$ is an equal mixture of the A-GW matrices with
+# $\mu = 3$ and $\mu = -3$.
+
+# %%
+PAPERS_MIXING = [[1.0, 1.0], [0.0, 1.0]]
+papers_draws = top_left_of_agw(PAPERS_MIXING, MEAN, 1.0, seed=2)
+skew_normal = stats.skewnorm(1.0, loc=MEAN, scale=np.sqrt(2.0))
+
+
+def squared_skew_normal_cdf(x):
+    """Return P(X² ≤ x) for the skew-normal X."""
+    root = np.sqrt(x)
+    return skew_normal.cdf(root) - skew_normal.cdf(-root)
+
+
+mixture_draws = np.concatenate(
+    [
+        top_left_of_agw(PAPERS_MIXING, sign * MEAN, 1.0, seed)[: NUM_DRAWS // 2]
+        for seed, sign in ((3, 1.0), (4, -1.0))
+    ]
+)
+
+# %% [markdown]
+# ## The figure
+#
+# Each panel sets the ordered draws against the same quantiles of the closest Gamma distribution,
+# the one of highest likelihood. Draws from a Gamma distribution lie on the diagonal. The exact law
+# of $G_{11}$ is the line through the points.
+
+# %%
+probabilities = (np.arange(NUM_DRAWS) + 0.5) / NUM_DRAWS
+grid = np.linspace(0.0, 15.0, 10_001) ** 2
+panels = {
+    "GW": (gw_draws, stats.gamma(0.7, scale=2.0**2 / 0.4).ppf(probabilities)),
+    "A-GW, rows swapped": (swapped_draws, non_central.ppf(probabilities)),
+    "A-GW, the paper's A": (
+        papers_draws,
+        np.interp(probabilities, squared_skew_normal_cdf(grid), grid),
+    ),
+}
+figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+for axis, (title, (draws, exact)) in zip(axes, panels.items(), strict=True):
+    shape, _, scale = stats.gamma.fit(draws, floc=0.0)
+    fitted = stats.gamma(shape, scale=scale).ppf(probabilities)
+    axis.plot(fitted, np.sort(draws), ".", markersize=3, label="draws")
+    axis.plot(fitted, exact, label="exact law")
+    largest = max(fitted[-1], exact[-1])
+    axis.plot([0.0, largest], [0.0, largest], "k--", linewidth=1, label="a Gamma law")
+    axis.set(title=title, xlabel="quantiles of the closest Gamma", ylabel="ordered $G_{11}$")
+axes[0].legend()
+figure
+
+# %% [markdown]
+# In figures: the largest distance between the distribution function of the draws and each law
+# (Kolmogorov-Smirnov), and how often a sample of this size that did follow the law would be as far
+# from it.
+
+# %%
+laws = {
+    "GW": (gw_draws, stats.gamma(0.7, scale=2.0**2 / 0.4).cdf),
+    "A-GW, rows swapped": (swapped_draws, non_central.cdf),
+    "A-GW, the paper's A": (papers_draws, squared_skew_normal_cdf),
+    "their mixture, t of either sign": (mixture_draws, non_central.cdf),
+}
+for name, (draws, cdf) in laws.items():
+    shape, _, scale = stats.gamma.fit(draws, floc=0.0)
+    to_gamma = stats.kstest(draws, stats.gamma(shape, scale=scale).cdf)
+    to_exact = stats.kstest(draws, cdf)
+    print(
+        f"{name:32s} closest Gamma {to_gamma.statistic:.3f} (p = {to_gamma.pvalue:.0e}), "
+        f"exact law {to_exact.statistic:.3f} (p = {to_exact.pvalue:.2f})"
+    )

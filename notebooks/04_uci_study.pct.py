@@ -1,0 +1,174 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The UCI study, beside print
+#
+# The papers of deep Wishart processes compare them with deep Gaussian processes of the same prior,
+# on the UCI regression sets. `gpflow-dwp study` reruns any cell of their tables. This notebook
+# shows the results that are under version control in `ci/results`, beside the printed ones. It
+# trains nothing.
+#
+# To look at a study of your own, name the table that its report leaves:
+# `GPFLOW_DWP_RESULTS=my-study/report/results.csv`.
+
+# %%
+# %matplotlib inline
+import os
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import Markdown
+
+import gpflow_dwp
+from gpflow_dwp.study import (
+    calibration_table,
+    configurations,
+    markdown_table,
+    model_ranks,
+    paired_differences,
+    plot_coverage,
+    plot_differences,
+    plot_runtimes,
+    plot_scores,
+    read_results_table,
+    runtime_table,
+    score_table,
+)
+
+
+def results_files() -> list[Path]:
+    """The named table, or those of the checkout that holds this notebook or the package."""
+    if "GPFLOW_DWP_RESULTS" in os.environ:
+        return [Path(os.environ["GPFLOW_DWP_RESULTS"])]
+    here = Path.cwd()
+    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
+        if files := sorted(place.glob("ci/results/*.csv")):
+            return files
+    raise FileNotFoundError("no ci/results/*.csv above here; name a table in GPFLOW_DWP_RESULTS")
+
+
+results = pd.concat([read_results_table(path) for path in results_files()], ignore_index=True)
+print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
+
+# %% [markdown]
+# ## What was run
+#
+# One row for each way in which cells were run. Means are never taken over cells of different rows.
+
+# %%
+configurations(results)
+
+# %%
+results.groupby(["machine", "threads", "commit", "versions"], dropna=False).size().to_frame("cells")
+
+# %% [markdown]
+# ## ELBO per training datum
+#
+# In nats, higher is better. Each cell of the table is the mean over the splits that were run, plus
+# or minus one standard error, and in brackets what the improved paper prints for 20 splits
+# (protein: 5). One split has no standard error. Printed numbers have two decimals, so a printed
+# 0.00 may be up to 0.005.
+
+# %%
+Markdown(markdown_table(results, "elbo"))
+
+# %%
+scores = score_table(results)
+plot_scores(scores, "elbo")
+
+# %% [markdown]
+# How far each mean is from print, in combined standard errors, the root of the sum of both
+# squares. From few splits that is rough: the measured standard error is itself uncertain by a
+# third for 5 splits, and by a half for 3.
+
+# %%
+columns = ["metric", "dataset", "depth", "model", "configuration", "splits"]
+columns += ["improved_difference", "improved_difference_in_se", "improved_verdict"]
+scores[columns].round(3)
+
+# %%
+counts = pd.crosstab(scores["metric"], scores["improved_verdict"])
+counts
+
+# %% [markdown]
+# ## Test log-likelihood and root mean squared error
+#
+# Both in the target's raw units.
+
+# %%
+Markdown(markdown_table(results, "test_log_likelihood"))
+
+# %%
+plot_scores(scores, "test_log_likelihood")
+
+# %%
+Markdown(markdown_table(results, "rmse"))
+
+# %%
+plot_scores(scores, "rmse")
+
+# %% [markdown]
+# ## Model against model
+#
+# Differences over the same splits: what makes one split harder than another drops out, so their
+# standard errors are far smaller than those of the means. The improved paper's Table 4 prints such
+# differences of the ELBO, with the standard errors of both means combined as if they had been
+# measured on unrelated splits.
+
+# %%
+differences = paired_differences(results)
+if len(differences):
+    figure = plot_differences(differences)
+else:
+    figure = "no two models were run on the same split"
+figure
+
+# %%
+differences.round(3)
+
+# %% [markdown]
+# Mean ranks, 1 for the best, over all data sets, depths and splits on which the same models were
+# run.
+
+# %%
+ranks = model_ranks(results)
+ranks.pivot(index=["compared", "comparisons", "model"], columns="metric", values="mean_rank").round(
+    2
+)
+
+# %% [markdown]
+# ## Time
+#
+# The papers' machines were others: boston ran on a CPU there, protein on a GPU. What carries over
+# is the time of a step over that of the deep Gaussian process, `step_over_dgp`.
+
+# %%
+runtimes = runtime_table(results)
+plot_runtimes(runtimes)
+
+# %%
+runtimes.drop(columns=["machine", "threads"], errors="ignore").round(3)
+
+# %% [markdown]
+# ## Calibration
+#
+# Continuous ranked probability score (raw units, lower is better), and the share of test points
+# that lie within central intervals of the prediction.
+
+# %%
+calibration = calibration_table(results)
+plot_coverage(calibration)
+
+# %%
+calibration.round(3)

@@ -1,0 +1,276 @@
+"""``gpflow-dwp study`` and ``study-report``: options, refusals, exit codes, what is printed."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+from study_archive import write_archive
+from study_results import invented_study
+
+from gpflow_dwp.cli.options import add_study_options, add_study_report_options
+from gpflow_dwp.study import RESULTS, Cell, Record, append_record, read_results
+
+RUN = "gpflow_dwp.study.run_study"
+NEEDED = ["--datasets", "yacht", "--out", "study"]
+
+
+def parser(add_options: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(exit_on_error=False)
+    add_options(result)
+    return result
+
+
+def test_defaults() -> None:
+    assert vars(parser(add_study_options).parse_args(NEEDED)) == {
+        "datasets": ["yacht"],
+        "depths": [2],
+        "models": ["DGP", "GW", "A", "AB"],
+        "splits": [(0,)],
+        "num_steps": 20_000,
+        "num_inducing": 100,
+        "batch_size": None,
+        "dtype": "float64",
+        "seed": 0,
+        "options": [],
+        "jobs": 1,
+        "threads": 1,
+        "uci_folder": None,
+        "out": Path("study"),
+        "retry_failed": False,
+        "quiet": False,
+    }
+    assert vars(parser(add_study_report_options).parse_args(["a", "b"])) == {
+        "studies": [Path("a"), Path("b")],
+        "out": None,
+    }
+
+
+@pytest.mark.parametrize("add_options", [add_study_options, add_study_report_options])
+def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
+    for action in parser(add_options)._actions:
+        assert action.help
+
+
+@pytest.mark.parametrize("command", ["study", "study-report"])
+def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    output, error = capsys.readouterr()
+    assert f"\n  gpflow-dwp {command} " in output and "example" in output
+    assert error == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(["0-4"], [0, 1, 2, 3, 4]), (["0", "3", "7"], [0, 3, 7]), (["0-2,5", "1"], [0, 1, 2, 5])],
+)
+def test_numbers_of_splits(
+    words: list[str], expected: list[int], asked: list[dict[str, Any]]
+) -> None:
+    assert run("study", *NEEDED, "--splits", *words) == 0
+
+    assert sorted({cell.split for cell in asked[0]["cells"]}) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["study", "--datasets", "yacht"],
+        ["study", "--out", "study"],
+        ["study", *NEEDED, "--splits", "4-0"],
+        ["study", *NEEDED, "--splits", "0-"],
+        ["study", *NEEDED, "--splits", "-1"],
+        ["study", *NEEDED, "--splits", "one"],
+        ["study", *NEEDED, "--models", "GP"],
+        ["study", *NEEDED, "--depths", "0"],
+        ["study", *NEEDED, "--jobs", "0"],
+        ["study", *NEEDED, "--dtype", "float16"],
+        ["study", *NEEDED, "--set", "jitter"],
+        ["study-report"],
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    output, error = capsys.readouterr()
+    assert output == "" and len(error.splitlines()) == 1
+
+
+def test_wrong_arguments_do_not_wait_for_tensorflow() -> None:
+    program = """
+import sys
+from gpflow_dwp.cli import main
+try:
+    main(["study", "--datasets", "yacht", "--out", "x", "--splits", "x"])
+except SystemExit as stop:
+    assert stop.code == 2
+assert not {"tensorflow", "gpflow", "numpy"} & set(sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
+    """What studies are asked for, in an empty directory; cells finish without being run."""
+    calls: list[dict[str, Any]] = []
+
+    def finish(cells: list[Cell], directory: Path, **arguments: Any) -> list[Record]:
+        calls.append({"cells": cells, "directory": directory, **arguments})
+        return [Record(c.key, c.to_dict(), "finished", None, {}, {}) for c in cells]
+
+    monkeypatch.setattr(RUN, finish)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPFLOW_DWP_UCI", str(write_archive(tmp_path / "archive", splits=8)))
+    return calls
+
+
+def test_cells_that_are_asked_for(
+    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(
+        "study",
+        *NEEDED,
+        *("--depths", "2", "3", "--models", "GW", "A", "--splits", "1", "--steps", "50"),
+        *("--num-inducing", "7", "--batch-size", "9", "--dtype", "float32", "--seed", "4"),
+        *("--set", "jitter=1e-5", "inducing=kmeans", "--jobs", "3", "--threads", "2"),
+        *("--retry-failed", "--quiet", "--uci-folder", "archive"),
+    )
+
+    assert code == 0
+    options = (("inducing", "kmeans"), ("jitter", 1e-5))
+    (call,) = asked
+    assert call.pop("cells") == [
+        Cell("yacht", depth, model, 1, 50, 9, 7, dtype="float32", seed=4, options=options)
+        for depth in (2, 3)
+        for model in ("GW", "A")
+    ]
+    assert call == {
+        "directory": Path("study"),
+        "jobs": 3,
+        "threads": 2,
+        "uci_folder": Path("archive"),
+        "progress": False,
+        "retry_failed": True,
+    }
+    assert capsys.readouterr().out == "4 of 4 cells are in study\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "yaht"], "dataset must be one of boston,"),
+        (["--datasets", "yacht", "yacht"], "datasets must hold each"),
+        (["--datasets", "boston"], "bostonHousing"),
+        (["--splits", "0-20"], "split must be an integer from 0 to 19 for yacht, got 20"),
+        (["--uci-folder", "absent"], "absent"),
+        (["--set", "colour=1"], "the builder of model GW takes no 'colour'"),
+        (["--out", "file"], "file is a file; --out takes a directory"),
+    ],
+)
+def test_refusals_before_anything_is_run(
+    arguments: list[str],
+    message: str,
+    asked: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("file").touch()
+
+    assert run("study", *NEEDED, "--models", "GW", *arguments) == 2
+
+    output, error = capsys.readouterr()
+    assert output == "" and len(error.splitlines()) == 1
+    assert error.startswith("gpflow-dwp study: error: ") and message in error
+    assert not asked and not Path("study").exists()
+
+
+def test_failed_cells_are_told(
+    asked: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(cells: list[Cell], *_: Any, **__: Any) -> list[Record]:
+        return [Record(c.key, c.to_dict(), "failed", "ValueError: no", None, {}) for c in cells]
+
+    monkeypatch.setattr(RUN, fail)
+
+    assert run("study", *NEEDED, "--models", "GW") == 1
+
+    output, error = capsys.readouterr()
+    assert output == "0 of 1 cells are in study\n"
+    assert error == (
+        f"gpflow-dwp study: 1 cells failed; {Path('study') / RESULTS} says why, and --retry-failed "
+        "runs them again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted; finished cells are in study, and the same"),
+        (BlockingIOError("study is in use"), 2, "error: study is in use"),
+    ],
+)
+def test_ends_of_a_study(
+    error: BaseException,
+    code: int,
+    message: str,
+    asked: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def end(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(RUN, end)
+
+    assert run("study", *NEEDED, "--models", "GW") == code
+    assert f"gpflow-dwp study: {message}" in capsys.readouterr().err
+
+
+def write_study(directory: Path, records: list[Record]) -> Path:
+    directory.mkdir()
+    for record in records:
+        append_record(directory / RESULTS, record)
+    return directory
+
+
+def test_report_of_several_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = invented_study()
+    first = write_study(tmp_path / "first", records[:5])
+    second = write_study(tmp_path / "second", records[5:])
+
+    assert run("study-report", first, second) == 0
+
+    output = capsys.readouterr().out
+    text = (first / "report" / "report.txt").read_text()
+    assert output == f"{text}\nTables and figures are in {first / 'report'}\n"
+    assert list((first / "report").glob("*.csv")) and list((first / "report").glob("*.png"))
+    assert read_results(first) == records[:5]
+
+
+def test_report_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = write_study(tmp_path / "study", invented_study())
+
+    assert run("study-report", study / RESULTS, "--out", tmp_path / "a" / "b") == 0
+
+    assert (tmp_path / "a" / "b" / "report.txt").is_file()
+    assert not (study / "report").exists()
+
+
+def test_report_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("study-report", tmp_path) == 2
+
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert error == f"gpflow-dwp study-report: error: {tmp_path / RESULTS}: no such results file\n"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,47 @@
+"""A small archive of UCI data, and cells that are quick to train on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpflow_dwp.study import Cell
+
+__all__ = ["NUM_ROWS", "TEST_ROWS", "tiny_cell", "write_archive"]
+
+NUM_ROWS, TEST_ROWS = 40, 8
+
+
+def write_archive(folder: Path, *, splits: int = 2) -> Path:
+    """Write made-up data under the name of yacht, far from standardised units."""
+    data = folder / "yacht" / "data"
+    data.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(NUM_ROWS, 2))
+    y = 100.0 + 20.0 * np.sin(2.0 * X[:, :1]) + 2.0 * rng.normal(size=(NUM_ROWS, 1))
+    np.savetxt(data / "data.txt", np.hstack([X, y]))
+    np.savetxt(data / "index_features.txt", [0, 1], fmt="%d")
+    np.savetxt(data / "index_target.txt", [2], fmt="%d")
+    np.savetxt(data / "n_splits.txt", [splits], fmt="%d")
+    for split in range(splits):
+        rows = rng.permutation(NUM_ROWS)
+        np.savetxt(data / f"index_test_{split}.txt", rows[:TEST_ROWS], fmt="%d")
+        np.savetxt(data / f"index_train_{split}.txt", rows[TEST_ROWS:], fmt="%d")
+    return folder
+
+
+def tiny_cell(split: int = 0, **changes: Any) -> Cell:
+    """A cell of a few steps, with few inducing points and draws."""
+    fields = {
+        "dataset": "yacht",
+        "depth": 1,
+        "model": "GW",
+        "split": split,
+        "num_steps": 12,
+        "num_inducing": 6,
+        "num_samples": 2,
+        "num_prediction_samples": 5,
+    }
+    return Cell.from_dict(fields | changes)

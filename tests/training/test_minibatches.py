@@ -1,0 +1,71 @@
+"""Minibatches: epochs in random order, without repetition, and a function of their number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training._minibatches import Minibatches
+
+ROWS = 7
+
+
+def make(batch_size: int, seed: int = 0, rows: int = ROWS) -> Minibatches:
+    X = tf.reshape(tf.range(rows, dtype=tf.float64), [-1, 1])
+    return Minibatches((X, -X), batch_size, as_seed(seed))
+
+
+def draw(batches: Minibatches, count: int) -> np.ndarray:
+    """Row numbers of several batches, [count, B]; X and Y must be of the same rows."""
+    next_batch = tf.function(batches.__call__, autograph=False)
+    drawn = []
+    for _ in range(count):
+        X, Y = next_batch()
+        np.testing.assert_array_equal(X, -Y)
+        drawn.append(X.numpy()[:, 0].astype(int))
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 6, 7])
+def test_every_row_once_in_each_epoch(batch_size: int) -> None:
+    rows = draw(make(batch_size), 4 * ROWS)
+
+    assert rows.shape == (4 * ROWS, batch_size)
+    epochs = rows.reshape(-1, ROWS)  # batches go over from one into the next
+    np.testing.assert_array_equal(
+        np.sort(epochs, axis=1), np.tile(np.arange(ROWS), [len(rows), 1])[: len(epochs)]
+    )
+    assert len(np.unique(epochs, axis=0)) > 1
+
+
+def test_orders_are_uniform() -> None:
+    """Each row is equally often in each place, and after each other row: within 5 sigma."""
+    num_epochs, rows = 3_000, 4
+    epochs = draw(make(4, rows=rows), num_epochs)
+
+    for share, first, second in ((1 / 4, [0], [1]), (1 / 12, [0, 1], [2, 3])):
+        for places in (first, second):
+            _, counts = np.unique(epochs[:, places], axis=0, return_counts=True)
+            assert len(counts) == round(1 / share)
+            sigma = np.sqrt(num_epochs * share * (1 - share))
+            assert np.all(np.abs(counts - num_epochs * share) < 5 * sigma)
+
+
+def test_a_seed_decides() -> None:
+    first, second, other = (draw(make(3, seed), 10) for seed in (0, 0, 1))
+
+    np.testing.assert_array_equal(first, second)
+    assert np.any(first != other)
+
+
+def test_state_is_in_variables() -> None:
+    whole, cut, resumed = (make(3) for _ in range(3))
+    expected = draw(whole, 9)
+
+    draw(cut, 4)
+    for variable, saved in zip(resumed.variables, cut.variables, strict=True):
+        variable.assign(saved)
+
+    np.testing.assert_array_equal(draw(resumed, 5), expected[4:])
