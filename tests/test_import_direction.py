@@ -32,7 +32,7 @@ ORDER = (
     "cli",
 )
 PROGRAMS = ("benchmarks", "cli", "__main__")  # these may need extras as soon as they are imported
-OPTIONAL_PACKAGES = ("matplotlib", "pandas", "scoringrules", "sklearn", "tensorboard")
+OPTIONAL_PACKAGES = ("matplotlib", "pandas", "pooch", "scoringrules", "sklearn", "tensorboard")
 
 BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]
 CORE = [module for module in MODULES if module.group not in PROGRAMS]

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -38,7 +39,13 @@ from gpflow_dwp.evaluation import (
     logistic_scores,
     sparse_gp_scores,
 )
-from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process, save_model
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    save_model,
+)
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.training import TrainingHistory, fit
 
@@ -50,6 +57,17 @@ _LARGEST_FULL_BATCH = 2_000
 _BATCH_SIZE = 1_000
 _STEPS_IN_FINAL_BOUND = 100
 
+_BUILDERS: dict[str, Callable[..., DeepKernelProcess]] = {
+    "DWP": build_deep_wishart_process,
+    "DGP": build_deep_gaussian_process,
+    "DIWP": build_deep_inverse_wishart_process,
+}
+_TITLES = {
+    "DWP": "deep Wishart process",
+    "DGP": "deep GP",
+    "DIWP": "deep inverse Wishart process",
+}
+
 
 class _Prepared(NamedTuple):
     """Everything that a run needs, checked before anything is trained."""
@@ -59,7 +77,7 @@ class _Prepared(NamedTuple):
     test: Table
     inputs: Standardiser
     target: Standardiser | None
-    model: DeepWishartProcess
+    model: DeepKernelProcess
 
     def standardised(self, table: Table) -> tuple[Array, Array]:
         """X and Y in the model's units."""
@@ -105,7 +123,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
-    name = f"deep Wishart process, depth {options.depth}"
+    name = f"{_TITLES[options.model]}, depth {options.depth}"
     scores[name] = _score(prepared, history, predictions)
     print(_score_table(scores, train.task))
 
@@ -142,21 +160,38 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     _check_training_rows(train)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
-    model = build_deep_wishart_process(
-        (inputs.transform(train.X), train.Y if target is None else target.transform(train.Y)),
+    Y = train.Y if target is None else target.transform(train.Y)
+    model = _build(options, (inputs.transform(train.X), Y), _likelihood(train))
+    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
+    return _Prepared(directory, train, test, inputs, target, model)
+
+
+def _build(
+    options: argparse.Namespace, data: tuple[Array, Array], likelihood: Likelihood | None
+) -> DeepKernelProcess:
+    own: dict[str, dict[str, Any]] = {
+        "DWP": {
+            "posterior": options.posterior or "AB",
+            "whiten": options.whiten,
+            "width": options.width,
+        },
+        "DGP": {"width": options.width},
+        "DIWP": {},
+    }
+    for name, value in own["DWP"].items():
+        if name not in own[options.model] and getattr(options, name):
+            raise UsageError(f"--{name} is not for --model {options.model}")
+    return _BUILDERS[options.model](
+        data,
         options.depth,
-        posterior=options.posterior,
-        whiten=options.whiten,
-        width=options.width,
         num_inducing=options.num_inducing,
         inducing=options.inducing,
         kernel=options.kernel,
-        likelihood=_likelihood(train),
+        likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
+        **own[options.model],
     )
-    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-    return _Prepared(directory, train, test, inputs, target, model)
 
 
 def _check_training_rows(train: Table) -> None:

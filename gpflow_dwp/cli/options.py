@@ -36,20 +36,26 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     model = parser.add_argument_group("model")
     model.add_argument(
+        "--model",
+        choices=["DWP", "DGP", "DIWP"],
+        default="DWP",
+        help="deep Wishart process, the deep GP with the same prior, or deep inverse Wishart "
+        "process (default: %(default)s)",
+    )
+    model.add_argument(
         "--depth",
         type=_positive,
         default=3,
         metavar="N",
-        help="layers: N - 1 Wishart layers and an output GP (default: %(default)s)",
+        help="layers: N - 1 hidden layers and an output GP (default: %(default)s)",
     )
     model.add_argument(
         "--posterior",
         choices=["AB", "A", "GW"],
-        default="AB",
-        help="family of approximate posteriors (default: %(default)s)",
+        help="family of approximate posteriors of a DWP (default: AB)",
     )
     model.add_argument(
-        "--whiten", action="store_true", help="posteriors relative to the prior's scale: faster"
+        "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
     )
     model.add_argument(
         "--kernel",
@@ -61,7 +67,8 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         "--width",
         type=_positive,
         metavar="N",
-        help="degrees of freedom of each layer (default: number of inputs)",
+        help="degrees of freedom of each layer: its number of features in a DGP (default: number "
+        "of inputs)",
     )
     model.add_argument(
         "--num-inducing",

@@ -168,7 +168,12 @@ def build_deep_gaussian_process(
 
     def layer(place: _Place) -> GlobalInducingGramLayer:
         return GlobalInducingGramLayer(
-            place.kernel, place.width, place.num_inducing, jitter=jitter, seed=place.rng
+            place.kernel,
+            place.width,
+            place.num_inducing,
+            precision=1.0 / _NOISE_VARIANCE,
+            jitter=jitter,
+            seed=place.rng,
         )
 
     return _build(

@@ -78,6 +78,12 @@ class Cell:
         )
         check_integers(at_least=0, split=self.split, seed=self.seed)
         _check_choice("dataset", self.dataset, tuple(UCI_DATASETS))
+        last_split = UCI_DATASETS[self.dataset].num_splits - 1
+        if self.split > last_split:
+            raise ValueError(
+                f"split must be an integer from 0 to {last_split} for {self.dataset}, "
+                f"got {self.split}."
+            )
         _check_choice("model", self.model, STUDY_MODELS)
         _check_choice("dtype", self.dtype, _DTYPES)
         accepted = inspect.signature(self._builder()).parameters

@@ -332,6 +332,19 @@ def test_long_tables_are_taken_in_minibatches(
     assert run("fit", table, *REGRESSION, *batch_size) == 130
 
 
+@pytest.mark.parametrize(
+    ("model", "title"), [("DGP", "deep GP"), ("DIWP", "deep inverse Wishart process")]
+)
+def test_other_models_are_trained_saved_and_predict(model: str, title: str) -> None:
+    table = write_csv(Path("table.csv"), columns("regression"))
+
+    assert run("fit", table, *REGRESSION, "--model", model, "--out", model) == 0
+    assert run("predict", model, table, "-o", f"{model}.csv") == 0
+
+    metrics = json.loads(Path(model, "metrics.json").read_text())
+    assert np.isfinite(metrics["scores"][f"{title}, depth 2"]["log_likelihood"])
+
+
 def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
     """A table with other values in a column, or in some of its rows, from 0."""
     table = columns(task)
@@ -383,6 +396,10 @@ def test_refuses_tables(
     [
         (["--kernel", "Linear"], "kernel must be one of .*SquaredExponential, got 'Linear'"),
         (["--posterior", "B"], "--posterior: invalid choice: 'B'"),
+        (["--model", "GP"], "--model: invalid choice: 'GP'"),
+        (["--model", "DGP", "--posterior", "A"], "--posterior is not for --model DGP"),
+        (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
+        (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),
         (["--width", "-3"], "--width: must be a positive integer, got '-3'"),
         (["--width", "wide"], "--width: must be a positive integer, got 'wide'"),

@@ -73,7 +73,7 @@ def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -
 def test_numbers_of_splits(
     words: list[str], expected: list[int], asked: list[dict[str, Any]]
 ) -> None:
-    assert run("study", *NEEDED, "--splits", *words) == 0
+    assert run("study", *NEEDED, "--models", "GW", "--splits", *words) == 0
 
     assert sorted({cell.split for cell in asked[0]["cells"]}) == expected
 

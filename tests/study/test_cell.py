@@ -98,6 +98,8 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
         ({"split": -1}, "split must be an integer of at least 0, got -1"),
+        ({"split": 20}, "split must be an integer from 0 to 19 for yacht, got 20"),
+        ({"dataset": "protein", "split": 5}, "from 0 to 4 for protein, got 5"),
         ({"num_steps": 1.5}, "num_steps must be a positive integer"),
         ({"options": {"colour": 1}}, "options: the builder of model GW takes no 'colour'"),
         ({"options": {"seed": 1}}, "options: the builder of model GW takes no 'seed'"),
