@@ -21,7 +21,6 @@ __all__ = [
     "conditional_moments",
     "factorise",
     "relative_jitter",
-    "solve",
     "whiten",
 ]
 
@@ -141,37 +140,6 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
 
 
 @check_shapes(
-    "factorised.tril: [broadcast batch..., M, M]",
-    "columns: [broadcast batch..., M, P]",
-    "return: [batch..., M, P]",
-)
-def solve(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
-    r"""Return X = K⁻¹ R.
-
-    :math:`\bar R = K^{-1} \bar X` and :math:`\bar K = -\bar R X^T`.
-
-    :param factorised: K, [..., M, M].
-    :param columns: R, [..., M, P].
-    :return: [..., M, P].
-    """
-
-    @tf.custom_gradient
-    def differentiable(
-        matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None, tf.Tensor]]]:
-        solution = _solve(tril, columns)
-
-        def gradient(solution_bar: tf.Tensor) -> tuple[tf.Tensor, None, tf.Tensor]:
-            columns_bar = _solve(tril, solution_bar)
-            matrix_bar = -tf.matmul(columns_bar, solution, transpose_b=True)
-            return _sum_to(matrix_bar, tril), None, _sum_to(columns_bar, columns)
-
-        return solution, gradient
-
-    return differentiable(*factorised, columns)
-
-
-@check_shapes(
     "factorised.tril: [batch, M, M]",
     "cross: [batch, M, N]",
     "features: [broadcast S, M, P]",
@@ -244,11 +212,6 @@ def _columns_to_draws(columns: tf.Tensor, num_draws: tf.Tensor) -> tf.Tensor:
     shape = tf.shape(columns)
     width = shape[2] // num_draws
     return tf.transpose(tf.reshape(columns, [shape[1], num_draws, width]), [1, 0, 2])
-
-
-def _solve(tril: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    whitened = tf.linalg.triangular_solve(tril, columns)
-    return tf.linalg.triangular_solve(tril, whitened, adjoint=True)
 
 
 def _half_lower(matrix: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gpflow
@@ -10,8 +11,16 @@ import reference
 import tensorflow as tf
 from scipy import special
 
-from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
-from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    GramDraw,
+    GramLayer,
+    WishartLayer,
+)
+from gpflow_dwp.models import DeepKernelProcess, build_deep_wishart_process
+from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 
 SIZES = [(4, 2), (3, 3), (3, 5)]
 """(M, df): singular, square, and df > M."""
@@ -34,8 +43,11 @@ def randomise(module: tf.Module, seed: int, scale: float = 0.3) -> None:
         variable.assign_add(scale * rng.standard_normal(variable.shape))
 
 
-def set_to_prior(layer: WishartLayer, proportion: float = 1e-13) -> None:
+def set_to_prior(layer: WishartLayer | GlobalInducingGramLayer, proportion: float = 1e-13) -> None:
     """Make the posterior of a layer its prior."""
+    if isinstance(layer, GlobalInducingGramLayer):
+        layer.precision_tril.assign(1e-7 * np.eye(layer.num_inducing))
+        return
     factor = layer.bartlett_factor
     for name, value in reference.wishart_bartlett(layer.num_inducing, layer.df).items():
         getattr(factor, name).assign(value)
@@ -64,6 +76,11 @@ def random_covariance(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return root @ np.swapaxes(root, -1, -2) / shape[-1] + 0.5 * np.eye(shape[-1])
 
 
+def covariances(*shape: int, seed: int = 0) -> tf.Tensor:
+    """Well-conditioned covariance matrices that a seed fixes."""
+    return tf.constant(random_covariance(np.random.default_rng(seed), *shape))
+
+
 def toy_data(num: int = 12, num_outputs: int = 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Inputs with two columns and a smooth function of them with noise."""
     rng = np.random.default_rng(seed)
@@ -72,11 +89,13 @@ def toy_data(num: int = 12, num_outputs: int = 1, seed: int = 0) -> tuple[np.nda
     return X, np.sin(2.0 * X @ weights) + 0.1 * rng.normal(size=(num, num_outputs))
 
 
-def tiny_model(depth: int = 2, **arguments: Any) -> DeepWishartProcess:
+def tiny_model(
+    depth: int = 2, build: Callable[..., Any] = build_deep_wishart_process, **arguments: Any
+) -> Any:
     """A model of the toy data with random parameters."""
     data = arguments.pop("data", None) or toy_data()
     arguments = {"num_inducing": 5, "num_samples": 3, **arguments}
-    model = build_deep_wishart_process(data, depth, **arguments)
+    model = build(data, depth, **arguments)
     randomise(model, seed=2, scale=0.1)
     return model
 
@@ -115,29 +134,81 @@ def numpy_row_mixing(layer: WishartLayer, covariance: np.ndarray) -> np.ndarray:
     return np.linalg.cholesky(scale + jitter / df) @ numpy_mixing(layer)[0]
 
 
-def numpy_hidden_layer(
-    layer: WishartLayer, covariance: np.ndarray, t: np.ndarray, noise: np.ndarray
-) -> NumPyDraw:
-    """One draw of a layer, given the covariance over inducing points and then one target each.
+def jittered(layer: WishartLayer | GlobalInducingGramLayer, k_ii: np.ndarray) -> np.ndarray:
+    """K_ii, [M, M], with what a hidden layer adds to its diagonal."""
+    return k_ii + layer.jitter * np.mean(np.diag(k_ii)) * np.eye(len(k_ii))
 
-    :param covariance: K over the inducing points and all targets, [M + N, M + N].
-    :param t: The Bartlett factor, [M, R].
-    :param noise: [N, df].
-    """
+
+def numpy_wishart_features(
+    layer: WishartLayer, k_ii: np.ndarray, t: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Features of the inducing points, [M, df], and the sampled log ratio, for a factor T."""
     size, df = layer.num_inducing, layer.df
-    rank = min(size, df)
-    k_ii = covariance[:size, :size]
-    prior_scale = (k_ii + layer.jitter * np.mean(np.diag(k_ii)) * np.eye(size)) / df
+    prior_scale = jittered(layer, k_ii) / df
     row_mixing = numpy_row_mixing(layer, k_ii)
     column_mixing = numpy_mixing(layer)[1]
     features = np.zeros((size, df))
-    features[:, :rank] = row_mixing @ t @ column_mixing
+    features[:, : min(size, df)] = row_mixing @ t @ column_mixing
     gram = features @ features.T
     log_ratio = reference.singular_wishart_log_density(gram, prior_scale, df)
     log_ratio -= reference.abgw_log_density(
         gram, df, row_mixing, column_mixing, **numpy_bartlett(layer)
     )
+    return features, log_ratio
 
+
+def numpy_global_inducing(
+    layer: GlobalInducingGPLayer | GlobalInducingGramLayer, k_ii: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean [M, Q] and covariance [M, M] of u, and the KL, by explicit inverses of K, [M, M]."""
+    size = layer.num_inducing
+    precision_tril = layer.precision_tril.numpy()
+    precision = precision_tril @ precision_tril.T
+    pseudo_targets = layer.pseudo_targets.numpy()
+    num_columns = pseudo_targets.shape[1]
+    k_inverse = np.linalg.inv(k_ii)
+    covariance = np.linalg.inv(k_inverse + precision)
+    mean = covariance @ precision @ pseudo_targets
+    kl = num_columns * (np.trace(k_inverse @ covariance) - size)
+    kl += np.sum(mean * (k_inverse @ mean))
+    kl += num_columns * (np.linalg.slogdet(k_ii)[1] - np.linalg.slogdet(covariance)[1])
+    return mean, covariance, 0.5 * kl
+
+
+def numpy_gaussian_features(
+    layer: GlobalInducingGramLayer, k_ii: np.ndarray, noise: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Features of the inducing points, [M, df], and the log ratio, for standard normal numbers."""
+    k_ii = jittered(layer, k_ii)
+    mean, covariance, kl = numpy_global_inducing(layer, k_ii)
+    tril = np.linalg.cholesky(k_ii)
+    # The layer's root of the covariance: the inverse of an upper-triangular whitened one.
+    whitened_precision = tril.T @ np.linalg.inv(covariance) @ tril
+    root = tril @ np.linalg.inv(np.linalg.cholesky(whitened_precision)).T
+    return (mean + root @ noise) / np.sqrt(layer.width), -kl
+
+
+def numpy_hidden_layer(
+    layer: WishartLayer | GlobalInducingGramLayer,
+    covariance: np.ndarray,
+    numbers: np.ndarray,
+    noise: np.ndarray,
+) -> NumPyDraw:
+    """One draw of a layer, given the covariance over inducing points and then one target each.
+
+    :param covariance: K over the inducing points and all targets, [M + N, M + N].
+    :param numbers: What the inducing points' draw is made of: the Bartlett factor T, [M, R], or
+        standard normal numbers, [M, df].
+    :param noise: [N, df].
+    """
+    size, df = layer.num_inducing, layer.noise_width
+    k_ii = covariance[:size, :size]
+    if isinstance(layer, WishartLayer):
+        features, log_ratio = numpy_wishart_features(layer, k_ii, numbers)
+    else:
+        features, log_ratio = numpy_gaussian_features(layer, k_ii, numbers)
+
+    prior_scale = jittered(layer, k_ii) / df
     targets = []
     for n, row in enumerate(noise):
         k_in = covariance[:size, size + n] / df
@@ -151,47 +222,61 @@ def numpy_output(
     layer: GlobalInducingGPLayer, k_ii: np.ndarray, k_it: np.ndarray, k_tt: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Mean [N, Q], variance [N] and KL of the output layer, by explicit inverses."""
-    size, num_outputs = layer.num_inducing, layer.num_outputs
-    k_ii = k_ii + layer.jitter * np.mean(np.diag(k_ii)) * np.eye(size)
-    precision_tril = layer.precision_tril.numpy()
-    precision = precision_tril @ precision_tril.T
-    k_inverse = np.linalg.inv(k_ii)
-    covariance = np.linalg.inv(k_inverse + precision)
-    mean_u = covariance @ precision @ layer.pseudo_targets.numpy()
-    interpolation = k_inverse @ k_it
-    mean = interpolation.T @ mean_u
+    mean_u, covariance, kl = numpy_global_inducing(layer, k_ii)
+    interpolation = np.linalg.inv(k_ii) @ k_it
     variance = k_tt - np.sum(k_it * interpolation, 0)
     variance = variance + np.sum(interpolation * (covariance @ interpolation), 0)
-    kl = num_outputs * (np.trace(k_inverse @ covariance) - size)
-    kl += np.sum(mean_u * (k_inverse @ mean_u))
-    kl += num_outputs * (np.linalg.slogdet(k_ii)[1] - np.linalg.slogdet(covariance)[1])
-    return mean, variance, 0.5 * kl
+    return interpolation.T @ mean_u, variance, kl
+
+
+def random_numbers(
+    model: DeepKernelProcess, X: np.ndarray, seed: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What every hidden layer draws for a seed: its numbers and noise, for numpy_elbo_terms."""
+    path_seed, target_seed = split_seed(as_seed(seed), 2)
+    num_layers, num_samples = len(model.layers), model.num_samples
+    numbers, noise = [], []
+    for layer, inducing_seed, noise_seed in zip(
+        model.hidden_layers,
+        split_seed(path_seed, num_layers),
+        split_seed(target_seed, num_layers),
+        strict=False,
+    ):
+        if isinstance(layer, WishartLayer):
+            draw = layer.bartlett_factor.bartlett().sample(num_samples, seed=inducing_seed)
+        else:
+            shape = [num_samples, layer.num_inducing, layer.width]
+            draw = normal(shape, inducing_seed, tf.float64)
+        numbers.append(draw.numpy())
+        noise.append(
+            normal_at_points(tf.constant(X), noise_seed, num_samples, layer.noise_width).numpy()
+        )
+    return numbers, noise
 
 
 def numpy_elbo_terms(
-    model: DeepWishartProcess,
+    model: DeepKernelProcess,
     data: tuple[np.ndarray, np.ndarray],
-    bartlett_factors: list[np.ndarray],
+    numbers: list[np.ndarray],
     noise: list[np.ndarray],
 ) -> tuple[float, np.ndarray]:
     """The terms of the bound of a model with a Gaussian likelihood, draw by draw.
 
-    :param bartlett_factors: T of each hidden layer, [S, M, R].
+    :param numbers: Of each hidden layer, as for :func:`numpy_hidden_layer`, [S, M, R or df].
     :param noise: Noise of the targets of each hidden layer, [S, N, df].
     :return: The data's term, and each layer's, [L].
     """
     X, Y = data
     noise_variance = float(model.likelihood.variance.numpy())
     points = np.concatenate([model.inducing_variable.Z.numpy(), X])
-    size, num_samples = model.layers[0].num_inducing, len(bartlett_factors[0])
+    size = model.layers[0].num_inducing
+    num_samples = len(numbers[0]) if numbers else 1
     data_term, log_ratios = 0.0, np.zeros(len(model.layers))
     for s in range(num_samples):
         features = points
         for index, layer in enumerate(model.hidden_layers):
             covariance = layer.kernel(features).numpy()
-            draw = numpy_hidden_layer(
-                layer, covariance, bartlett_factors[index][s], noise[index][s]
-            )
+            draw = numpy_hidden_layer(layer, covariance, numbers[index][s], noise[index][s])
             features = np.concatenate([draw.inducing_features, draw.target_features])
             log_ratios[index] += draw.log_ratio / num_samples
         covariance = model.output_layer.kernel(features).numpy()
@@ -206,6 +291,19 @@ def numpy_elbo_terms(
         expectation = -0.5 * Y.shape[1] * np.log(2.0 * np.pi * noise_variance)
         data_term += np.sum(expectation - 0.5 * squares / noise_variance) / num_samples
     return data_term * model.num_data / len(X), log_ratios
+
+
+def assert_bound_is_that_of_dense_loops(
+    model: DeepKernelProcess, data: tuple[np.ndarray, np.ndarray], seed: int = 3
+) -> None:
+    """A model's bound and its terms are those of NumPy, for the same random numbers."""
+    terms = model.elbo_terms(data, seed=seed)
+
+    data_term, log_ratios = numpy_elbo_terms(model, data, *random_numbers(model, data[0], seed))
+    np.testing.assert_allclose(terms.log_ratios, log_ratios, rtol=1e-6)
+    np.testing.assert_allclose(terms.data, data_term, rtol=1e-6)
+    expected = data_term + log_ratios.sum()
+    np.testing.assert_allclose(model.elbo(data, seed=seed), expected, rtol=1e-6)
 
 
 def mixture_log_density(Y: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
@@ -227,3 +325,64 @@ def assert_same_mean(
     assert np.all(difference <= k_sigma * np.sqrt(error) + absolute), (
         f"{np.max(difference / (np.sqrt(error) + absolute)):.2f} standard errors"
     )
+
+
+class Conditional:
+    """A layer of features, one covariance over 3 inducing points and 2 targets, and many draws."""
+
+    num_draws = 20_000
+
+    def __init__(self, layer: GramLayer) -> None:
+        self.layer, self.width = layer, layer.noise_width
+        self.covariance = covariances(5, seed=4)
+        shape = (self.num_draws, 2, self.width)
+        self.noise = tf.constant(np.random.default_rng(6).normal(size=shape))
+
+    def inducing(self, num_draws: int) -> GramDraw:
+        return self.layer.sample_inducing(self.covariance[None, :3, :3], num_draws, as_seed(0))
+
+    def repeated(self) -> GramDraw:
+        """One draw of the inducing points, for as many draws of the targets."""
+        draw = self.inducing(1)
+        repeated = {
+            name: tf.repeat(getattr(draw, name), self.num_draws, axis=0)
+            for name in ("gram", "root")
+        }
+        return draw._replace(**repeated)
+
+    def condition(self, draw: GramDraw, *, full_cov: bool) -> TargetBlocks:
+        tt = self.covariance[3:, 3:]
+        tt = tt if full_cov else tf.linalg.diag_part(tt)
+        blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
+        return self.layer.condition(draw, blocks, self.noise, full_cov=full_cov)
+
+    def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw features of the targets given those of the inducing points, and multiply."""
+        features = np.zeros((3, self.width))
+        features[:, : root.shape[1]] = root
+        scale = self.covariance.numpy() / self.width
+        interpolation = np.linalg.solve(scale[:3, :3], scale[:3, 3:])
+        remainder = scale[3:, 3:] - scale[3:, :3] @ interpolation
+        rng = np.random.default_rng(7)
+        noise = rng.normal(size=(self.num_draws, 2, self.width))
+        targets = interpolation.T @ features + np.linalg.cholesky(remainder) @ noise
+        return features @ targets.swapaxes(-1, -2), targets @ targets.swapaxes(-1, -2)
+
+    def assert_moments_of_features(self, *, full_cov: bool) -> None:
+        """Targets have the first moments and all second moments of features drawn in NumPy."""
+        draw = self.repeated()
+        gram = self.condition(draw, full_cov=full_cov)
+        here, there = (gram.it.numpy(), gram.tt.numpy()), self.numpy_grams(draw.root[0].numpy())
+        if not full_cov:
+            there = (there[0], np.diagonal(there[1], axis1=1, axis2=2))
+        for value, expected in zip(here, there, strict=True):
+            # 5 sigma, here and below.
+            assert_same_mean(value, expected, k_sigma=5.0)
+            assert_same_mean(value**2, expected**2, k_sigma=5.0)
+        entries = [(0, 0), (0, 1)] if full_cov else [(0,)]
+        for entry in entries:
+            products = [tt[(slice(None), *entry)] * it[:, 0, 0] for it, tt in (here, there)]
+            assert_same_mean(*products, k_sigma=5.0)
+            if full_cov:
+                products = [tt[(slice(None), *entry)] * tt[:, 1, 1] for _, tt in (here, there)]
+                assert_same_mean(*products, k_sigma=5.0)

@@ -34,16 +34,15 @@ class GramDraw(NamedTuple):
 class GaussianDraw(NamedTuple):
     """The output layer's Gaussian posterior over functions, given K_ii.
 
-    It is that of GP regression on pseudo-targets v, observed with noise: with C the covariance of
-    v, the mean at a target is K_ti C⁻¹ v and the variance K_tt - K_ti C⁻¹ K_it.
+    Its mean at a target is K_ti ``weights`` and its variance K_tt - ‖``projector`` K_it‖².
 
-    :param covariance: C, [S, M, M].
-    :param pseudo_targets: v, [1, M, Q].
+    :param weights: (K_ii + Λ⁻¹)⁻¹ v, [S, M, Q].
+    :param projector: A root of (K_ii + Λ⁻¹)⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     """
 
-    covariance: Factorised
-    pseudo_targets: tf.Tensor
+    weights: tf.Tensor
+    projector: tf.Tensor
     log_ratio: tf.Tensor
 
 
@@ -113,8 +112,8 @@ class OutputLayer(_Layer):
     @abc.abstractmethod
     @check_shapes(
         "covariance: [S, M, M]",
-        "return.covariance.matrix: [S, M, M]",
-        "return.pseudo_targets: [1, M, Q]",
+        "return.weights: [S, M, Q]",
+        "return.projector: [S, M, M]",
         "return.log_ratio: [S]",
     )
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:

@@ -11,7 +11,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import conditional_moments, factorise, relative_jitter, solve, whiten
+from gpflow_dwp.linalg import factorise, whiten
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -26,25 +26,20 @@ class GlobalInducingGPLayer(OutputLayer):
               \quad \Lambda = L L^T
 
     (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
-    and deep Gaussian processes", 2021, equation 9). That is the posterior of a regression on v with
-    noise covariance Λ⁻¹, so everything follows from one factorisation of C = K + Λ⁻¹. As
-    p(u) N(v; u, Λ⁻¹) = q(u) N(v; 0, C), with weights a = C⁻¹ v,
+    and deep Gaussian processes", 2021, equation 9). With B = I + Lᵀ K L = C Cᵀ, everything that
+    is needed follows from one well-conditioned factorisation, and K itself is never factorised:
+    (K + Λ⁻¹)⁻¹ = L B⁻¹ Lᵀ = Wᵀ W with W = C⁻¹ Lᵀ, and, with c = Lᵀ v and b = B⁻¹ c,
 
-    .. math:: \mathrm{KL}[q(u) \| p(u)] = \mathrm E_q \log \mathcal N(v; u, \Lambda^{-1})
-              - \log \mathcal N(v; 0, C)
-              = \tfrac12 \{\operatorname{tr}(C^{-1} \Lambda^{-1}) - M + \log|C \Lambda|
-              + a^T v - a^T \Lambda^{-1} a\}.
+    .. math:: \mathrm{KL}[q(u) \| p(u)]
+              = \tfrac12 \{\operatorname{tr} B^{-1} - M + \log|B| + b^T c - b^T b\}.
 
     :param kernel: Acts on what comes from below.
     :param num_outputs: Q, the number of independent functions that share the kernel.
     :param pseudo_targets: Starting values of v, [M, Q]; None for zeros.
     :param num_inducing: M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :param jitter: Added to the diagonal of K_ii, relative to its mean: without it C turns
-        indefinite where pseudo-targets become very precise.
     :raises ValueError: If ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit
-        each other and ``num_outputs``, ``precision`` is not positive or ``jitter`` is
-        negative.
+        each other and ``num_outputs``, or ``precision`` is not positive.
     """
 
     def __init__(
@@ -55,7 +50,6 @@ class GlobalInducingGPLayer(OutputLayer):
         pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
         num_inducing: int | None = None,
         precision: float = np.exp(-4.0),
-        jitter: float = 1e-8,
     ) -> None:
         check_integers(num_outputs=num_outputs)
         if pseudo_targets is None:
@@ -69,11 +63,8 @@ class GlobalInducingGPLayer(OutputLayer):
             raise ValueError(
                 f"pseudo_targets must have shape [{wanted[0]}, {wanted[1]}], got {list(shape)}."
             )
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
         super().__init__(kernel, shape[0])
         self.num_outputs = num_outputs
-        self.jitter = jitter
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
@@ -81,36 +72,44 @@ class GlobalInducingGPLayer(OutputLayer):
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
         precision_tril = tf.convert_to_tensor(self.precision_tril)
-        identity = tf.eye(self.num_inducing, dtype=precision_tril.dtype)
-        noise_root = tf.linalg.triangular_solve(precision_tril, identity, adjoint=True)
-        noise = tf.matmul(noise_root, noise_root, transpose_b=True)
-        observed = factorise(
-            covariance + noise,
-            relative_jitter(covariance, self.jitter),
-            name="the output layer's K_ii + inv(Λ)",
+        inner = tf.matmul(
+            precision_tril, _right_product(covariance, precision_tril), transpose_a=True
         )
-        whitened_noise, log_det = whiten(observed, noise_root[None])
-        weights = solve(observed, self.pseudo_targets[None])
-        residual = tf.matmul(noise, weights)
-        fit = tf.reduce_sum(weights * (self.pseudo_targets - residual), axis=[-2, -1])
-        trace = tf.reduce_sum(tf.square(whitened_noise), axis=[-2, -1])
-        log_precision = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(precision_tril)))
-        volume = trace - self.num_inducing + log_det + 2.0 * log_precision
+        identity = tf.eye(self.num_inducing, dtype=inner.dtype)
+        # B's eigenvalues are at least 1, so it needs no jitter. (K + Λ⁻¹ would take fewer products,
+        # but fails where Λ becomes nearly singular, which happens in training.)
+        factorised = factorise(
+            identity + inner, tf.zeros_like(inner[:, 0, 0]), name="the output layer's I + Lᵀ K L"
+        )
+        inverse_root, log_det = whiten(factorised, identity[None])
+        projector = _right_product(inverse_root, tf.transpose(precision_tril))
+
+        scaled_targets = tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)
+        solved = tf.matmul(
+            inverse_root, tf.matmul(inverse_root, scaled_targets[None]), transpose_a=True
+        )
+        trace = tf.reduce_sum(tf.square(inverse_root), axis=[-2, -1])
+        quadratic = tf.reduce_sum(solved * (scaled_targets - solved), axis=[-2, -1])
+        num_inducing = tf.cast(self.num_inducing, inner.dtype)
+        kl = 0.5 * (self.num_outputs * (trace - num_inducing + log_det) + quadratic)
         return GaussianDraw(
-            covariance=observed,
-            pseudo_targets=self.pseudo_targets[None],
-            log_ratio=-0.5 * (self.num_outputs * volume + fit),
+            weights=tf.matmul(precision_tril, solved), projector=projector, log_ratio=-kl
         )
 
     @inherit_check_shapes
     def condition(
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
+        mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
+        projected = tf.matmul(draw.projector, covariance.it)
         if full_cov:
-            projected, _ = whiten(draw.covariance, covariance.it)
-            whitened_values, _ = whiten(draw.covariance, draw.pseudo_targets)
-            mean = tf.matmul(projected, whitened_values, transpose_a=True)
             return mean, covariance.tt - tf.matmul(projected, projected, transpose_a=True)
-        mean, explained = conditional_moments(draw.covariance, covariance.it, draw.pseudo_targets)
+        variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
         # Cancellation may leave a rounding error below zero.
-        return mean, tf.maximum(covariance.tt - explained, tf.zeros([], explained.dtype))
+        return mean, tf.maximum(variance, tf.zeros([], variance.dtype))
+
+
+def _right_product(matrices: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
+    """[S, M, M] times [M, M], as one product."""
+    rows = tf.reshape(matrices, [-1, matrices.shape[-1]])
+    return tf.reshape(tf.matmul(rows, matrix), tf.shape(matrices))

@@ -19,8 +19,6 @@ from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGramLayer"]
 
-tfd = tfp.distributions
-
 
 class GlobalInducingGramLayer(GramLayer):
     r"""Draws ν Gaussian process features and hands on G = F Fᵀ/ν.
@@ -106,12 +104,13 @@ class GlobalInducingGramLayer(GramLayer):
         return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
 
     @check_shapes("covariance: [S, M, M]")
-    def prior(self, covariance: tf.Tensor) -> tfd.MultivariateNormalTriL:
+    def prior(self, covariance: tf.Tensor) -> tfp.distributions.MultivariateNormalTriL:
         """Return P(u_j) given K_ii, [S, M, M]: batch shape [S, 1], event shape [M]."""
-        return tfd.MultivariateNormalTriL(scale_tril=cholesky(self._factorise(covariance))[:, None])
+        scale_tril = cholesky(self._factorise(covariance))
+        return tfp.distributions.MultivariateNormalTriL(scale_tril=scale_tril[:, None])
 
     @check_shapes("covariance: [S, M, M]")
-    def posterior(self, covariance: tf.Tensor) -> tfd.MultivariateNormalTriL:
+    def posterior(self, covariance: tf.Tensor) -> tfp.distributions.MultivariateNormalTriL:
         """Return Q(u_j) given K_ii, [S, M, M]: batch shape [S, ν], event shape [M]."""
         tril, inverse_root, mean, _ = self._whitened_posterior(self._factorise(covariance))
         # A lower-triangular root of L B⁻¹ Lᵀ, from an upper-triangular one.
@@ -119,7 +118,7 @@ class GlobalInducingGramLayer(GramLayer):
         upper = tf.linalg.qr(tf.linalg.matrix_transpose(root)).r
         signs = tf.sign(tf.linalg.diag_part(upper))
         scale_tril = tf.linalg.matrix_transpose(signs[..., None] * upper)
-        return tfd.MultivariateNormalTriL(
+        return tfp.distributions.MultivariateNormalTriL(
             loc=tf.linalg.matrix_transpose(tf.matmul(tril, mean)), scale_tril=scale_tril[:, None]
         )
 

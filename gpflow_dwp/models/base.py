@@ -41,7 +41,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     :raises ValueError: If the parts do not fit together.
     """
 
-    hidden_layer_type: ClassVar[type[GramLayer]] = GramLayer
+    hidden_layer_type: ClassVar[type[GramLayer]]
     """What every hidden layer must be."""
 
     def __init__(

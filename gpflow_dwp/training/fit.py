@@ -103,16 +103,15 @@ def fit(
         model, next_batch, optimizer, kl_annealing_steps, as_seed(seed), jit_compile=jit_compile
     )
 
-    checkpoint = None
+    settings = {
+        "num_steps": num_steps,
+        "batch_size": batch_size,
+        "kl_annealing_steps": kl_annealing_steps,
+        "seed": seed,
+    }
     records: list[StepRecords] = []
-    seconds_before = 0.0
+    checkpoint, seconds_before = None, 0.0
     if checkpoint_directory is not None:
-        settings = {
-            "num_steps": num_steps,
-            "batch_size": batch_size,
-            "kl_annealing_steps": kl_annealing_steps,
-            "seed": seed,
-        }
         checkpoint = TrainingCheckpoint(checkpoint_directory, loop, batches_state, settings)
         records, seconds_before = checkpoint.restore()
     done, reported = sum(len(record.terms.data) for record in records), len(records)

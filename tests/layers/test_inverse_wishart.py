@@ -10,6 +10,7 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_reference import covariances
 from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
@@ -26,10 +27,6 @@ SIZES = [1, 2, 4]
 SEED = as_seed(0)
 
 every_size = pytest.mark.parametrize("size", SIZES)
-
-
-def covariances(*shape: int, seed: int = 0) -> tf.Tensor:
-    return tf.constant(model_reference.random_covariance(np.random.default_rng(seed), *shape))
 
 
 def make_layer(size: int, **arguments: Any) -> InverseWishartLayer:

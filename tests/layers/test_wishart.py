@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from model_reference import Conditional, covariances
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers import GramDraw, WishartLayer
+from gpflow_dwp.layers import WishartLayer
 from gpflow_dwp.random import as_seed
 
 SIZES, FAMILIES = model_reference.SIZES, model_reference.FAMILIES
@@ -21,11 +22,6 @@ SEED = as_seed(0)
 every_size = pytest.mark.parametrize(("size", "df"), SIZES)
 every_family = pytest.mark.parametrize("family", FAMILIES)
 whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
-
-
-def covariances(*shape: int, seed: int = 0) -> tf.Tensor:
-    rng = np.random.default_rng(seed)
-    return tf.constant(model_reference.random_covariance(rng, *shape))
 
 
 @every_size
@@ -247,85 +243,23 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
         assert slope == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-6, abs=1e-6)
 
 
-class Conditional:
-    """A layer, one covariance over 3 inducing points and 2 targets, and many draws."""
-
-    num_draws = 20_000
-
-    def __init__(self, df: int, *, at_prior: bool, whiten: bool = False) -> None:
-        self.layer = model_reference.make_layer(3, df, whiten=whiten, jitter=1e-10)
-        if at_prior:
-            model_reference.set_to_prior(self.layer)
-        self.covariance = covariances(5, seed=4)
-        self.noise = tf.constant(np.random.default_rng(6).normal(size=(self.num_draws, 2, df)))
-
-    def blocks(self, *, full_cov: bool) -> TargetBlocks:
-        tt = self.covariance[3:, 3:]
-        tt = tt if full_cov else tf.linalg.diag_part(tt)
-        return TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-
-    def inducing(self, num_draws: int) -> GramDraw:
-        return self.layer.sample_inducing(self.covariance[None, :3, :3], num_draws, SEED)
-
-    def repeated(self) -> GramDraw:
-        """One draw of the inducing points, for as many draws of the targets."""
-        draw = self.inducing(1)
-        repeated = {
-            name: tf.repeat(getattr(draw, name), self.num_draws, axis=0)
-            for name in ("gram", "root")
-        }
-        return draw._replace(**repeated)
-
-    def condition(self, draw: GramDraw, *, full_cov: bool) -> TargetBlocks:
-        blocks = self.blocks(full_cov=full_cov)
-        return self.layer.condition(draw, blocks, self.noise, full_cov=full_cov)
-
-    def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw features of the targets given those of the inducing points, and multiply."""
-        df = self.layer.df
-        features = np.zeros((3, df))
-        features[:, : root.shape[1]] = root
-        scale = self.covariance.numpy() / df
-        interpolation = np.linalg.solve(scale[:3, :3], scale[:3, 3:])
-        remainder = scale[3:, 3:] - scale[3:, :3] @ interpolation
-        rng = np.random.default_rng(7)
-        noise = rng.normal(size=(self.num_draws, 2, df))
-        targets = interpolation.T @ features + np.linalg.cholesky(remainder) @ noise
-        return features @ targets.swapaxes(-1, -2), targets @ targets.swapaxes(-1, -2)
+def conditional(df: int, *, at_prior: bool, whiten: bool = False) -> Conditional:
+    layer = model_reference.make_layer(3, df, whiten=whiten, jitter=1e-10)
+    if at_prior:
+        model_reference.set_to_prior(layer)
+    return Conditional(layer)
 
 
 @pytest.mark.parametrize("full_cov", [False, True])
 @pytest.mark.parametrize("df", [2, 3, 5])
 def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: bool) -> None:
-    setting = Conditional(df, at_prior=False)
-    draw = setting.repeated()
-
-    gram = setting.condition(draw, full_cov=full_cov)
-
-    it, tt = setting.numpy_grams(draw.root[0].numpy())
-    if not full_cov:
-        tt = np.diagonal(tt, axis1=1, axis2=2)
-    # 5 sigma; first moments and all second moments.
-    model_reference.assert_same_mean(gram.it.numpy(), it, k_sigma=5.0)
-    model_reference.assert_same_mean(gram.tt.numpy(), tt, k_sigma=5.0)
-    model_reference.assert_same_mean(gram.it.numpy() ** 2, it**2, k_sigma=5.0)
-    model_reference.assert_same_mean(gram.tt.numpy() ** 2, tt**2, k_sigma=5.0)
-    pairs = [(0, 1)] if not full_cov else [((0, 0), (1, 1)), ((0, 1), (1, 1))]
-    for first, second in pairs:
-        here = gram.tt.numpy()[(slice(None), *np.atleast_1d(first))]
-        here = here * gram.it.numpy()[:, 0, np.atleast_1d(first)[0]]
-        there = tt[(slice(None), *np.atleast_1d(first))] * it[:, 0, np.atleast_1d(first)[0]]
-        model_reference.assert_same_mean(here, there, k_sigma=5.0)
-        if full_cov:
-            here = gram.tt.numpy()[(slice(None), *first)] * gram.tt.numpy()[(slice(None), *second)]
-            there = tt[(slice(None), *first)] * tt[(slice(None), *second)]
-            model_reference.assert_same_mean(here, there, k_sigma=5.0)
+    conditional(df, at_prior=False).assert_moments_of_features(full_cov=full_cov)
 
 
 @pytest.mark.parametrize("whiten", [False, True])
 @pytest.mark.parametrize("df", [2, 3, 5])
 def test_prior_marginals_are_the_covariance(df: int, whiten: bool) -> None:
-    setting = Conditional(df, at_prior=True, whiten=whiten)
+    setting = conditional(df, at_prior=True, whiten=whiten)
     draw = setting.inducing(setting.num_draws)
 
     gram = setting.condition(draw, full_cov=True)
@@ -339,7 +273,7 @@ def test_prior_marginals_are_the_covariance(df: int, whiten: bool) -> None:
 
 @pytest.mark.parametrize("df", [2, 5])
 def test_prior_variances_are_those_of_a_wishart(df: int) -> None:
-    setting = Conditional(df, at_prior=True)
+    setting = conditional(df, at_prior=True)
     gram = setting.condition(setting.inducing(setting.num_draws), full_cov=False)
 
     # A diagonal entry is K_tt / ν times a chi-squared variable with ν degrees of freedom.

@@ -1,0 +1,312 @@
+"""The hidden layer of a deep GP: explicit inverses, explicit Gaussians, and drawn features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+from model_reference import SIZES, Conditional, covariances
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import GlobalInducingGramLayer, GramDraw
+from gpflow_dwp.random import as_seed, normal
+
+SEED = as_seed(0)
+
+every_size = pytest.mark.parametrize(("size", "width"), SIZES)
+
+
+def make_layer(size: int, width: int, **arguments: Any) -> GlobalInducingGramLayer:
+    kernel = gpflow.kernels.SquaredExponential()
+    layer = GlobalInducingGramLayer(kernel, width, size, **{"seed": 0, **arguments})
+    tril = reference.random_tril(np.random.default_rng(1), size, size)
+    layer.precision_tril.assign(tril)
+    return layer
+
+
+def gaussian_posterior(
+    layer: GlobalInducingGramLayer, covariance: tf.Tensor
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean [M, ν] and covariance [M, M] of features u, and the KL, by explicit inverses."""
+    k_ii = model_reference.jittered(layer, covariance.numpy())
+    return model_reference.numpy_global_inducing(layer, k_ii)
+
+
+def columns(layer: GlobalInducingGramLayer, draw: GramDraw) -> tf.Tensor:
+    """Features u_j of the inducing points, [S, ν, M]."""
+    return tf.linalg.matrix_transpose(draw.root) * np.sqrt(layer.width)
+
+
+@every_size
+def test_features_have_the_posteriors_mean_and_covariance(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    covariance = covariances(1, size)
+
+    u = columns(layer, layer.sample_inducing(covariance, 20_000, SEED)).numpy()
+
+    mean, expected, _ = gaussian_posterior(layer, covariance[0])
+    residuals = u - mean.T
+    # 5 sigma, for about 100 numbers.
+    model_reference.assert_same_mean(u, mean.T, k_sigma=5.0)
+    for j in range(width):
+        products = residuals[:, j, :, None] * residuals[:, j, None, :]
+        model_reference.assert_same_mean(products, expected, k_sigma=5.0)
+    products = residuals[:, 0, :, None] * residuals[:, 1, None, :]
+    model_reference.assert_same_mean(products, np.zeros((size, size)), k_sigma=5.0)
+
+
+@every_size
+def test_posterior_has_the_moments_of_explicit_inverses(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    covariance = covariances(2, size)
+
+    posterior = layer.posterior(covariance)
+
+    assert posterior.batch_shape == (2, width) and posterior.event_shape == (size,)
+    assert np.all(tf.linalg.diag_part(posterior.scale.to_dense()) > 0.0)
+    for s in range(2):
+        mean, expected, _ = gaussian_posterior(layer, covariance[s])
+        np.testing.assert_allclose(posterior.mean()[s], mean.T, atol=1e-10)
+        for j in range(width):
+            np.testing.assert_allclose(posterior.covariance()[s, j], expected, atol=1e-10)
+
+
+@every_size
+def test_prior_is_that_of_the_covariance(size: int, width: int) -> None:
+    covariance = covariances(2, size)
+
+    prior = make_layer(size, width, jitter=0.0).prior(covariance)
+
+    assert prior.batch_shape == (2, 1)
+    np.testing.assert_allclose(prior.mean(), np.zeros((2, 1, size)))
+    np.testing.assert_allclose(prior.covariance()[:, 0], covariance, atol=1e-12)
+
+
+@every_size
+def test_log_ratio_is_minus_the_divergence_of_posterior_and_prior(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    covariance = covariances(3, size)
+
+    log_ratio = layer.sample_inducing(covariance, 3, SEED).log_ratio
+
+    posterior, prior = layer.posterior(covariance), layer.prior(covariance)
+    divergence = tfp.distributions.kl_divergence(posterior, prior)
+    np.testing.assert_allclose(log_ratio, -tf.reduce_sum(divergence, axis=1), atol=1e-9)
+    for s in range(3):
+        expected = gaussian_posterior(layer, covariance[s])[2]
+        np.testing.assert_allclose(log_ratio[s], -expected, atol=1e-9)
+
+
+@every_size
+def test_log_ratio_is_the_mean_of_the_difference_of_the_two_log_densities(
+    size: int, width: int
+) -> None:
+    layer = make_layer(size, width)
+    covariance = covariances(1, size)
+    draw = layer.sample_inducing(covariance, 20_000, SEED)
+
+    u = columns(layer, draw)
+    ratios = layer.prior(covariance).log_prob(u) - layer.posterior(covariance).log_prob(u)
+
+    # 4.5 sigma.
+    sampled = tf.reduce_sum(ratios, axis=1).numpy()
+    model_reference.assert_same_mean(sampled, draw.log_ratio.numpy()[0], k_sigma=4.5)
+
+
+@every_size
+def test_log_ratio_of_the_prior_is_zero(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    model_reference.set_to_prior(layer)
+
+    log_ratio = layer.sample_inducing(covariances(3, size), 3, SEED).log_ratio
+
+    np.testing.assert_allclose(log_ratio, np.zeros(3), atol=1e-8)
+
+
+@every_size
+def test_a_draw_is_that_of_the_reference_used_for_whole_models(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    joint = covariances(2, size + 2)
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(2, 2, width))
+    blocks = TargetBlocks(joint[:, :size, size:], tf.linalg.diag_part(joint)[:, size:])
+
+    draw = layer.sample_inducing(joint[:, :size, :size], 2, SEED)
+    gram = layer.condition(draw, blocks, tf.constant(noise), full_cov=False)
+
+    numbers = normal([2, size, width], SEED, tf.float64).numpy()
+    for s in range(2):
+        expected = model_reference.numpy_hidden_layer(layer, joint[s].numpy(), numbers[s], noise[s])
+        features, targets = expected.inducing_features, expected.target_features
+        np.testing.assert_allclose(draw.root[s], features, atol=1e-10)
+        np.testing.assert_allclose(draw.gram[s], features @ features.T, atol=1e-10)
+        np.testing.assert_allclose(draw.log_ratio[s], expected.log_ratio, atol=1e-9)
+        np.testing.assert_allclose(gram.it[s], features @ targets.T, atol=1e-9)
+        np.testing.assert_allclose(gram.tt[s], np.sum(targets**2, axis=1), atol=1e-9)
+
+
+@every_size
+def test_one_covariance_serves_all_draws(size: int, width: int) -> None:
+    layer = make_layer(size, width)
+    covariance = covariances(1, size)
+
+    once = layer.sample_inducing(covariance, 3, SEED)
+    repeated = layer.sample_inducing(tf.tile(covariance, [3, 1, 1]), 3, SEED)
+
+    np.testing.assert_allclose(once.gram, repeated.gram, atol=1e-12)
+    np.testing.assert_allclose(tf.tile(once.log_ratio, [3]), repeated.log_ratio, atol=1e-12)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_targets_have_the_moments_of_features_drawn_in_numpy(width: int, full_cov: bool) -> None:
+    setting = Conditional(make_layer(3, width, jitter=1e-10))
+
+    setting.assert_moments_of_features(full_cov=full_cov)
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_prior_marginals_are_the_covariance(width: int) -> None:
+    setting = Conditional(make_layer(3, width, jitter=1e-10))
+    model_reference.set_to_prior(setting.layer)
+    draw = setting.inducing(setting.num_draws)
+
+    gram = setting.condition(draw, full_cov=True)
+
+    covariance = setting.covariance.numpy()
+    # 5 sigma.
+    model_reference.assert_same_mean(draw.gram.numpy(), covariance[:3, :3], k_sigma=5.0)
+    model_reference.assert_same_mean(gram.it.numpy(), covariance[:3, 3:], k_sigma=5.0)
+    model_reference.assert_same_mean(gram.tt.numpy(), covariance[3:, 3:], k_sigma=5.0)
+
+
+def log_ratio_and_gram(layer: GlobalInducingGramLayer, points: tf.Tensor) -> tf.Tensor:
+    """A number that depends on all that a layer does."""
+    covariance = layer.kernel(points)[None]
+    draw = layer.sample_inducing(covariance, 2, SEED)
+    noise = tf.ones([2, layer.num_inducing, layer.width], points.dtype)
+    blocks = TargetBlocks(0.9 * covariance, tf.linalg.diag_part(covariance))
+    gram = layer.condition(draw, blocks, noise, full_cov=False)
+    return tf.reduce_sum(draw.log_ratio) + tf.reduce_sum(gram.it) + tf.reduce_sum(gram.tt)
+
+
+def toy_points(size: int) -> tf.Tensor:
+    points = np.random.default_rng(0).normal(size=(size, 2))
+    return tf.constant(points, gpflow.default_float())
+
+
+@every_size
+def test_gradients_reach_every_parameter(size: int, width: int) -> None:
+    layer, points = make_layer(size, width), toy_points(size)
+    with tf.GradientTape() as tape:
+        value = log_ratio_and_gram(layer, points)
+
+    gradients = tape.gradient(value, layer.trainable_variables)
+
+    assert len(gradients) == 4
+    for gradient in gradients:
+        assert np.all(np.isfinite(gradient)) and np.all(gradient.numpy() != 0.0)
+
+
+@every_size
+def test_gradients_are_those_of_finite_differences(size: int, width: int) -> None:
+    # No jitter: no gradient is to flow through it, while finite differences would see it.
+    layer, points = make_layer(size, width, jitter=0.0), toy_points(size)
+    variables = layer.trainable_variables
+    with tf.GradientTape() as tape:
+        value = log_ratio_and_gram(layer, points)
+    gradients = tape.gradient(value, variables)
+
+    rng = np.random.default_rng(5)
+    for variable, gradient in zip(variables, gradients, strict=True):
+        start, direction = variable.numpy(), rng.normal(size=variable.shape)
+        ends = []
+        for step in (1e-5, -1e-5):
+            variable.assign(start + step * direction)
+            ends.append(float(log_ratio_and_gram(layer, points)))
+        variable.assign(start)
+        slope = float(np.sum(gradient * direction))
+        assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-6)
+
+
+def test_compiled_is_eager() -> None:
+    layer, points = make_layer(4, 2), toy_points(4)
+
+    compiled = tf.function(log_ratio_and_gram, autograph=False)
+
+    np.testing.assert_allclose(
+        compiled(layer, points), log_ratio_and_gram(layer, points), rtol=1e-10
+    )
+
+
+def test_single_precision() -> None:
+    exact = make_layer(4, 3)
+    covariance = covariances(2, 4)
+    gpflow.config.set_default_float(np.float32)
+    layer = make_layer(4, 3, pseudo_targets=exact.pseudo_targets.numpy())
+
+    draw = layer.sample_inducing(tf.cast(covariance, tf.float32), 2, SEED)
+    posterior = layer.posterior(tf.cast(covariance, tf.float32))
+
+    assert {draw.gram.dtype, draw.root.dtype, draw.log_ratio.dtype} == {tf.float32}
+    assert posterior.dtype == tf.float32
+    assert np.isfinite(log_ratio_and_gram(layer, toy_points(4)))
+    expected = exact.sample_inducing(covariance, 2, SEED).log_ratio
+    np.testing.assert_allclose(draw.log_ratio, expected, rtol=1e-4)
+
+
+def test_very_precise_targets_of_a_singular_covariance() -> None:
+    layer = make_layer(4, 2)
+    layer.precision_tril.assign(1e4 * np.eye(4))
+    root = np.random.default_rng(2).normal(size=(1, 4, 1))
+
+    draw = layer.sample_inducing(tf.constant(root @ root.swapaxes(1, 2)), 2, SEED)
+
+    assert np.all(np.isfinite(draw.log_ratio)) and np.all(np.isfinite(draw.gram))
+
+
+def test_starting_values() -> None:
+    targets = np.arange(8.0).reshape(4, 2)
+    layer = GlobalInducingGramLayer(
+        gpflow.kernels.Linear(), np.int64(2), np.int32(4), pseudo_targets=targets, precision=4.0
+    )
+
+    np.testing.assert_array_equal(layer.pseudo_targets, targets)
+    np.testing.assert_allclose(layer.precision_tril, 2.0 * np.eye(4), atol=1e-12)
+    assert (layer.width, layer.num_inducing, layer.noise_width) == (2, 4, 2)
+
+
+def test_starting_values_depend_on_the_seed() -> None:
+    kernel = gpflow.kernels.Linear()
+    layers = [GlobalInducingGramLayer(kernel, 2, 3, seed=seed) for seed in (0, 0, 1)]
+    targets = [layer.pseudo_targets.numpy() for layer in layers]
+
+    np.testing.assert_array_equal(targets[0], targets[1])
+    assert np.all(targets[0] != targets[2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 0}, "width must be a positive integer, got 0"),
+        ({"width": 2.0}, "width must be a positive integer, got 2.0"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+        ({"num_inducing": True}, "num_inducing must be a positive integer, got True"),
+        ({"pseudo_targets": np.zeros(3)}, r"shape \[3, 2\], got \[3\]"),
+        ({"pseudo_targets": np.zeros((2, 3))}, r"shape \[3, 2\], got \[2, 3\]"),
+        ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
+        ({"precision": np.nan}, "precision must be a positive number, got nan"),
+        ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
+        ({"jitter": np.nan}, "jitter must not be negative, got nan"),
+    ],
+)
+def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"kernel": gpflow.kernels.Linear(), "width": 2, "num_inducing": 3, **changes}
+    with pytest.raises(ValueError, match=message):
+        GlobalInducingGramLayer(**arguments)

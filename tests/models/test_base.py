@@ -1,0 +1,431 @@
+"""What all deep kernel processes share: the exact limit, minibatches, and GPflow's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gpflow
+import gpflow.kernels as gk
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.keras import tf_keras
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import fit
+from gpflow_dwp.exceptions import CholeskyError, UnsupportedKernelError
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    GramLayer,
+    InverseWishartLayer,
+    WishartLayer,
+)
+from gpflow_dwp.models import (
+    DeepGaussianProcess,
+    DeepInverseWishartProcess,
+    DeepKernelProcess,
+    DeepWishartProcess,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
+
+DATA = toy_data()
+
+
+class Kind(NamedTuple):
+    """One of the models, and how it and its hidden layer are made."""
+
+    model: type[DeepKernelProcess]
+    build: Callable[..., DeepKernelProcess]
+    hidden_layer: Callable[[gk.Kernel, int], GramLayer]
+
+    def tiny(self, depth: int = 2, **arguments: Any) -> Any:
+        return tiny_model(depth, self.build, **arguments)
+
+
+KINDS = {
+    "wishart": Kind(
+        DeepWishartProcess,
+        build_deep_wishart_process,
+        lambda kernel, num_inducing: WishartLayer(kernel, 2, num_inducing, seed=0),
+    ),
+    "gaussian": Kind(
+        DeepGaussianProcess,
+        build_deep_gaussian_process,
+        lambda kernel, num_inducing: GlobalInducingGramLayer(kernel, 2, num_inducing, seed=0),
+    ),
+    "inverse_wishart": Kind(
+        DeepInverseWishartProcess,
+        build_deep_inverse_wishart_process,
+        lambda kernel, num_inducing: InverseWishartLayer(kernel, num_inducing, seed=0),
+    ),
+}
+WISHART = KINDS["wishart"]
+
+every_model = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def output_layer(num_inducing: int = 5, num_outputs: int = 1) -> GlobalInducingGPLayer:
+    return GlobalInducingGPLayer(
+        gk.SquaredExponential(), num_outputs, pseudo_targets=np.zeros((num_inducing, num_outputs))
+    )
+
+
+def hidden_layer(num_inducing: int = 5, kind: Kind = WISHART) -> GramLayer:
+    return kind.hidden_layer(gk.SquaredExponential(), num_inducing)
+
+
+def exact_regression(
+    kind: Kind, num_outputs: int
+) -> tuple[DeepKernelProcess, gpflow.models.GPR, Any]:
+    """A model of depth 1 with its inducing points on the data, and GPflow's exact one."""
+    X, Y = toy_data(num_outputs=num_outputs)
+    kernel = gk.Matern32(variance=1.3, lengthscales=[0.7, 1.9])
+    noise_variance = 0.2
+    output = GlobalInducingGPLayer(
+        kernel, num_outputs, pseudo_targets=Y, precision=1.0 / noise_variance
+    )
+    likelihood = gpflow.likelihoods.Gaussian(noise_variance)
+    model = kind.model([output], likelihood, X, num_data=len(X))
+    return model, gpflow.models.GPR((X, Y), kernel, noise_variance=noise_variance), (X, Y)
+
+
+@every_model
+@pytest.mark.parametrize("num_outputs", [1, 2])
+def test_depth_1_with_all_points_inducing_is_exact(kind: Kind, num_outputs: int) -> None:
+    model, exact, data = exact_regression(kind, num_outputs)
+
+    np.testing.assert_allclose(model.elbo(data), exact.log_marginal_likelihood(), atol=1e-6)
+
+
+@every_model
+@pytest.mark.parametrize("full_cov", [False, True])
+@pytest.mark.parametrize("full_output_cov", [False, True])
+def test_depth_1_predicts_as_exact_regression(
+    kind: Kind, full_cov: bool, full_output_cov: bool
+) -> None:
+    model, exact, _ = exact_regression(kind, 2)
+    Xnew = toy_data(7, seed=5)[0]
+
+    mean, covariance = model.predict_f(Xnew, full_cov, full_output_cov)
+
+    expected_mean, expected_covariance = exact.predict_f(Xnew, full_cov=full_cov)
+    np.testing.assert_allclose(mean, expected_mean, atol=1e-8)
+    if not full_output_cov:
+        np.testing.assert_allclose(covariance, expected_covariance, atol=1e-8)
+    elif full_cov:
+        assert covariance.shape == (7, 2, 7, 2)
+        for p in range(2):
+            for q in range(2):
+                expected = expected_covariance[p] if p == q else np.zeros((7, 7))
+                np.testing.assert_allclose(covariance[:, p, :, q], expected, atol=1e-8)
+    else:
+        np.testing.assert_allclose(covariance, tf.linalg.diag(expected_covariance), atol=1e-8)
+
+
+@every_model
+def test_depth_1_predictions_of_observations_are_exact(kind: Kind) -> None:
+    model, exact, _ = exact_regression(kind, 1)
+    new = toy_data(7, seed=5)
+
+    for value, expected in zip(model.predict_y(new[0]), exact.predict_y(new[0]), strict=True):
+        np.testing.assert_allclose(value, expected, atol=1e-8)
+    np.testing.assert_allclose(
+        model.predict_log_density(new), exact.predict_log_density(new), atol=1e-8
+    )
+
+
+@every_model
+def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None:
+    model = kind.tiny(3)
+    X, Y = DATA
+
+    full = model.elbo_terms(DATA, seed=1)
+    batches = [model.elbo_terms((X[i : i + 3], Y[i : i + 3]), seed=1) for i in range(0, 12, 3)]
+
+    np.testing.assert_allclose(np.mean([terms.data for terms in batches]), full.data, rtol=1e-10)
+    for terms in batches:
+        np.testing.assert_array_equal(terms.log_ratios, full.log_ratios)
+
+
+def test_bound_scales_with_num_data() -> None:
+    model = tiny_model()
+    before = model.elbo_terms(DATA, seed=1)
+
+    model.num_data = 120
+
+    np.testing.assert_allclose(model.elbo_terms(DATA, seed=1).data, 10.0 * before.data)
+
+
+@every_model
+def test_seeds(kind: Kind) -> None:
+    model = kind.tiny()
+
+    assert model.elbo(DATA, seed=1) == model.elbo(DATA, seed=1)
+    assert model.elbo(DATA, seed=1) != model.elbo(DATA, seed=2)
+    assert model.elbo(DATA) != model.elbo(DATA)
+
+
+def test_log_prior_density_is_part_of_the_training_loss() -> None:
+    model = tiny_model(1)
+    before = model.training_loss(DATA)
+    zero, one = np.float64(0.0), np.float64(1.0)
+    model.layers[0].pseudo_targets.prior = tfp.distributions.Normal(zero, one)
+
+    np.testing.assert_allclose(
+        model.training_loss(DATA), before - model.log_prior_density(), rtol=1e-12
+    )
+    assert model.log_prior_density() < 0.0
+
+
+LIKELIHOODS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] = {
+    "gaussian": (gpflow.likelihoods.Gaussian, lambda Y: Y),
+    "student_t": (gpflow.likelihoods.StudentT, lambda Y: Y),
+    "bernoulli": (gpflow.likelihoods.Bernoulli, lambda Y: 1.0 * (Y > 0.0)),
+    "softmax": (lambda: gpflow.likelihoods.Softmax(3), lambda Y: np.digitize(Y, [-0.5, 0.5])),
+    "multi_class": (
+        lambda: gpflow.likelihoods.MultiClass(3),
+        lambda Y: np.digitize(Y, [-0.5, 0.5]),
+    ),
+    "poisson": (gpflow.likelihoods.Poisson, lambda Y: np.round(2.0 + Y)),
+    "heteroskedastic": (gpflow.likelihoods.HeteroskedasticTFPConditional, lambda Y: Y),
+    "gaussian_of_x": (
+        lambda: gpflow.likelihoods.Gaussian(gpflow.functions.Linear(np.ones((2, 1)), 9.0)),
+        lambda Y: Y,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("wishart", name) for name in LIKELIHOODS),
+        *((kind, name) for kind in list(KINDS)[1:] for name in ("student_t", "softmax")),
+    ],
+)
+def test_likelihoods(kind: str, name: str) -> None:
+    make_likelihood, observe = LIKELIHOODS[name]
+    X, Y = DATA[0], observe(DATA[1])
+    model = KINDS[kind].tiny(2, data=(X, Y), likelihood=make_likelihood())
+    num_outputs = model.output_layer.num_outputs
+    X, Y = X[:4], Y[:4]
+
+    mean, variance = model.predict_y(X, num_samples=3)
+    f_mean, f_variance = model.predict_f(X, num_samples=3)
+    log_densities = model.predict_log_density((X, Y), num_samples=3)
+    samples = model.predict_f_samples(X, 2)
+
+    assert np.isfinite(model.elbo((X, Y)))
+    assert f_mean.shape == f_variance.shape == (4, num_outputs)
+    assert samples.shape == (2, 4, num_outputs)
+    assert mean.shape == variance.shape == (4, 3 if name in ("softmax", "multi_class") else 1)
+    assert log_densities.shape == (4,)
+    for values in (mean, variance, f_mean, f_variance, log_densities, samples):
+        assert np.all(np.isfinite(values))
+    assert np.all(variance.numpy() >= 0.0)
+    if name in ("softmax", "multi_class"):
+        np.testing.assert_allclose(np.sum(mean, axis=1), 1.0, atol=0.02)
+
+
+def test_switched_likelihood() -> None:
+    X, Y = DATA
+    parts = [gpflow.likelihoods.Gaussian(variance) for variance in (0.1, 2.0)]
+    switched = np.concatenate([Y, (np.arange(len(Y)) % 2)[:, None]], axis=1)
+    model = DeepWishartProcess(
+        [hidden_layer(), output_layer(num_outputs=1)],
+        gpflow.likelihoods.SwitchedLikelihood(parts),
+        X[:5],
+        num_data=len(X),
+        num_samples=3,
+    )
+
+    value = model.elbo_terms((X, switched), seed=0).data
+
+    expected = 0.0
+    for index, part in enumerate(parts):
+        model.likelihood = part
+        rows = slice(index, None, 2)
+        expected += 0.5 * model.elbo_terms((X[rows], Y[rows]), seed=0).data
+    np.testing.assert_allclose(value, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_loss_closure_can_be_minimised(kind: str, compiled: bool) -> None:
+    simplest = {"posterior": "GW", "whiten": True} if kind == "wishart" else {}
+    model = KINDS[kind].tiny(2, **simplest)
+    loss = model.training_loss_closure(DATA, compile=compiled)
+    optimizer = tf_keras.optimizers.Adam(0.02)
+    before = -model.elbo(DATA, seed=0)
+
+    for _ in range(20):
+        optimizer.minimize(loss, model.trainable_variables)
+
+    assert -model.elbo(DATA, seed=0) < before - 10.0
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "inverse_wishart"])
+def test_fitting_raises_the_bound(kind: str) -> None:
+    model = KINDS[kind].build(DATA, 2, num_inducing=6, num_samples=3)
+
+    history = fit(model, DATA, 300, progress=False)
+
+    assert np.all(np.isfinite(history.elbo))
+    assert np.mean(history.elbo[-20:]) > np.mean(history.elbo[:20]) + 10.0
+
+
+def test_training_loss_closure_takes_an_iterator() -> None:
+    model = tiny_model(1)
+    dataset = tf.data.Dataset.from_tensor_slices(DATA).repeat().shuffle(12, seed=0).batch(4)
+    loss = model.training_loss_closure(iter(dataset), compile=True)
+    optimizer = tf_keras.optimizers.Adam(0.02)
+    before = -model.elbo(DATA, seed=0)
+
+    for _ in range(20):
+        optimizer.minimize(loss, model.trainable_variables)
+
+    assert -model.elbo(DATA, seed=0) < before - 10.0
+
+
+@every_model
+def test_print_summary(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
+    gpflow.utilities.print_summary(kind.tiny(2), fmt="simple")
+
+    assert "layers[1].precision_tril" in capsys.readouterr().out
+
+
+@every_model
+def test_values_can_be_read_and_assigned(kind: Kind) -> None:
+    model, other = kind.tiny(2), kind.tiny(2)
+    model_reference.randomise(other, seed=9)
+    assert model.elbo(DATA, seed=0) != other.elbo(DATA, seed=0)
+
+    gpflow.utilities.multiple_assign(other, gpflow.utilities.read_values(model))
+
+    np.testing.assert_allclose(other.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-8)
+
+
+@every_model
+def test_deepcopy_is_independent(kind: Kind) -> None:
+    model = kind.tiny(2)
+    before = model.elbo(DATA, seed=0)
+
+    copy = gpflow.utilities.deepcopy(model)
+    assert copy.elbo(DATA, seed=0) == before
+    model_reference.randomise(copy, seed=9)
+
+    assert model.elbo(DATA, seed=0) == before
+    assert copy.elbo(DATA, seed=0) != before
+
+
+@every_model
+def test_freeze(kind: Kind) -> None:
+    model = kind.tiny(2)
+
+    frozen = gpflow.utilities.freeze(model)
+
+    assert frozen.trainable_variables == ()
+    np.testing.assert_allclose(frozen.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-12)
+
+
+@every_model
+def test_set_trainable(kind: Kind) -> None:
+    model = kind.tiny(2)
+    number = len(model.trainable_variables)
+
+    gpflow.utilities.set_trainable(model.layers[0].kernel, False)
+
+    assert len(model.trainable_variables) == number - 2
+
+
+def test_integers_and_single_precision_are_taken_as_data() -> None:
+    model = tiny_model(2)
+    X, Y = np.round(DATA[0]), np.round(DATA[1])
+
+    expected = model.elbo((X, Y), seed=0)
+
+    assert model.elbo((X.astype(np.float32), Y.astype(int)), seed=0) == expected
+
+
+def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernelProcess:
+    arguments = {
+        "likelihood": gpflow.likelihoods.Gaussian(),
+        "inducing_variable": DATA[0][:5],
+        "num_data": 12,
+        **changes,
+    }
+    return kind.model(layers, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([], "layers must end in an output layer, got NoneType"),
+        ([hidden_layer()], "layers must end in an output layer, got WishartLayer"),
+        ([output_layer(), hidden_layer()], "must end in an output layer, got WishartLayer"),
+        (
+            [output_layer(), output_layer()],
+            "got GlobalInducingGPLayer, GlobalInducingGPLayer",
+        ),
+        ([hidden_layer(4), output_layer()], r"layers\[0\] is made for 4 inducing .* has 5"),
+        ([hidden_layer(), output_layer(6)], r"layers\[1\] is made for 6 inducing .* has 5"),
+    ],
+)
+def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(layers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", KINDS)
+def test_hidden_layers_of_another_model_are_refused(kind: str, other: str) -> None:
+    layers = [hidden_layer(kind=KINDS[kind]), hidden_layer(kind=KINDS[other]), output_layer()]
+    if kind == other:
+        assert build(layers, KINDS[kind]).hidden_layers == layers[:-1]
+        return
+    model, wanted, got = KINDS[kind].model.__name__, type(layers[0]).__name__, type(layers[1])
+    message = rf"layers\[1\] of a {model} must be a {wanted}, got {got.__name__}\."
+    with pytest.raises(ValueError, match=message):
+        build(layers, KINDS[kind])
+
+
+@every_model
+def test_bound_names_the_layer_whose_factorisation_fails(kind: Kind) -> None:
+    model = kind.tiny(3)
+    model.layers[1].kernel.variance.unconstrained_variable.assign(np.nan)
+
+    with pytest.raises(CholeskyError, match=r"layers\[1\]: .* a layer's K_ii failed"):
+        model.elbo(DATA)
+
+
+@pytest.mark.parametrize("name", ["num_data", "num_samples", "num_prediction_samples"])
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, None])
+def test_numbers_that_are_not_positive_integers_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a positive integer, got {value}"):
+        build([output_layer()], **{name: value})
+
+
+def test_relevance_determination_is_refused_above_the_first_layer() -> None:
+    layers = [hidden_layer(), output_layer()]
+    layers[0].kernel = gk.SquaredExponential(lengthscales=[1.0, 2.0])
+    build(layers)
+
+    layers[1].kernel = gk.SquaredExponential(lengthscales=[1.0, 2.0])
+    with pytest.raises(UnsupportedKernelError, match="ARD"):
+        build(layers)
+
+
+def test_likelihood_with_other_latent_functions_is_refused() -> None:
+    with pytest.raises(ValueError, match="Softmax needs 3 latent functions, .* num_outputs=1"):
+        build([output_layer()], likelihood=gpflow.likelihoods.Softmax(3))
+
+
+def test_inducing_points_may_be_an_object() -> None:
+    points = gpflow.inducing_variables.InducingPoints(DATA[0][:5])
+
+    assert build([output_layer()], inducing_variable=points).inducing_variable is points

@@ -1,0 +1,252 @@
+"""The deep GP beside the deep Wishart process: one prior, and a posterior that knows rotations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import gpflow.kernels as gk
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+from scipy import stats
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import (
+    GaussianDraw,
+    GramDraw,
+    GramLayer,
+    OutputLayer,
+    WishartLayer,
+    propagate_targets,
+    sample_inducing_path,
+)
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    build_deep_gaussian_process,
+    build_deep_wishart_process,
+)
+from gpflow_dwp.random import as_seed
+
+DATA = toy_data()
+BUILDERS = {"gaussian": build_deep_gaussian_process, "wishart": build_deep_wishart_process}
+
+
+def build(kind: str, depth: int, width: int, num_inducing: int = 4, **arguments: Any) -> Any:
+    return tiny_model(
+        depth, BUILDERS[kind], width=width, num_inducing=num_inducing, num_samples=2, **arguments
+    )
+
+
+@pytest.mark.parametrize(("depth", "width"), [(1, 2), (2, 2), (2, 5), (2, 7), (3, 2)])
+def test_bound_is_that_of_dense_numpy_loops(depth: int, width: int) -> None:
+    data = toy_data(num_outputs=2) if depth == 3 else DATA
+    model = build("gaussian", depth, width, num_inducing=5, data=data)
+
+    model_reference.assert_bound_is_that_of_dense_loops(model, data)
+
+
+@pytest.mark.parametrize("depth", [2, 6])
+def test_bound_and_gradient_are_finite_from_random_starts(depth: int) -> None:
+    model = build("gaussian", depth, 3)
+    for start in range(2):
+        model_reference.randomise(model, seed=start, scale=0.5)
+        with tf.GradientTape() as tape:
+            bound = model.elbo(DATA, seed=start)
+        gradients = tape.gradient(bound, model.trainable_variables)
+
+        assert np.isfinite(bound)
+        assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
+
+
+def test_parameter_paths_are_stable() -> None:
+    assert set(gpflow.utilities.parameter_dict(build("gaussian", 2, 3))) == {
+        ".layers[0].kernel.variance",
+        ".layers[0].kernel.lengthscales",
+        ".layers[0].pseudo_targets",
+        ".layers[0].precision_tril",
+        ".layers[1].kernel.variance",
+        ".layers[1].kernel.lengthscales",
+        ".layers[1].pseudo_targets",
+        ".layers[1].precision_tril",
+        ".likelihood.variance",
+        ".inducing_variable.Z",
+    }
+
+
+class Reveal(OutputLayer):
+    """Hands out the Gram matrix below it, which its kernel leaves as it is, instead of outputs."""
+
+    def __init__(self, num_inducing: int) -> None:
+        super().__init__(gk.Linear(), num_inducing)
+
+    def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
+        # Nothing here is used.
+        return GaussianDraw(covariance, covariance, covariance[:, 0, 0])
+
+    def condition(
+        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.linalg.matrix_transpose(covariance.it), covariance.tt
+
+
+NUM_DRAWS = 4_000
+NUM_INDUCING = 4
+
+
+def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str, np.ndarray]:
+    """Numbers that depend on the topmost Gram matrix, for draws of the prior, each [S]."""
+    model = build(kind, depth, width, NUM_INDUCING)
+    hidden, top = model.hidden_layers, Reveal(NUM_INDUCING)
+    for layer in hidden:
+        layer.kernel.variance.assign(1.3)
+        layer.kernel.lengthscales.assign(0.8 * np.ones(layer.kernel.lengthscales.shape))
+        model_reference.set_to_prior(layer)
+    points, targets = tf.constant(DATA[0][:NUM_INDUCING]), tf.constant(DATA[0][-2:])
+    path_seed, target_seed = as_seed(2 * seed), as_seed(2 * seed + 1)
+    path = sample_inducing_path(hidden, top, points, NUM_DRAWS, path_seed)
+    ti, tt = propagate_targets(hidden, top, path, targets, NUM_DRAWS, target_seed, full_cov=True)
+    gram = path.hidden[-1].gram.numpy()
+    eigenvalues = np.linalg.eigvalsh(gram)
+    return {
+        "diagonal element": gram[:, 0, 0],
+        "off-diagonal element": gram[:, 1, 2],
+        "largest eigenvalue": eigenvalues[:, -1],
+        "second eigenvalue": eigenvalues[:, -2],
+        "log-determinant of a block": np.linalg.slogdet(gram[:, :2, :2])[1],
+        "target with inducing point": ti[:, 0, 1].numpy(),
+        "target with itself": tt[:, 0, 0].numpy(),
+        "target with target": tt[:, 0, 1].numpy(),
+        "target with both": (tt[:, 1, 1] * ti[:, 1, 0] * gram[:, 0, 0]).numpy(),
+    }
+
+
+def two_sample_p_values(
+    first: dict[str, np.ndarray], second: dict[str, np.ndarray]
+) -> dict[str, float]:
+    return {name: stats.ks_2samp(first[name], second[name]).pvalue for name in first}
+
+
+# The level of each Kolmogorov-Smirnov test: all of them together, 9 for each of 6 priors, have the
+# level 1% (Bonferroni).
+LEVEL = 0.01 / (9 * 6)
+PRIORS = [(depth, width) for depth in (2, 3) for width in (2, NUM_INDUCING, 6)]
+
+
+@pytest.mark.parametrize(("depth", "width"), PRIORS)
+def test_prior_gram_matrices_are_those_of_a_deep_wishart_process(depth: int, width: int) -> None:
+    gaussian = prior_functionals("gaussian", depth, width, seed=0)
+    wishart = prior_functionals("wishart", depth, width, seed=1)
+
+    p_values = two_sample_p_values(gaussian, wishart)
+
+    assert len(PRIORS) * len(p_values) * LEVEL == pytest.approx(0.01)
+    assert min(p_values.values()) > LEVEL, p_values
+
+
+@pytest.mark.parametrize(("depth", "width"), [(2, 6), (3, 4)])
+def test_two_sample_tests_see_another_width_and_another_depth(depth: int, width: int) -> None:
+    gaussian = prior_functionals("gaussian", depth, width, seed=0)
+    wishart = prior_functionals("wishart", 2, 4, seed=1)
+
+    p_values = two_sample_p_values(gaussian, wishart)
+
+    assert min(p_values.values()) < LEVEL, p_values
+
+
+def log_densities(
+    layer: GramLayer, covariance: tf.Tensor, features: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log P and log Q, [S], of what a layer draws, where it has these features, [S, M, ν]."""
+    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
+    if isinstance(layer, WishartLayer):
+        gram = tf.matmul(features, features, transpose_b=True)
+        return prior.log_prob(gram), posterior.log_prob(gram)
+    u = tf.linalg.matrix_transpose(features) * np.sqrt(layer.width)
+    return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
+
+
+class Rotated(GramLayer):
+    """A layer whose features are multiplied by an orthogonal matrix once they are drawn."""
+
+    def __init__(self, layer: GramLayer, rotation: np.ndarray) -> None:
+        super().__init__(layer.kernel, layer.num_inducing)
+        self.layer, self.rotation = layer, tf.constant(rotation)
+
+    @property
+    def noise_width(self) -> int:
+        return self.layer.noise_width
+
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
+        draw = self.layer.sample_inducing(covariance, num_samples, seed)
+        root = draw.root @ self.rotation
+        prior, posterior = log_densities(self.layer, covariance, root)
+        gram = tf.matmul(root, root, transpose_b=True)
+        return draw._replace(root=root, gram=gram, log_ratio=prior - posterior)
+
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        noise = noise @ self.rotation
+        return self.layer.condition(draw, covariance, noise, full_cov=full_cov)
+
+
+class Process(DeepKernelProcess):
+    """A model of any hidden layers."""
+
+    hidden_layer_type = GramLayer
+
+
+WIDTH = 3
+ROTATIONS = stats.ortho_group.rvs(WIDTH, size=3, random_state=0)
+
+
+def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
+    layers = [Rotated(model.layers[0], rotation), *model.layers[1:]]
+    process = Process(layers, model.likelihood, model.inducing_variable, model.num_data, 2)
+    return float(process.elbo(DATA, seed=1))
+
+
+@pytest.mark.parametrize("family", model_reference.FAMILIES)
+def test_rotations_leave_the_deep_wishart_process_as_it_is(family: str) -> None:
+    model = build("wishart", 2, WIDTH, posterior=family, expected_log_ratio=False)
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).root
+    before = log_densities(layer, covariance, features)
+
+    for rotation in ROTATIONS:
+        after = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(after, before, rtol=1e-9)
+        np.testing.assert_allclose(rotated_bound(model, rotation), model.elbo(DATA, seed=1))
+
+
+def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
+    model = build("gaussian", 2, WIDTH)
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).root
+    prior, posterior = log_densities(layer, covariance, features)
+    unrotated = rotated_bound(model, np.eye(WIDTH))
+
+    for rotation in ROTATIONS:
+        rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
+        assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
+        assert abs(rotated_bound(model, rotation) - unrotated) > 0.1
+
+
+def test_rotated_pseudo_targets_are_another_posterior_with_the_same_divergence() -> None:
+    model = build("gaussian", 2, WIDTH)
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    draw = layer.sample_inducing(covariance, 2, as_seed(0))
+    _, before = log_densities(layer, covariance, draw.root)
+
+    layer.pseudo_targets.assign(layer.pseudo_targets.numpy() @ ROTATIONS[0])
+
+    _, after = log_densities(layer, covariance, draw.root)
+    _, rotated = log_densities(layer, covariance, draw.root @ ROTATIONS[0])
+    assert np.all(np.abs(after - before) > 0.1)
+    np.testing.assert_allclose(rotated, before, rtol=1e-9)
+    log_ratio = layer.sample_inducing(covariance, 2, as_seed(0)).log_ratio
+    np.testing.assert_allclose(log_ratio, draw.log_ratio, rtol=1e-9)
