@@ -1,8 +1,9 @@
 """Deep Wishart processes on GPflow.
 
-Build a model with :func:`build_deep_wishart_process`, train it with :func:`fit`, keep it with
-:func:`save_model`. The parts that models are made of are in the subpackages ``bijectors``,
-``distributions``, ``kernels``, ``layers``, ``models`` and ``training``.
+Build a model with :func:`build_deep_wishart_process` or its siblings, train it with :func:`fit`, keep
+it with :func:`save_model`. The parts that models are made of are in the subpackages ``bijectors``,
+``distributions``, ``kernels``, ``layers``, ``models`` and ``training``; the papers' comparison is in
+``study``.
 
 Names are imported when they are first used, so that the command line's help does not wait for
 TensorFlow.
@@ -15,14 +16,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpflow_dwp.models import (
+        DeepGaussianProcess,
+        DeepInverseWishartProcess,
         DeepWishartProcess,
+        build_deep_gaussian_process,
+        build_deep_inverse_wishart_process,
         build_deep_wishart_process,
         load_model,
         save_model,
     )
     from gpflow_dwp.training.fit import fit
 
-__all__ = ["DeepWishartProcess", "build_deep_wishart_process", "fit", "load_model", "save_model"]
+__all__ = [
+    "DeepGaussianProcess",
+    "DeepInverseWishartProcess",
+    "DeepWishartProcess",
+    "build_deep_gaussian_process",
+    "build_deep_inverse_wishart_process",
+    "build_deep_wishart_process",
+    "fit",
+    "load_model",
+    "save_model",
+]
 
 _SUBPACKAGES = frozenset(
     {

@@ -178,7 +178,7 @@ def _build(
         "DGP": {"width": options.width},
         "DIWP": {},
     }
-    for name, value in own["DWP"].items():
+    for name in own["DWP"]:
         if name not in own[options.model] and getattr(options, name):
             raise UsageError(f"--{name} is not for --model {options.model}")
     return _BUILDERS[options.model](
