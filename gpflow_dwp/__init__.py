@@ -1,9 +1,9 @@
 """Deep Wishart processes on GPflow.
 
-Build a model with :func:`build_deep_wishart_process` or its siblings, train it with :func:`fit`, keep
-it with :func:`save_model`. The parts that models are made of are in the subpackages ``bijectors``,
-``distributions``, ``kernels``, ``layers``, ``models`` and ``training``; the papers' comparison is in
-``study``.
+Build a model with :func:`build_deep_wishart_process` or one of its siblings, train it with
+:func:`fit`, keep it with :func:`save_model`. The parts that models are made of are in the
+subpackages ``bijectors``, ``distributions``, ``kernels``, ``layers``, ``models`` and ``training``;
+the papers' comparison is in ``study``.
 
 Names are imported when they are first used, so that the command line's help does not wait for
 TensorFlow.

@@ -72,9 +72,9 @@ class GlobalInducingGPLayer(OutputLayer):
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
         precision_tril = tf.convert_to_tensor(self.precision_tril)
-        inner = tf.matmul(
-            precision_tril, _right_product(covariance, precision_tril), transpose_a=True
-        )
+        # einsum makes one product of a batch that shares a factor.
+        scaled = tf.einsum("smk,kn->smn", covariance, precision_tril)
+        inner = tf.matmul(precision_tril, scaled, transpose_a=True)
         identity = tf.eye(self.num_inducing, dtype=inner.dtype)
         # B's eigenvalues are at least 1, so it needs no jitter. (K + Λ⁻¹ would take fewer products,
         # but fails where Λ becomes nearly singular, which happens in training.)
@@ -82,7 +82,7 @@ class GlobalInducingGPLayer(OutputLayer):
             identity + inner, tf.zeros_like(inner[:, 0, 0]), name="the output layer's I + Lᵀ K L"
         )
         inverse_root, log_det = whiten(factorised, identity[None])
-        projector = _right_product(inverse_root, tf.transpose(precision_tril))
+        projector = tf.einsum("smk,nk->smn", inverse_root, precision_tril)
 
         scaled_targets = tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)
         solved = tf.matmul(
@@ -107,9 +107,3 @@ class GlobalInducingGPLayer(OutputLayer):
         variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
         # Cancellation may leave a rounding error below zero.
         return mean, tf.maximum(variance, tf.zeros([], variance.dtype))
-
-
-def _right_product(matrices: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-    """[S, M, M] times [M, M], as one product."""
-    rows = tf.reshape(matrices, [-1, matrices.shape[-1]])
-    return tf.reshape(tf.matmul(rows, matrix), tf.shape(matrices))

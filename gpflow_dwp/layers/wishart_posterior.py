@@ -107,7 +107,8 @@ class WishartPosterior(gpflow.Module):
             mixed = tf.matmul(mixed, self.column_mixing())
         if self.packed_row_mixing is not None:
             lower, upper = self._row_mixing_factors()
-            mixed = tf.matmul(lower, tf.matmul(upper, mixed))
+            mixed = tf.einsum("mk,skr->smr", upper, mixed)
+            mixed = tf.einsum("mk,skr->smr", lower, mixed)
         return mixed
 
     def sampled_log_ratio(
@@ -137,7 +138,9 @@ class WishartPosterior(gpflow.Module):
             likelihood as the posterior gets better; that of the closed form does not.
         """
         bartlett = self.bartlett(constant=stick_the_landing)
-        mixing = self.row_mixing()[None] if left is None else tf.matmul(left, self.row_mixing())
+        row_mixing = self.row_mixing()
+        # einsum makes one product of a batch that shares a factor.
+        mixing = row_mixing[None] if left is None else tf.einsum("smk,kn->smn", left, row_mixing)
         expected_log_diagonal = 0.5 * (
             tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate)
         )
