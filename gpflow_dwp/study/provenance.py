@@ -36,7 +36,8 @@ def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads,
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.platform()}",
+        "machine": f"{_processor()}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}",
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
