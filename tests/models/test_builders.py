@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -9,38 +10,92 @@ import numpy as np
 import pytest
 from model_reference import toy_data
 
-from gpflow_dwp import build_deep_wishart_process, fit
-from gpflow_dwp.models import KERNELS, make_kernels
+from gpflow_dwp import fit
+from gpflow_dwp.models import (
+    KERNELS,
+    DeepGaussianProcess,
+    DeepInverseWishartProcess,
+    DeepWishartProcess,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    make_kernels,
+)
 
 X, Y = toy_data(12)
 
+BUILDERS: dict[str, tuple[Callable[..., Any], type]] = {
+    "wishart": (build_deep_wishart_process, DeepWishartProcess),
+    "gaussian": (build_deep_gaussian_process, DeepGaussianProcess),
+    "inverse_wishart": (build_deep_inverse_wishart_process, DeepInverseWishartProcess),
+}
 
-def build(data: Any = (X, Y), depth: int = 2, **arguments: Any) -> Any:
-    return build_deep_wishart_process(data, depth, **{"num_inducing": 5, **arguments})
+every_builder = pytest.mark.parametrize("builder", BUILDERS)
 
 
-def test_defaults() -> None:
-    model = build_deep_wishart_process((X, Y))
+def build(data: Any = (X, Y), depth: int = 2, *, builder: str = "wishart", **arguments: Any) -> Any:
+    return BUILDERS[builder][0](data, depth, **{"num_inducing": 5, **arguments})
 
+
+@every_builder
+def test_defaults(builder: str) -> None:
+    function, model_type = BUILDERS[builder]
+    model = function((X, Y))
+
+    assert type(model) is model_type
     assert len(model.hidden_layers) == 2
-    assert [layer.df for layer in model.hidden_layers] == [2, 2]
     assert model.inducing_variable.Z.shape == (12, 2)
     assert (model.num_data, model.num_samples) == (12, 10)
-    assert [layer.bartlett_factor.family for layer in model.hidden_layers] == ["AB", "AB"]
     np.testing.assert_allclose(model.likelihood.variance, np.exp(-4.0))
     np.testing.assert_allclose(
         model.output_layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12
     )
     assert model.layers[0].kernel.lengthscales.shape == (2,)
     assert model.layers[1].kernel.lengthscales.shape == ()
+    assert [layer.jitter for layer in model.hidden_layers] == [1e-6, 1e-6]
 
 
+def test_defaults_of_wishart_layers() -> None:
+    for layer in build_deep_wishart_process((X, Y)).hidden_layers:
+        assert (layer.df, layer.bartlett_factor.family, layer.whiten) == (2, "AB", False)
+        assert layer.expected_log_ratio and layer.stick_the_landing
+
+
+def test_defaults_of_layers_of_features() -> None:
+    for layer in build_deep_gaussian_process((X, Y)).hidden_layers:
+        assert layer.width == 2
+        assert layer.pseudo_targets.shape == (12, 2)
+        np.testing.assert_allclose(layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12)
+
+
+def test_defaults_of_inverse_wishart_layers() -> None:
+    for layer in build_deep_inverse_wishart_process((X, Y)).hidden_layers:
+        np.testing.assert_allclose(layer.df, np.exp(4.0))
+        np.testing.assert_allclose(layer.extra_df, 1.0)
+        assert layer.expected_log_ratio
+
+
+@every_builder
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_depth(depth: int) -> None:
-    assert len(build(depth=depth).layers) == depth
+def test_depth(builder: str, depth: int) -> None:
+    assert len(build(depth=depth, builder=builder).layers) == depth
 
 
-def test_arguments_of_the_hidden_layers() -> None:
+def test_arguments_of_layers_of_features() -> None:
+    for layer in build(depth=3, builder="gaussian", width=7, jitter=1e-4).hidden_layers:
+        assert (layer.width, layer.jitter) == (7, 1e-4)
+        assert layer.pseudo_targets.shape == (5, 7)
+
+
+def test_arguments_of_inverse_wishart_layers() -> None:
+    model = build(depth=3, builder="inverse_wishart", expected_log_ratio=False, jitter=1e-4)
+
+    for layer in model.hidden_layers:
+        assert not layer.expected_log_ratio
+        assert layer.jitter == 1e-4
+
+
+def test_arguments_of_wishart_layers() -> None:
     model = build(
         depth=3,
         posterior="A",
@@ -59,18 +114,31 @@ def test_arguments_of_the_hidden_layers() -> None:
         assert layer.jitter == 1e-4
 
 
-def test_number_of_samples() -> None:
-    assert build(num_samples=4).num_samples == 4
+@every_builder
+def test_number_of_samples(builder: str) -> None:
+    assert build(builder=builder, num_samples=4).num_samples == 4
 
 
-def test_layers_start_in_different_places() -> None:
-    first, second = build(depth=3).hidden_layers
+@pytest.mark.parametrize(
+    ("builder", "path"),
+    [
+        ("wishart", ".scale_mixture.root"),
+        ("gaussian", ".pseudo_targets"),
+        ("inverse_wishart", ".root"),
+    ],
+)
+def test_layers_start_in_different_places(builder: str, path: str) -> None:
+    first, second = (
+        gpflow.utilities.read_values(layer)[path]
+        for layer in build(depth=3, builder=builder).hidden_layers
+    )
 
-    assert np.all(first.scale_mixture.root.numpy() != second.scale_mixture.root.numpy())
+    assert np.all(first != second)
 
 
-def test_seeds_fix_the_starting_values() -> None:
-    same, other = [build(seed=0) for _ in range(2)], build(seed=1)
+@every_builder
+def test_seeds_fix_the_starting_values(builder: str) -> None:
+    same, other = [build(builder=builder, seed=0) for _ in range(2)], build(builder=builder, seed=1)
     values = [gpflow.utilities.read_values(model) for model in (*same, other)]
 
     for path, value in values[0].items():
@@ -208,6 +276,7 @@ def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:
         ({"num_inducing": True}, "num_inducing must be a positive integer, got True"),
         ({"width": 0}, "width must be a positive integer, got 0"),
         ({"width": 2.5, "depth": 1}, "width must be a positive integer, got 2.5"),
+        ({"width": 0, "builder": "gaussian"}, "width must be a positive integer, got 0"),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
         ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
         ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
@@ -226,10 +295,49 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
         build(**arguments)
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-def test_single_precision_from_building_to_predicting(whiten: bool) -> None:
+@every_builder
+def test_all_models_start_at_the_same_outputs(builder: str) -> None:
+    model = build(builder=builder, inducing="kmeans")
+    expected = build(inducing="kmeans")
+
+    for name in ("pseudo_targets", "precision_tril"):
+        value, other = (getattr(m.output_layer, name) for m in (model, expected))
+        np.testing.assert_array_equal(value, other)
+    np.testing.assert_array_equal(model.inducing_variable.Z, expected.inducing_variable.Z)
+
+
+@every_builder
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"depth": 0}, "depth must be a positive integer, got 0"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+        ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
+        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+        ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
+        ({"jitter": -1.0}, "jitter must not be negative"),
+        ({"data": (X[:, 0], Y)}, "X must have two axes"),
+    ],
+)
+def test_refusals_of_every_builder(builder: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(builder=builder, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments"),
+    [
+        ("wishart", {"whiten": False}),
+        ("wishart", {"whiten": True}),
+        ("gaussian", {}),
+        ("inverse_wishart", {}),
+    ],
+)
+def test_single_precision_from_building_to_predicting(
+    builder: str, arguments: dict[str, Any]
+) -> None:
     gpflow.config.set_default_float(np.float32)
-    model = build(whiten=whiten, num_samples=2)
+    model = build(builder=builder, num_samples=2, **arguments)
 
     history = fit(model, (X, Y), 5, progress=False)
     mean, variance = model.predict_y(X)

@@ -16,7 +16,13 @@ import tensorflow_probability as tfp
 from model_reference import tiny_model
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models import from_config, to_config
+from gpflow_dwp.layers import WishartLayer
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    from_config,
+    to_config,
+)
 
 KERNELS: dict[str, Callable[[], gk.Kernel]] = {
     "lengthscales": lambda: gk.SquaredExponential(1.7, [0.6, 0.9]),
@@ -103,24 +109,34 @@ def test_heteroskedastic_likelihood() -> None:
     np.testing.assert_allclose(distribution.scale, np.e)
 
 
+WISHART_NAMES = ("df", "whiten", "expected_log_ratio", "stick_the_landing", "jitter")
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "names"),
     [
-        {"posterior": "GW"},
-        {"posterior": "A", "whiten": True, "stick_the_landing": False},
-        {"width": 7, "expected_log_ratio": False, "jitter": 1e-4},
+        ({"posterior": "GW"}, WISHART_NAMES),
+        ({"posterior": "A", "whiten": True, "stick_the_landing": False}, WISHART_NAMES),
+        ({"width": 7, "expected_log_ratio": False, "jitter": 1e-4}, WISHART_NAMES),
+        ({"build": build_deep_gaussian_process, "width": 7, "jitter": 1e-4}, ("width", "jitter")),
+        (
+            {"build": build_deep_inverse_wishart_process, "expected_log_ratio": False},
+            ("expected_log_ratio", "jitter"),
+        ),
     ],
 )
-def test_models(arguments: dict[str, Any]) -> None:
+def test_models(arguments: dict[str, Any], names: tuple[str, ...]) -> None:
     model = tiny_model(3, **arguments)
 
     again = round_trip(model)
 
+    assert type(again) is type(model)
     paths = list(gpflow.utilities.parameter_dict(model))
     assert list(gpflow.utilities.parameter_dict(again)) == paths
-    names = ("df", "whiten", "expected_log_ratio", "stick_the_landing", "jitter")
     for layer, other in zip(model.hidden_layers, again.hidden_layers, strict=True):
-        assert layer.bartlett_factor.family == other.bartlett_factor.family
+        assert type(layer) is type(other)
+        if isinstance(layer, WishartLayer):
+            assert layer.bartlett_factor.family == other.bartlett_factor.family
         for name in names:
             assert getattr(layer, name) == getattr(other, name)
     for name in ("num_data", "num_samples", "num_prediction_samples"):

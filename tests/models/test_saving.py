@@ -20,6 +20,7 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, load_model, save_model
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
 
 DATA = toy_data()
 XNEW = toy_data(5, seed=5)[0]
@@ -50,6 +51,8 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
         {"depth": 2, "posterior": "GW", "kernel": "ArcCosine"},
         {"depth": 2, "posterior": "A", "whiten": True, "kernel": "Matern52"},
         {"depth": 3, "kernel": [gk.SquaredExponential() * gk.Linear() for _ in range(3)]},
+        {"depth": 3, "build": build_deep_gaussian_process, "width": 3, "jitter": 1e-5},
+        {"depth": 2, "build": build_deep_inverse_wishart_process, "expected_log_ratio": False},
         {"likelihood": gpflow.likelihoods.StudentT(0.3, df=5.0)},
         {"likelihood": gpflow.likelihoods.HeteroskedasticTFPConditional()},
         {
@@ -64,6 +67,8 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
         "arc_cosine",
         "whitened_matern",
         "products",
+        "deep_gaussian_process",
+        "deep_inverse_wishart_process",
         "student_t",
         "heteroskedastic",
         "noise_of_x",
@@ -75,6 +80,7 @@ def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
 
     again = load_model(tmp_path / "model")
 
+    assert type(again) is type(model)
     X = XNEW[:, : model.inducing_variable.Z.shape[1]]
     for value, expected in zip(
         again.predict_y(X, num_samples=3), model.predict_y(X, num_samples=3), strict=True
