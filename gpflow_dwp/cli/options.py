@@ -201,6 +201,12 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         help="rows of a minibatch (default: all up to 2000 training rows, 1000 above)",
     )
     training.add_argument(
+        "--kl-annealing-steps",
+        type=_positive,
+        metavar="T",
+        help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers)",
+    )
+    training.add_argument(
         "--dtype",
         choices=["float64", "float32"],
         default="float64",

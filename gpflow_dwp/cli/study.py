@@ -34,6 +34,7 @@ def run_study(options: argparse.Namespace) -> int:
             num_inducing=options.num_inducing,
             dtype=options.dtype,
             seed=options.seed,
+            kl_annealing_steps=options.kl_annealing_steps,
             options=dict(options.options),
             uci_folder=options.uci_folder,
         )

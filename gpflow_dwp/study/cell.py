@@ -51,6 +51,8 @@ class Cell:
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
+    :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the papers'
+        1,000, or half of a run of less than 2,000 steps.
     :param options: Further arguments of the model's builder, as sorted pairs of name and value.
     """
 
@@ -65,6 +67,7 @@ class Cell:
     num_prediction_samples: int = 100
     dtype: Literal["float64", "float32"] = "float64"
     seed: int = 0
+    kl_annealing_steps: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -76,7 +79,12 @@ class Cell:
             num_prediction_samples=self.num_prediction_samples,
             batch_size=1 if self.batch_size is None else self.batch_size,
         )
-        check_integers(at_least=0, split=self.split, seed=self.seed)
+        check_integers(
+            at_least=0,
+            split=self.split,
+            seed=self.seed,
+            kl_annealing_steps=0 if self.kl_annealing_steps is None else self.kl_annealing_steps,
+        )
         _check_choice("dataset", self.dataset, tuple(UCI_DATASETS))
         last_split = UCI_DATASETS[self.dataset].num_splits - 1
         if self.split > last_split:
@@ -103,10 +111,11 @@ class Cell:
         return f"{self.dataset}, depth {self.depth}, {self.model}, split {self.split}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; options take part only if there are any."""
+        """Return plain values, for JSON, without what is left at None or empty by default."""
         result = asdict(self) | {"options": dict(self.options)}
-        if not self.options:
-            del result["options"]
+        for name in ("kl_annealing_steps", "options"):
+            if result[name] in (None, {}):
+                del result[name]
         return result
 
     @classmethod
@@ -159,6 +168,7 @@ def make_cells(
     num_prediction_samples: int = 100,
     dtype: Literal["float64", "float32"] = "float64",
     seed: int = 0,
+    kl_annealing_steps: int | None = None,
     options: Mapping[str, Any] | None = None,
     uci_folder: str | Path | None = None,
 ) -> list[Cell]:
@@ -180,6 +190,7 @@ def make_cells(
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
+    :param kl_annealing_steps: See :class:`Cell`.
     :param options: Further arguments of the models' builders.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
@@ -207,6 +218,7 @@ def make_cells(
             num_prediction_samples,
             dtype,
             seed,
+            kl_annealing_steps,
             _sorted_options(options or {}),
         )
         for dataset in datasets

@@ -54,6 +54,7 @@ def run_cell(
         split.train,
         cell.num_steps,
         batch_size=cell.batch_size,
+        kl_annealing_steps=cell.kl_annealing_steps,
         seed=cell.seed,
         callbacks=[watch],
         callback_interval=max(1, min(_STEPS_BETWEEN_REPORTS, cell.num_steps // 4)),

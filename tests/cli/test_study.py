@@ -38,6 +38,7 @@ def test_defaults() -> None:
         "batch_size": None,
         "dtype": "float64",
         "seed": 0,
+        "kl_annealing_steps": None,
         "options": [],
         "jobs": 1,
         "threads": 1,

@@ -17,7 +17,8 @@ from gpflow_dwp.study import cell as cell_module
 
 
 def test_a_cell_survives_json() -> None:
-    for cell in (tiny_cell(), tiny_cell(options={"jitter": 1e-5, "whiten": True})):
+    options = {"jitter": 1e-5, "whiten": True}
+    for cell in (tiny_cell(), tiny_cell(options=options), tiny_cell(kl_annealing_steps=0)):
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
 
@@ -36,10 +37,12 @@ def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
         {"dtype": "float32"},
         {"seed": 1},
         {"num_steps": 13},
+        {"kl_annealing_steps": 0},
+        {"kl_annealing_steps": 6},
         {"options": {"jitter": 1e-5}},
         {"options": {"jitter": 1e-4}},
     ]
-    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 9
+    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 11
 
 
 def test_combinations_come_split_by_split(archive: Path) -> None:
@@ -97,6 +100,10 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
+        (
+            {"kl_annealing_steps": -1},
+            "kl_annealing_steps must be an integer of at least 0, got -1",
+        ),
         ({"split": -1}, "split must be an integer of at least 0, got -1"),
         ({"split": 20}, "split must be an integer from 0 to 19 for yacht, got 20"),
         ({"dataset": "protein", "split": 5}, "from 0 to 4 for protein, got 5"),

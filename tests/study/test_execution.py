@@ -28,7 +28,7 @@ METRICS = {
 
 
 def test_metrics_and_curve(archive: Path, tmp_path: Path) -> None:
-    cell, reports = tiny_cell(batch_size=16), []
+    cell, reports = tiny_cell(batch_size=16, kl_annealing_steps=3), []
     curve = tmp_path / "curve.csv"
 
     metrics = run_cell(
@@ -40,7 +40,9 @@ def test_metrics_and_curve(archive: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(metrics["seconds_per_epoch"], 2.0 * metrics["seconds_per_step"])
     split = load_uci("yacht", 0, folder=archive)
     model = cell.build(split.train)
-    history = fit(model, split.train, 12, batch_size=16, seed=0, progress=False)
+    history = fit(
+        model, split.train, 12, batch_size=16, kl_annealing_steps=3, seed=0, progress=False
+    )
     np.testing.assert_allclose(metrics["elbo"], model.elbo(split.train) / 32, rtol=1e-8)
     assert [step for step, _ in reports] == [3, 6, 9, 12]
     np.testing.assert_allclose(reports[-1][1], history.elbo_per_datum[9:].mean(), rtol=1e-8)
