@@ -67,7 +67,8 @@ def fit(
         all rows at every step.
     :param optimizer: None for Adam with the papers' schedule.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the first
-        1,000 steps, or the first half of a run of less than 2,000.
+        1,000 steps, or the first half of a run of less than 2,000. Where hidden layers fall back to
+        the prior (log ratios near 0, a low bound), a longer annealing helps.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one.
     :param callback_interval: Steps between calls of the callbacks.
