@@ -77,8 +77,8 @@ def fit(
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. A call that finds a state there goes on from
         it, and ends like one that was never cut off, unless the likelihood draws from
-        TensorFlow's global generator. A dataset must be one whose iterator TensorFlow can save.
-        None for no saving.
+        TensorFlow's global generator. A dataset must be one whose iterator TensorFlow can save,
+        and ends so only if it does not reshuffle in each epoch. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises ValueError: If an argument or the data cannot be used; nothing has been computed then.
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
