@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.linalg import Factorised
+from gpflow_dwp.linalg import Factorised, factorise, relative_jitter
 
 __all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
 
@@ -60,7 +60,23 @@ class GramLayer(_Layer):
 
     The layer's ``kernel`` turns what comes from below (features at the bottom, a Gram matrix
     further up) into that covariance; both methods are given the covariance itself.
+
+    :param kernel: Acts on what comes from below.
+    :param num_inducing: M.
+    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :raises ValueError: If ``jitter`` is negative.
     """
+
+    def __init__(self, kernel: Kernel, num_inducing: int, jitter: float = 1e-6) -> None:
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        super().__init__(kernel, num_inducing)
+        self.jitter = jitter
+
+    def _factorise(self, covariance: tf.Tensor) -> Factorised:
+        return factorise(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
+        )
 
     @abc.abstractmethod
     @check_shapes(

@@ -13,7 +13,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers._features import condition_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GramDraw, GramLayer
-from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter
+from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.random import normal
 from gpflow_dwp.validation import check_integers
 
@@ -59,8 +59,6 @@ class GlobalInducingGramLayer(GramLayer):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(width=width, num_inducing=num_inducing)
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
         shape = (int(num_inducing), int(width))
         if pseudo_targets is None:
             pseudo_targets = np.random.default_rng(seed).standard_normal(shape)
@@ -69,9 +67,8 @@ class GlobalInducingGramLayer(GramLayer):
                 f"pseudo_targets must have shape {list(shape)}, got "
                 f"{list(np.shape(pseudo_targets))}."
             )
-        super().__init__(kernel, int(num_inducing))
+        super().__init__(kernel, int(num_inducing), jitter)
         self.width = int(width)
-        self.jitter = jitter
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
@@ -120,11 +117,6 @@ class GlobalInducingGramLayer(GramLayer):
         scale_tril = tf.linalg.matrix_transpose(signs[..., None] * upper)
         return tfp.distributions.MultivariateNormalTriL(
             loc=tf.linalg.matrix_transpose(tf.matmul(tril, mean)), scale_tril=scale_tril[:, None]
-        )
-
-    def _factorise(self, covariance: tf.Tensor) -> Factorised:
-        return factorise(
-            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
         )
 
     def _whitened_posterior(

@@ -71,12 +71,9 @@ class InverseWishartLayer(GramLayer):
         for name, value in (("df", df), ("extra_df", extra_df)):
             if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
-        super().__init__(kernel, int(num_inducing))
+        super().__init__(kernel, int(num_inducing), jitter)
         rng, dtype = np.random.default_rng(seed), default_float()
         self.expected_log_ratio = expected_log_ratio
-        self.jitter = jitter
         self.df = Parameter(df, dtype=dtype, transform=positive(base="exp"))
         self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
@@ -128,11 +125,6 @@ class InverseWishartLayer(GramLayer):
     def _inverse_wishart(self, scale_tril: tf.Tensor, df: tf.Tensor) -> InverseWishart:
         # Scales are kept relative to δ, as K_ii = L Lᵀ and K_q = L_q L_qᵀ.
         return InverseWishart(df + (self.num_inducing + 1.0), tf.sqrt(self.df) * scale_tril)
-
-    def _factorise(self, covariance: tf.Tensor) -> Factorised:
-        return factorise(
-            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
-        )
 
     def _factorise_posterior(self, covariance: tf.Tensor) -> Factorised:
         learned = tf.matmul(self.root, self.root, transpose_b=True) / self.num_inducing

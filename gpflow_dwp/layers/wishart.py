@@ -72,15 +72,12 @@ class WishartLayer(GramLayer):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(df=df, num_inducing=num_inducing)
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
-        super().__init__(kernel, int(num_inducing))
+        super().__init__(kernel, int(num_inducing), jitter)
         rng = np.random.default_rng(seed)
         self.df = int(df)
         self.whiten = whiten
         self.expected_log_ratio = expected_log_ratio
         self.stick_the_landing = stick_the_landing
-        self.jitter = jitter
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
 
@@ -145,11 +142,6 @@ class WishartLayer(GramLayer):
             bartlett.rate,
             bartlett.loc,
             bartlett.scale,
-        )
-
-    def _factorise(self, covariance: tf.Tensor) -> Factorised:
-        return factorise(
-            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
         )
 
     def _posterior_scale_tril(self, covariance: tf.Tensor, below: Factorised) -> tf.Tensor:
