@@ -32,7 +32,10 @@ class TargetBlocks(NamedTuple):
     :param it: Inducing by target, [S, M, N].
     :param tt: Target by target: its diagonal [S, N], or all of it [S, N, N] where joint draws
         over the targets are wanted (``full_cov``).
+    :param features: Of a Gram matrix: F_t, [S, N, R], where ``it`` is F_i F_tᵀ. None if there are
+        none.
     """
 
     it: tf.Tensor
     tt: tf.Tensor
+    features: tf.Tensor | None = None

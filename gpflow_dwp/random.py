@@ -73,13 +73,17 @@ def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf
 
 
 def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
-    """Draw standard normal numbers.
+    """Draw standard normal numbers, by the method of Box and Muller (1958).
 
     :param shape: Their shape.
     :param seed: A stateless seed, [2].
     :param dtype: float32 or float64.
     """
-    return tf.math.ndtri(uniform(shape, seed, dtype))
+    count = tf.reduce_prod(shape)
+    radial, angular = tf.unstack(uniform([2, (count + 1) // 2], seed, dtype))
+    radius, angle = tf.sqrt(-2.0 * tf.math.log(radial)), (2.0 * np.pi) * angular
+    pairs = tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=0)
+    return tf.reshape(pairs[:count], shape)
 
 
 @check_shapes("points: [N, D]", "seed: [2]", "return: [S, N, width]")
@@ -104,10 +108,13 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
 
 
 def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    digits = 24 if dtype == tf.float32 else 53
-    integers = tf.cast(_logical_right_shift(bits, 64 - digits), dtype)
-    # Rounding may bring the largest one to 1, whose quantile is infinite.
-    return tf.minimum((integers + 0.5) * 2.0**-digits, 1.0 - 2.0**-digits)
+    # The bits of a number from 1 to 2 are an exponent and a uniform fraction: no conversion needed.
+    digits = 23 if dtype == tf.float32 else 52
+    fraction = _logical_right_shift(bits, 64 - digits)
+    integer = tf.int32 if dtype == tf.float32 else tf.int64
+    one = tf.bitcast(tf.ones([], dtype), integer)
+    from_one = tf.bitcast(tf.bitwise.bitwise_or(tf.cast(fraction, integer), one), dtype)
+    return (from_one - 1.0) + 2.0 ** -(digits + 1)
 
 
 def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:

@@ -13,9 +13,13 @@ from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.linalg import (
     Factorised,
     cholesky,
+    color,
     conditional_moments,
     factorise,
+    quadratic_forms,
+    regularised_inverse,
     relative_jitter,
+    relative_precision,
     whiten,
 )
 
@@ -41,6 +45,37 @@ def indefinite(smallest: float) -> np.ndarray:
     return rotation @ np.diag([1.0, 2.0, smallest]) @ rotation.T
 
 
+def scale_of(root: tf.Tensor) -> tf.Tensor:
+    return tf.matmul(root, root, transpose_b=True) + tf.eye(4, dtype=tf.float64)
+
+
+def relative_precision_ours(
+    matrix: tf.Tensor, root: tf.Tensor, columns: tf.Tensor
+) -> tuple[tf.Tensor, ...]:
+    below, scale = factorise_plainly(matrix), factorise_plainly(scale_of(root))
+    precision, colored, log_det_ratio = relative_precision(below, scale, columns)
+    # A symmetric function of the precision, as it asks for.
+    return precision + tf.linalg.matrix_transpose(precision), colored, log_det_ratio
+
+
+def relative_precision_plainly(
+    matrix: tf.Tensor, root: tf.Tensor, columns: tf.Tensor
+) -> tuple[tf.Tensor, ...]:
+    tril = tf.linalg.cholesky(scale_of(root))
+    precision = tf.matmul(tril, tf.matmul(tf.linalg.inv(matrix), tril), transpose_a=True)
+    log_det_ratio = 0.5 * (tf.linalg.logdet(scale_of(root)) - tf.linalg.logdet(matrix))
+    return 2.0 * precision, tf.matmul(tril, columns), log_det_ratio
+
+
+def regularised_inverse_plainly(
+    matrix: tf.Tensor, precision_tril: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    precision = tf.matmul(precision_tril, precision_tril, transpose_b=True)
+    inverse = tf.linalg.inv(matrix + tf.linalg.inv(precision))
+    log_det = tf.linalg.slogdet(tf.eye(4, dtype=tf.float64) + tf.matmul(matrix, precision))[1]
+    return inverse, log_det
+
+
 # Each operation beside the same in TensorFlow's own differentiable operations.
 OPERATIONS: dict[str, tuple[Operation, Operation]] = {
     "cholesky": (
@@ -53,6 +88,16 @@ OPERATIONS: dict[str, tuple[Operation, Operation]] = {
             tf.matmul(tf.linalg.inv(tf.linalg.cholesky(matrix)), columns),
             tf.linalg.logdet(matrix),
         ),
+    ),
+    "color": (
+        lambda matrix, columns: (color(factorise_plainly(matrix), columns),),
+        lambda matrix, columns: (tf.matmul(tf.linalg.cholesky(matrix), columns),),
+    ),
+    "relative_precision": (relative_precision_ours, relative_precision_plainly),
+    "regularised_inverse": (regularised_inverse, regularised_inverse_plainly),
+    "quadratic_forms": (
+        lambda matrix, columns: (quadratic_forms(matrix, columns),),
+        lambda matrix, columns: (tf.reduce_sum(columns * tf.matmul(matrix, columns), axis=-2),),
     ),
     "conditional_moments": (
         lambda matrix, cross, features: conditional_moments(
@@ -71,6 +116,12 @@ CASES = [
     ("whiten", [(2, 4, 4), (2, 4, 3)]),
     ("whiten", [(2, 4, 4), (1, 4, 3)]),
     ("whiten", [(1, 4, 4), (2, 4, 3)]),
+    ("color", [(2, 4, 4), (2, 4, 3)]),
+    ("color", [(1, 4, 4), (2, 4, 3)]),
+    ("relative_precision", [(2, 4, 4), (2, 4, 4), (2, 4, 3)]),
+    ("relative_precision", [(1, 4, 4), (1, 4, 4), (2, 4, 3)]),
+    ("regularised_inverse", [(2, 4, 4), (4, 4)]),
+    ("quadratic_forms", [(2, 4, 4), (2, 4, 5)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
     ("conditional_moments", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),

@@ -33,12 +33,16 @@ class Entries(NamedTuple):
     :param row_norms: Squared norm of the row's point, [..., M, 1] or [..., N].
     :param column_norms: Squared norm of the column's point, [..., 1, N] or [..., N].
     :param coinciding: Which entries pair a point with itself.
+    :param features: Features of rows and columns, [..., M, R] and [..., N, R], whose products
+        ``product`` holds; None where they are not known. A formula that uses them alone leaves
+        ``product`` to the graph compiler, which takes it away.
     """
 
     product: tf.Tensor
     row_norms: tf.Tensor
     column_norms: tf.Tensor
     coinciding: Coinciding
+    features: tuple[tf.Tensor, tf.Tensor] | None = None
 
 
 gram_kernel = Dispatcher("gram_kernel")

@@ -17,18 +17,22 @@ __all__ = ["gram_K", "gram_K_cross", "gram_K_diag"]
     "gram: [batch..., M, M]",
     "return: [batch..., M, M]",
 )
-def gram_K(kernel: Kernel, gram: TensorType) -> tf.Tensor:
+def gram_K(kernel: Kernel, gram: TensorType, *, features: tf.Tensor | None = None) -> tf.Tensor:
     """Covariance of points with themselves: ``kernel.K(F)`` where ``gram`` is F Fᵀ.
 
     :param kernel: A kernel that is a function of inner products.
     :param gram: Inner products of the points, symmetric, [..., M, M].
+    :param features: Any F, [..., M, R], that ``gram`` was made of; saves time.
     :return: Covariance [..., M, M].
     :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
     """
     check_gram_kernel(kernel)
     gram = tf.convert_to_tensor(gram)
-    norms = tf.linalg.diag_part(gram)
-    entries = Entries(gram, norms[..., :, None], norms[..., None, :], Coinciding.DIAGONAL)
+    if features is None:
+        pair, norms = None, tf.linalg.diag_part(gram)
+    else:
+        pair, norms = (features, features), tf.reduce_sum(tf.square(features), axis=-1)
+    entries = Entries(gram, norms[..., :, None], norms[..., None, :], Coinciding.DIAGONAL, pair)
     return _spread(gram_kernel(kernel, entries), gram)
 
 
@@ -39,7 +43,12 @@ def gram_K(kernel: Kernel, gram: TensorType) -> tf.Tensor:
     "return: [batch..., M, N]",
 )
 def gram_K_cross(
-    kernel: Kernel, cross: TensorType, row_diag: TensorType, column_diag: TensorType
+    kernel: Kernel,
+    cross: TensorType,
+    row_diag: TensorType,
+    column_diag: TensorType,
+    *,
+    features: tuple[tf.Tensor, tf.Tensor] | None = None,
 ) -> tf.Tensor:
     """Covariance of two different sets of points, such as inducing and target points.
 
@@ -50,6 +59,8 @@ def gram_K_cross(
     :param cross: Inner products of row points and column points, [..., M, N].
     :param row_diag: Squared norms of the row points, [..., M].
     :param column_diag: Squared norms of the column points, [..., N].
+    :param features: Features of row and column points, [..., M, R] and [..., N, R], whose inner
+        products ``cross`` holds; saves time. Norms may exceed theirs.
     :return: Covariance [..., M, N].
     :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
     """
@@ -57,7 +68,7 @@ def gram_K_cross(
     cross = tf.convert_to_tensor(cross)
     rows = tf.convert_to_tensor(row_diag)[..., :, None]
     columns = tf.convert_to_tensor(column_diag)[..., None, :]
-    values = gram_kernel(kernel, Entries(cross, rows, columns, Coinciding.NONE))
+    values = gram_kernel(kernel, Entries(cross, rows, columns, Coinciding.NONE, features))
     return _spread(values, cross, rows, columns)
 
 

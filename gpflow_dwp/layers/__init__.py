@@ -7,7 +7,7 @@ from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart import WishartLayer
-from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
+from gpflow_dwp.layers.wishart_posterior import Mixing, PosteriorFamily, WishartPosterior
 
 __all__ = [
     "GaussianDraw",
@@ -17,6 +17,7 @@ __all__ = [
     "GramLayer",
     "InducingPath",
     "InverseWishartLayer",
+    "Mixing",
     "OutputLayer",
     "PosteriorFamily",
     "ScaleMixture",

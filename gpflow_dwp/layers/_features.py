@@ -57,12 +57,11 @@ def condition_features(
         deviation = tf.sqrt(variance / df)[..., None] * noise
 
     rank = draw.root.shape[-1]
-    root = mean + deviation[..., :rank]
-    padding = deviation[..., rank:]
+    root = mean + (deviation if df == rank else deviation[..., :rank])
+    # Inner products between targets, to which features that are zero elsewhere add theirs.
+    every = root if df == rank else tf.concat([root, deviation[..., rank:]], axis=-1)
     if full_cov:
-        tt = tf.matmul(root, root, transpose_b=True)
-        tt += tf.matmul(padding, padding, transpose_b=True)
+        tt = tf.matmul(every, every, transpose_b=True)
     else:
-        tt = tf.reduce_sum(tf.square(root), axis=-1)
-        tt += tf.reduce_sum(tf.square(padding), axis=-1)
-    return TargetBlocks(it=tf.matmul(draw.root, root, transpose_b=True), tt=tt)
+        tt = tf.reduce_sum(tf.square(every), axis=-1)
+    return TargetBlocks(tf.matmul(draw.root, root, transpose_b=True), tt, root)

@@ -67,7 +67,7 @@ def condition_inverse_wishart(
         square_spread = 0.5 * variance / half_square
         features = mean + tf.sqrt(square_spread)[..., None] * deviation
         tt = df * square_spread + tf.reduce_sum(tf.square(features), axis=-1)
-    return TargetBlocks(it=tf.matmul(draw.root, features, transpose_b=True), tt=tt)
+    return TargetBlocks(tf.matmul(draw.root, features, transpose_b=True), tt, features)
 
 
 def _precision_factor(first_concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:

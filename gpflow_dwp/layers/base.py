@@ -34,15 +34,15 @@ class GramDraw(NamedTuple):
 class GaussianDraw(NamedTuple):
     """The output layer's Gaussian posterior over functions, given K_ii.
 
-    Its mean at a target is K_ti ``weights`` and its variance K_tt - ‖``projector`` K_it‖².
+    Its mean at a target is K_ti ``weights`` and its variance K_tt - K_ti ``inverse`` K_it.
 
     :param weights: (K_ii + Λ⁻¹)⁻¹ v, [S, M, Q].
-    :param projector: A root of (K_ii + Λ⁻¹)⁻¹, [S, M, M].
+    :param inverse: (K_ii + Λ⁻¹)⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     """
 
     weights: tf.Tensor
-    projector: tf.Tensor
+    inverse: tf.Tensor
     log_ratio: tf.Tensor
 
 
@@ -129,7 +129,7 @@ class OutputLayer(_Layer):
     @check_shapes(
         "covariance: [S, M, M]",
         "return.weights: [S, M, Q]",
-        "return.projector: [S, M, M]",
+        "return.inverse: [S, M, M]",
         "return.log_ratio: [S]",
     )
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:

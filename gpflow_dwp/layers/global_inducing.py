@@ -11,7 +11,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import factorise, whiten
+from gpflow_dwp.linalg import quadratic_forms, regularised_inverse
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -26,12 +26,12 @@ class GlobalInducingGPLayer(OutputLayer):
               \quad \Lambda = L L^T
 
     (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
-    and deep Gaussian processes", 2021, equation 9). With B = I + Lᵀ K L = C Cᵀ, everything that
-    is needed follows from one well-conditioned factorisation, and K itself is never factorised:
-    (K + Λ⁻¹)⁻¹ = L B⁻¹ Lᵀ = Wᵀ W with W = C⁻¹ Lᵀ, and, with c = Lᵀ v and b = B⁻¹ c,
+    and deep Gaussian processes", 2021, equation 9). Everything that is needed follows from
+    Φ = (K + Λ⁻¹)⁻¹, which :func:`gpflow_dwp.linalg.regularised_inverse` computes without
+    factorising K or Λ; Λ becomes nearly singular in training. With a = Φ v,
 
     .. math:: \mathrm{KL}[q(u) \| p(u)]
-              = \tfrac12 \{\operatorname{tr} B^{-1} - M + \log|B| + b^T c - b^T b\}.
+              = \tfrac12 \{\log|I + K \Lambda| - \operatorname{tr}(\Phi K) + a^T K a\}.
 
     :param kernel: Acts on what comes from below.
     :param num_outputs: Q, the number of independent functions that share the kernel.
@@ -71,39 +71,23 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
-        precision_tril = tf.convert_to_tensor(self.precision_tril)
-        # einsum makes one product of a batch that shares a factor.
-        scaled = tf.einsum("smk,kn->smn", covariance, precision_tril)
-        inner = tf.matmul(precision_tril, scaled, transpose_a=True)
-        identity = tf.eye(self.num_inducing, dtype=inner.dtype)
-        # B's eigenvalues are at least 1, so it needs no jitter. (K + Λ⁻¹ would take fewer products,
-        # but fails where Λ becomes nearly singular, which happens in training.)
-        factorised = factorise(
-            identity + inner, tf.zeros_like(inner[:, 0, 0]), name="the output layer's I + Lᵀ K L"
+        inverse, log_det = regularised_inverse(
+            covariance, tf.convert_to_tensor(self.precision_tril)
         )
-        inverse_root, log_det = whiten(factorised, identity[None])
-        projector = tf.einsum("smk,nk->smn", inverse_root, precision_tril)
-
-        scaled_targets = tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)
-        solved = tf.matmul(
-            inverse_root, tf.matmul(inverse_root, scaled_targets[None]), transpose_a=True
-        )
-        trace = tf.reduce_sum(tf.square(inverse_root), axis=[-2, -1])
-        quadratic = tf.reduce_sum(solved * (scaled_targets - solved), axis=[-2, -1])
-        num_inducing = tf.cast(self.num_inducing, inner.dtype)
-        kl = 0.5 * (self.num_outputs * (trace - num_inducing + log_det) + quadratic)
-        return GaussianDraw(
-            weights=tf.matmul(precision_tril, solved), projector=projector, log_ratio=-kl
-        )
+        weights = tf.matmul(inverse, self.pseudo_targets)
+        explained = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
+        quadratic = tf.reduce_sum(weights * tf.matmul(covariance, weights), axis=[-2, -1])
+        kl = 0.5 * (self.num_outputs * (log_det - explained) + quadratic)
+        return GaussianDraw(weights=weights, inverse=inverse, log_ratio=-kl)
 
     @inherit_check_shapes
     def condition(
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
         mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
-        projected = tf.matmul(draw.projector, covariance.it)
         if full_cov:
-            return mean, covariance.tt - tf.matmul(projected, projected, transpose_a=True)
-        variance = covariance.tt - tf.reduce_sum(tf.square(projected), axis=-2)
+            projected = tf.matmul(draw.inverse, covariance.it)
+            return mean, covariance.tt - tf.matmul(covariance.it, projected, transpose_a=True)
+        variance = covariance.tt - quadratic_forms(draw.inverse, covariance.it)
         # Cancellation may leave a rounding error below zero.
         return mean, tf.maximum(variance, tf.zeros([], variance.dtype))

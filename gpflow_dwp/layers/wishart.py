@@ -14,7 +14,14 @@ from gpflow_dwp.layers._features import condition_features
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
-from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.linalg import (
+    Factorised,
+    cholesky,
+    color,
+    factorise,
+    relative_jitter,
+    relative_precision,
+)
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["WishartLayer"]
@@ -89,32 +96,30 @@ class WishartLayer(GramLayer):
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
         below = self._factorise(covariance)
         bartlett_factor = self.bartlett_factor.bartlett().sample(num_samples, seed=seed)
-        mixed = self.bartlett_factor.mix(bartlett_factor)
+        mixing = self.bartlett_factor.mixing()
+        mixed = mixing.mix(bartlett_factor)
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
-        scale_tril = self._posterior_scale_tril(covariance, below)
         if self.scale_mixture is None:
-            whitened_tril, log_det_scales = None, tf.zeros([1], covariance.dtype)
+            precision, log_det_ratio = None, tf.zeros([1], covariance.dtype)
+            root = color(below, mixed)
         else:
-            whitened_tril, log_det = whiten(below, scale_tril)
-            log_det_scales = _sum_log_diagonal(scale_tril) - 0.5 * log_det
-        if self.expected_log_ratio:
-            log_ratio = self.bartlett_factor.expected_log_ratio(
-                bartlett_factor, whitened_tril, stick_the_landing=self.stick_the_landing
-            )
-        else:
-            whitened = mixed if whitened_tril is None else tf.matmul(whitened_tril, mixed)
-            log_ratio = self.bartlett_factor.sampled_log_ratio(
-                bartlett_factor,
-                tf.reduce_sum(tf.square(whitened), axis=[-2, -1]),
-                stick_the_landing=self.stick_the_landing,
-            )
-        root = tf.matmul(scale_tril, mixed) / np.sqrt(self.df)
+            scale = self._factorise_posterior(covariance)
+            precision, root, log_det_ratio = relative_precision(below, scale, mixed)
+        log_ratio_given_scale = (
+            self.bartlett_factor.expected_log_ratio
+            if self.expected_log_ratio
+            else self.bartlett_factor.sampled_log_ratio
+        )
+        log_ratio = log_ratio_given_scale(
+            bartlett_factor, mixing, precision, stick_the_landing=self.stick_the_landing
+        )
+        root /= np.sqrt(self.df)
         return GramDraw(
             gram=tf.matmul(root, root, transpose_b=True),
             root=root,
             covariance=below,
-            log_ratio=log_ratio + self._log_normaliser() + self.df * log_det_scales,
+            log_ratio=log_ratio + self._log_normaliser() + self.df * log_det_ratio,
         )
 
     @inherit_check_shapes
@@ -132,27 +137,28 @@ class WishartLayer(GramLayer):
     @check_shapes("covariance: [S, M, M]")
     def posterior(self, covariance: tf.Tensor) -> ABGeneralisedSingularWishart:
         """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW (A' or B may be I)."""
-        scale_tril = self._posterior_scale_tril(covariance, self._factorise(covariance))
-        bartlett = self.bartlett_factor.bartlett()
+        scale_tril = cholesky(
+            self._factorise(covariance)
+            if self.scale_mixture is None
+            else self._factorise_posterior(covariance)
+        )
+        bartlett, mixing = self.bartlett_factor.bartlett(), self.bartlett_factor.mixing()
         return ABGeneralisedSingularWishart(
             self.df,
-            tf.matmul(scale_tril, self.bartlett_factor.row_mixing()) / np.sqrt(self.df),
-            self.bartlett_factor.column_mixing(),
+            tf.matmul(scale_tril, mixing.rows) / np.sqrt(self.df),
+            mixing.columns,
             bartlett.concentration,
             bartlett.rate,
             bartlett.loc,
             bartlett.scale,
         )
 
-    def _posterior_scale_tril(self, covariance: tf.Tensor, below: Factorised) -> tf.Tensor:
-        if self.scale_mixture is None:
-            return cholesky(below)
-        scale = factorise(
+    def _factorise_posterior(self, covariance: tf.Tensor) -> Factorised:
+        return factorise(
             self.scale_mixture.mix(covariance, self.df),
             relative_jitter(covariance, self.jitter),
             name="a layer's posterior scale",
         )
-        return cholesky(scale)
 
     def _log_normaliser(self) -> float:
         """Logarithm of the Wishart's normalising constant, without what depends on the scale."""
@@ -162,7 +168,3 @@ class WishartLayer(GramLayer):
             - 0.5 * df * num_inducing * np.log(2.0)
             - multigammaln(0.5 * df, rank)
         )
-
-
-def _sum_log_diagonal(tril: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)

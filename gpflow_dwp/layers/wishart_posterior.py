@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import gpflow
 import numpy as np
@@ -13,10 +13,31 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.distributions import GeneralisedBartlett
 
-__all__ = ["PosteriorFamily", "WishartPosterior"]
+__all__ = ["Mixing", "PosteriorFamily", "WishartPosterior"]
 
 PosteriorFamily = Literal["GW", "A", "AB"]
 """Which parts of the Bartlett factor the posterior mixes: none, rows, or rows and columns."""
+
+
+class Mixing(NamedTuple):
+    """What mixes the rows and columns of a Bartlett factor.
+
+    :param rows: A', [M, M].
+    :param log_det_rows: log|det A'|, [].
+    :param columns: B, [R, R].
+    """
+
+    rows: tf.Tensor
+    log_det_rows: tf.Tensor
+    columns: tf.Tensor
+
+    def mix(self, factor: tf.Tensor) -> tf.Tensor:
+        """Return A' T B for T of shape [S, M, R]."""
+        # All draws in one product.
+        columns = tf.transpose(tf.matmul(factor, self.columns), [1, 0, 2])
+        shape = tf.shape(columns)
+        mixed = tf.matmul(self.rows, tf.reshape(columns, [shape[0], shape[1] * shape[2]]))
+        return tf.transpose(tf.reshape(mixed, shape), [1, 0, 2])
 
 
 class WishartPosterior(gpflow.Module):
@@ -82,96 +103,99 @@ class WishartPosterior(gpflow.Module):
         values = [tf.convert_to_tensor(parameter) for parameter in parameters]
         return GeneralisedBartlett(*(map(tf.stop_gradient, values) if constant else values))
 
-    def row_mixing(self) -> tf.Tensor:
-        """Return A', [M, M]."""
+    def mixing(self) -> Mixing:
+        """Return A' and B."""
+        dtype = default_float()
         if self.packed_row_mixing is None:
-            return tf.eye(self.num_inducing, dtype=default_float())
-        return tf.matmul(*self._row_mixing_factors())
-
-    def log_det_row_mixing(self) -> tf.Tensor:
-        """Return log|det A'|, []."""
-        if self.packed_row_mixing is None:
-            return tf.zeros([], default_float())
-        return tf.reduce_sum(tf.linalg.diag_part(self.packed_row_mixing))
-
-    def column_mixing(self) -> tf.Tensor:
-        """Return B, [R, R]."""
-        if self.column_mixing_tril is None:
-            return tf.eye(self.rank, dtype=default_float())
-        return tf.convert_to_tensor(self.column_mixing_tril)
-
-    def mix(self, bartlett_factor: tf.Tensor) -> tf.Tensor:
-        """Return A' T B for T of shape [S, M, R]."""
-        mixed = bartlett_factor
-        if self.column_mixing_tril is not None:
-            mixed = tf.matmul(mixed, self.column_mixing())
-        if self.packed_row_mixing is not None:
+            rows, log_det_rows = tf.eye(self.num_inducing, dtype=dtype), tf.zeros([], dtype)
+        else:
             lower, upper = self._row_mixing_factors()
-            mixed = tf.einsum("mk,skr->smr", upper, mixed)
-            mixed = tf.einsum("mk,skr->smr", lower, mixed)
-        return mixed
+            rows = tf.matmul(lower, upper)
+            log_det_rows = tf.reduce_sum(tf.linalg.diag_part(self.packed_row_mixing))
+        if self.column_mixing_tril is None:
+            return Mixing(rows, log_det_rows, tf.eye(self.rank, dtype=dtype))
+        return Mixing(rows, log_det_rows, tf.convert_to_tensor(self.column_mixing_tril))
 
     def sampled_log_ratio(
-        self, factor: tf.Tensor, squared_norm: tf.Tensor, *, stick_the_landing: bool
+        self,
+        factor: tf.Tensor,
+        mixing: Mixing,
+        precision: tf.Tensor | None,
+        *,
+        stick_the_landing: bool,
     ) -> tf.Tensor:
         """Return -½‖C A' T B‖² - log Q', the part of log P - log Q that depends on T, [S].
 
         :param factor: T, [S, M, R].
-        :param squared_norm: ‖C A' T B‖², [S].
+        :param mixing: A' and B.
+        :param precision: CᵀC, [S, M, M], or None for the identity.
         :param stick_the_landing: Whether the density's own α, β, μ, σ are constants for the
             gradient, which leaves out a term whose expectation is zero (Roeder, Wu and Duvenaud,
             2017).
         """
         bartlett = self.bartlett(constant=stick_the_landing)
-        log_volume = self._log_volume(self._log_diagonal(factor)) + self._log_volume_of_mixing()
+        log_volume = self._log_volume(self._log_diagonal(factor))
+        log_volume += self._log_volume_of_mixing(mixing)
+        squared_norm = _squared_norm(mixing.mix(factor), precision)
         return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
 
     def expected_log_ratio(
-        self, factor: tf.Tensor, left: tf.Tensor | None, *, stick_the_landing: bool
+        self,
+        factor: tf.Tensor,
+        mixing: Mixing,
+        precision: tf.Tensor | None,
+        *,
+        stick_the_landing: bool,
     ) -> tf.Tensor:
         """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S].
 
         :param factor: T, [S, M, R], for the gradient only.
-        :param left: C, [S, M, M], or None for the identity.
+        :param mixing: A' and B.
+        :param precision: CᵀC, [S, M, M], or None for the identity.
         :param stick_the_landing: Whether the gradient of α, β, μ, σ, and of these alone, comes
             from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the
             likelihood as the posterior gets better; that of the closed form does not.
         """
         bartlett = self.bartlett(constant=stick_the_landing)
-        row_mixing = self.row_mixing()
-        # einsum makes one product of a batch that shares a factor.
-        mixing = row_mixing[None] if left is None else tf.einsum("smk,kn->smn", left, row_mixing)
         expected_log_diagonal = 0.5 * (
             tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate)
         )
         log_ratio = (
-            -0.5 * self._expected_squared_norm(bartlett, mixing)
+            -0.5 * self._expected_squared_norm(bartlett, mixing, precision)
             + bartlett.entropy()
             + self._log_volume(expected_log_diagonal)
-            + self._log_volume_of_mixing()
+            + self._log_volume_of_mixing(mixing)
         )
         if not stick_the_landing:
             return log_ratio
-        mixed = tf.matmul(
-            tf.stop_gradient(mixing), tf.matmul(factor, tf.stop_gradient(self.column_mixing()))
-        )
+        constants = Mixing(*map(tf.stop_gradient, mixing))
+        constant_precision = None if precision is None else tf.stop_gradient(precision)
         path = (
-            -0.5 * tf.reduce_sum(tf.square(mixed), axis=[-2, -1])
+            -0.5 * _squared_norm(constants.mix(factor), constant_precision)
             - bartlett.log_prob(factor)
             + self._log_volume(self._log_diagonal(factor))
         )
         return log_ratio + (path - tf.stop_gradient(path))
 
-    def _expected_squared_norm(self, bartlett: GeneralisedBartlett, mixing: tf.Tensor) -> tf.Tensor:
-        """E‖C A' T B‖² = ‖C A' E[T] B‖² + Σ_ij Var(T_ij) ‖(C A')_:i‖² ‖B_j:‖², [S]."""
-        column_mixing = self.column_mixing()
-        mean = tf.matmul(mixing, tf.matmul(bartlett.mean(), column_mixing))
-        column_norms = tf.reduce_sum(tf.square(mixing), axis=-2)
-        row_norms = tf.reduce_sum(tf.square(column_mixing), axis=-1)
+    def _expected_squared_norm(
+        self, bartlett: GeneralisedBartlett, mixing: Mixing, precision: tf.Tensor | None
+    ) -> tf.Tensor:
+        """E‖C A' T B‖² = tr(CᵀC E[A' T B Bᵀ Tᵀ A'ᵀ]), [S] or [1].
+
+        The second moment on the right is the same for all draws:
+        Y Yᵀ + A' diag_i(Σ_j Var(T_ij) ‖B_j:‖²) A'ᵀ for Y = A' E[T] B.
+        """
+        mean = tf.matmul(mixing.rows, tf.matmul(bartlett.mean(), mixing.columns))
+        row_norms = tf.reduce_sum(tf.square(mixing.columns), axis=-1)
         spread = tf.linalg.matvec(bartlett.variance(), row_norms)
-        return tf.reduce_sum(tf.square(mean), axis=[-2, -1]) + tf.linalg.matvec(
-            column_norms, spread
+        if precision is None:
+            column_norms = tf.reduce_sum(tf.square(mixing.rows), axis=0)
+            total = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(column_norms * spread)
+            return total[None]
+        second_moment = tf.matmul(mean, mean, transpose_b=True) + tf.matmul(
+            mixing.rows * spread, mixing.rows, transpose_b=True
         )
+        return tf.reduce_sum(precision * second_moment, axis=[-2, -1])
 
     def _log_diagonal(self, factor: tf.Tensor) -> tf.Tensor:
         return tf.math.log(tf.linalg.diag_part(factor[..., : self.rank, :]))
@@ -186,20 +210,24 @@ class WishartPosterior(gpflow.Module):
         j = tf.range(1, self.rank + 1, dtype=log_diagonal.dtype)
         return self.rank * np.log(2.0) + tf.reduce_sum((self.df - j) * log_diagonal, axis=-1)
 
-    def _log_volume_of_mixing(self) -> tf.Tensor:
+    def _log_volume_of_mixing(self, mixing: Mixing) -> tf.Tensor:
         """The same: what depends on A' and B, Σ_j (M + ν - 2j + 1) log B_jj + ν log|det A'|."""
-        log_volume = self.df * self.log_det_row_mixing()
+        log_volume = self.df * mixing.log_det_rows
         if self.column_mixing_tril is not None:
-            log_column = tf.math.log(tf.linalg.diag_part(self.column_mixing()))
+            log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
             j = tf.range(1, self.rank + 1, dtype=log_column.dtype)
             log_volume += tf.reduce_sum((self.num_inducing + self.df - 2 * j + 1) * log_column)
         return log_volume
 
     def _row_mixing_factors(self) -> tuple[tf.Tensor, tf.Tensor]:
         packed = tf.convert_to_tensor(self.packed_row_mixing)
-        strictly_lower = tf.linalg.band_part(packed, -1, 0)
-        lower = tf.linalg.set_diag(strictly_lower, tf.ones_like(packed[0]))
-        upper = tf.linalg.set_diag(
-            tf.linalg.band_part(packed, 0, -1), tf.exp(tf.linalg.diag_part(packed))
-        )
+        ones = np.ones([self.num_inducing, self.num_inducing], packed.dtype.as_numpy_dtype)
+        lower = packed * np.tril(ones, -1) + np.diag(ones[0])
+        upper = packed * np.triu(ones, 1) + tf.linalg.diag(tf.exp(tf.linalg.diag_part(packed)))
         return lower, upper
+
+
+def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
+    """‖C X‖², from CᵀC, [S]."""
+    weighted = columns if precision is None else tf.matmul(precision, columns)
+    return tf.reduce_sum(columns * weighted, axis=[-2, -1])

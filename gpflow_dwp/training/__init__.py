@@ -1,5 +1,6 @@
 """Training: the compiled loop, schedules, callbacks."""
 
+from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
@@ -7,6 +8,7 @@ from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
 __all__ = [
+    "Adam",
     "Callback",
     "CompiledLoop",
     "StepRecords",

@@ -24,6 +24,7 @@ from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._minibatches import Minibatches
+from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
@@ -41,7 +42,7 @@ def fit(
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,
-    optimizer: tf_keras.optimizers.Optimizer | None = None,
+    optimizer: tf_keras.optimizers.Optimizer | Adam | None = None,
     kl_annealing_steps: int | None = None,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
@@ -97,7 +98,7 @@ def fit(
     if kl_annealing_steps is None:
         kl_annealing_steps = min(1_000, num_steps // 2)
     if optimizer is None:
-        optimizer = tf_keras.optimizers.Adam(paper_learning_rate(num_steps))
+        optimizer = Adam(paper_learning_rate(num_steps))
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(

@@ -13,6 +13,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.schedule import kl_weight
 
 __all__ = ["CompiledLoop", "StepRecords"]
@@ -37,7 +38,7 @@ class CompiledLoop:
 
     :param model: The model, whose trainable variables are changed in place.
     :param next_batch: Returns a batch; traced into the loop.
-    :param optimizer: A tf_keras optimiser.
+    :param optimizer: A Keras optimiser, or :class:`Adam`.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
     :param jit_compile: Whether a step is compiled with XLA.
@@ -47,7 +48,7 @@ class CompiledLoop:
         self,
         model: DeepKernelProcess,
         next_batch: Callable[[], RegressionData],
-        optimizer: tf_keras.optimizers.Optimizer,
+        optimizer: tf_keras.optimizers.Optimizer | Adam,
         annealing_steps: int,
         seed: Seed,
         *,

@@ -32,20 +32,19 @@ def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
         ]
     )
 
-    np.testing.assert_allclose(posterior.row_mixing(), lower @ upper, atol=1e-14)
-    np.testing.assert_allclose(
-        posterior.log_det_row_mixing(), np.linalg.slogdet(lower @ upper)[1], atol=1e-12
-    )
+    mixing = posterior.mixing()
+    np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
+    np.testing.assert_allclose(mixing.log_det_rows, np.linalg.slogdet(mixing.rows)[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_mix_multiplies_by_both_matrices(family: str) -> None:
-    posterior = make_posterior(4, 2, family)
+    mixing = make_posterior(4, 2, family).mixing()
     factor = np.random.default_rng(2).normal(size=(5, 4, 2))
 
-    mixed = posterior.mix(tf.constant(factor))
+    mixed = mixing.mix(tf.constant(factor))
 
-    expected = posterior.row_mixing().numpy() @ factor @ posterior.column_mixing().numpy()
+    expected = mixing.rows.numpy() @ factor @ mixing.columns.numpy()
     np.testing.assert_allclose(mixed, expected, atol=1e-12)
 
 
@@ -72,35 +71,33 @@ def test_starting_values(size: int, df: int) -> None:
     np.testing.assert_allclose(posterior.rate, 0.5)
     np.testing.assert_allclose(posterior.scale, np.exp(-3.0))
     assert posterior.loc.shape == (size, rank)
-    np.testing.assert_allclose(posterior.row_mixing(), np.eye(size))
-    np.testing.assert_allclose(posterior.column_mixing(), np.eye(rank), atol=1e-12)
+    np.testing.assert_allclose(posterior.mixing().rows, np.eye(size))
+    np.testing.assert_allclose(posterior.mixing().columns, np.eye(rank), atol=1e-12)
 
 
 @pytest.mark.parametrize("with_left", [False, True])
 @pytest.mark.parametrize(("size", "df"), SIZES)
 def test_expected_log_ratio_is_the_monte_carlo_mean(size: int, df: int, with_left: bool) -> None:
     posterior = make_posterior(size, df)
-    left = np.random.default_rng(3).normal(size=(1, size, size)) if with_left else None
+    mixing, precision = posterior.mixing(), None
+    if with_left:
+        left = np.random.default_rng(3).normal(size=(1, size, size))
+        precision = tf.matmul(left, left, transpose_a=True)
     draws = posterior.bartlett().sample(20_000, seed=as_seed(0))
 
-    expected = posterior.expected_log_ratio(
-        draws, None if left is None else tf.constant(left), stick_the_landing=False
-    )
+    expected = posterior.expected_log_ratio(draws, mixing, precision, stick_the_landing=False)
 
-    roots = posterior.mix(draws).numpy()
-    roots = roots if left is None else left @ roots
-    norms = tf.constant(np.sum(roots**2, axis=(-2, -1)))
-    sampled = posterior.sampled_log_ratio(draws, norms, stick_the_landing=False)
+    sampled = posterior.sampled_log_ratio(draws, mixing, precision, stick_the_landing=False)
     model_reference.assert_same_mean(sampled.numpy()[:, None], expected.numpy(), k_sigma=4.5)
 
 
 def test_sticking_the_landing_leaves_the_expected_log_ratio_as_it_is() -> None:
     posterior = make_posterior(4, 2)
-    draws = posterior.bartlett().sample(3, seed=as_seed(0))
+    draws, mixing = posterior.bartlett().sample(3, seed=as_seed(0)), posterior.mixing()
 
-    with_noise = posterior.expected_log_ratio(draws, None, stick_the_landing=True)
+    with_noise = posterior.expected_log_ratio(draws, mixing, None, stick_the_landing=True)
 
-    expected = posterior.expected_log_ratio(draws, None, stick_the_landing=False)
+    expected = posterior.expected_log_ratio(draws, mixing, None, stick_the_landing=False)
     np.testing.assert_allclose(with_noise, np.broadcast_to(expected, 3), rtol=1e-14)
 
 

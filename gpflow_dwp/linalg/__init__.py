@@ -1,0 +1,18 @@
+"""Linear algebra of covariances, each function with a gradient of its own."""
+
+from gpflow_dwp.linalg.conditionals import conditional_moments, quadratic_forms, regularised_inverse
+from gpflow_dwp.linalg.factorisation import Factorised, cholesky, factorise, relative_jitter
+from gpflow_dwp.linalg.triangular import color, relative_precision, whiten
+
+__all__ = [
+    "Factorised",
+    "cholesky",
+    "color",
+    "conditional_moments",
+    "factorise",
+    "quadratic_forms",
+    "regularised_inverse",
+    "relative_jitter",
+    "relative_precision",
+    "whiten",
+]

@@ -1,0 +1,31 @@
+"""What the gradients of several functions need."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+__all__ = ["half_lower", "sum_to", "unwhiten_both_sides"]
+
+
+def half_lower(matrix: tf.Tensor) -> tf.Tensor:
+    size = matrix.shape[-1]
+    if size is not None:
+        return matrix * (np.tri(size) - 0.5 * np.eye(size)).astype(matrix.dtype.as_numpy_dtype)
+    ones = tf.ones(tf.shape(matrix)[-2:], matrix.dtype)
+    return matrix * (tf.linalg.band_part(ones, -1, 0) - 0.5 * tf.linalg.band_part(ones, 0, 0))
+
+
+def unwhiten_both_sides(tril: tf.Tensor, inner: tf.Tensor) -> tf.Tensor:
+    """L⁻ᵀ Xᵀ L⁻¹, which as the gradient of a symmetric matrix is as good as L⁻ᵀ X L⁻¹."""
+    left = tf.linalg.triangular_solve(tril, inner, adjoint=True)
+    return tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(left), adjoint=True)
+
+
+def sum_to(gradient: tf.Tensor, primal: tf.Tensor) -> tf.Tensor:
+    """Undo the broadcasting of leading axes."""
+    if gradient.shape == primal.shape and primal.shape.is_fully_defined():
+        return gradient
+    target = tf.shape(primal)
+    axes, _ = tf.raw_ops.BroadcastGradientArgs(s0=target, s1=tf.shape(gradient))
+    return tf.reshape(tf.reduce_sum(gradient, axes), target)

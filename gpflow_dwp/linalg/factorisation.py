@@ -1,0 +1,118 @@
+"""Factorised covariances.
+
+A covariance K is factorised once, K = L Lᵀ. L itself is a constant for differentiation: every
+function of this package sends its gradient straight to K, in as few products as its formula has,
+instead of through the factorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+from check_shapes import check_shapes
+
+from gpflow_dwp.exceptions import CholeskyError
+from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides
+
+__all__ = ["Factorised", "cholesky", "factorise", "relative_jitter"]
+
+_JITTER_GROWTH = 10.0
+_MAX_ATTEMPTS = 5
+
+
+class Factorised(NamedTuple):
+    """A positive definite matrix with its Cholesky factor.
+
+    :param matrix: K, [..., M, M], where gradients go.
+    :param tril: L, [..., M, M], the factor of K plus its jitter; a constant for gradients.
+    """
+
+    matrix: tf.Tensor
+    tril: tf.Tensor
+
+
+@check_shapes("matrix: [batch..., M, M]", "return: [batch...]")
+def relative_jitter(matrix: tf.Tensor, jitter: float) -> tf.Tensor:
+    """Turn a relative jitter into what is added to the diagonal of ``matrix``.
+
+    :param matrix: Covariance matrices, [..., M, M].
+    :param jitter: Jitter as a fraction of the mean of the diagonal (for a stationary kernel: of
+        its variance).
+    :return: The absolute jitter of each matrix, [...]. No gradient flows through it.
+    """
+    mean_variance = tf.reduce_mean(tf.linalg.diag_part(matrix), axis=-1)
+    return tf.stop_gradient(jitter * mean_variance)
+
+
+@check_shapes(
+    "matrix: [batch..., M, M]",
+    "jitter: [batch...]",
+    "return.matrix: [batch..., M, M]",
+    "return.tril: [batch..., M, M]",
+)
+def factorise(matrix: tf.Tensor, jitter: tf.Tensor, *, name: str = "matrix") -> Factorised:
+    """Factorise ``matrix + jitter I``.
+
+    Where that fails, the jitter of that matrix alone grows tenfold, up to 10⁵ times.
+
+    :param matrix: Symmetric positive (semi-)definite matrices, [..., M, M].
+    :param jitter: What is added to the diagonal of each matrix, [...]; not differentiated.
+    :param name: What the matrix is, for the error message.
+    :return: The matrix and its factor. In a compiled function a matrix whose factorisation failed
+        with every jitter has NaN throughout its lower triangle.
+    :raises CholeskyError: If, in eager mode, the factorisation fails with every jitter.
+    """
+    tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter))
+    if tf.executing_eagerly() and not bool(tf.reduce_all(tf.math.is_finite(tril))):
+        raise CholeskyError(
+            f"The Cholesky decomposition of {name} failed, even with a jitter of "
+            f"{_JITTER_GROWTH**_MAX_ATTEMPTS:g} times {float(tf.reduce_max(jitter)):.3g}. "
+            "Check the data and the parameters for NaN, the kernel's lengthscales for extreme "
+            "features, or lower the learning rate."
+        )
+    return Factorised(matrix, tf.stop_gradient(tril))
+
+
+@check_shapes("factorised.tril: [batch..., M, M]", "return: [batch..., M, M]")
+def cholesky(factorised: Factorised) -> tf.Tensor:
+    r"""Return L, [..., M, M], as a function of K.
+
+    With Φ taking the lower triangle and halving its diagonal,
+    :math:`\bar K = L^{-T} \Phi(L^T \bar L) L^{-1}`, up to symmetrisation.
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        matrix: tf.Tensor, tril: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
+        def gradient(tril_bar: tf.Tensor) -> tuple[tf.Tensor, None]:
+            inner = half_lower(tf.matmul(tril, tril_bar, transpose_a=True))
+            return unwhiten_both_sides(tril, inner), None
+
+        return tf.identity(tril), gradient
+
+    return differentiable(*factorised)
+
+
+def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+    def factor(jitter: tf.Tensor) -> tf.Tensor:
+        diagonal = tf.linalg.diag_part(matrix) + jitter[..., None]
+        return tf.linalg.cholesky(tf.linalg.set_diag(matrix, diagonal))
+
+    def failed(tril: tf.Tensor) -> tf.Tensor:
+        # The last row of a factor depends on all that comes before it.
+        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril), axis=[-2, -1]))
+
+    def not_done(attempt: tf.Tensor, jitter: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
+        return tf.logical_and(attempt < _MAX_ATTEMPTS, tf.reduce_any(failed(tril)))
+
+    def escalate(
+        attempt: tf.Tensor, jitter: tf.Tensor, tril: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        jitter = tf.where(failed(tril), _JITTER_GROWTH * jitter, jitter)
+        return attempt + 1, jitter, factor(jitter)
+
+    _, _, tril = tf.while_loop(not_done, escalate, (tf.constant(0), jitter, factor(jitter)))
+    return tril

@@ -1,0 +1,145 @@
+"""Products with, and solves against, the triangular roots of factorised covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+from check_shapes import check_shapes
+
+from gpflow_dwp.linalg._gradients import half_lower, sum_to, unwhiten_both_sides
+from gpflow_dwp.linalg.factorisation import Factorised
+
+__all__ = ["color", "relative_precision", "whiten"]
+
+
+@check_shapes(
+    "factorised.tril: [broadcast batch..., M, M]",
+    "columns: [broadcast batch..., M, P]",
+    "return[0]: [batch..., M, P]",
+)
+def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    r"""Return X = L⁻¹ R, and log|K|.
+
+    :math:`\bar R = L^{-T} \bar X` and, with Φ as for :func:`cholesky` and l the log-determinant,
+    :math:`\bar K = L^{-T} (\bar l I - \Phi(\bar X X^T)) L^{-1}`.
+
+    :param factorised: K, [..., M, M].
+    :param columns: R, [..., M, P].
+    :return: L⁻¹ R, [..., M, P], and log|K|, [...].
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, None, tf.Tensor]]]:
+        whitened = tf.linalg.triangular_solve(tril, columns)
+        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
+
+        def gradient(
+            whitened_bar: tf.Tensor, log_det_bar: tf.Tensor
+        ) -> tuple[tf.Tensor, None, tf.Tensor]:
+            columns_bar = tf.linalg.triangular_solve(tril, whitened_bar, adjoint=True)
+            outer = sum_to(tf.matmul(whitened_bar, whitened, transpose_b=True), tril)
+            identity = tf.eye(tf.shape(tril)[-1], dtype=tril.dtype)
+            inner = log_det_bar[..., None, None] * identity - half_lower(outer)
+            return unwhiten_both_sides(tril, inner), None, sum_to(columns_bar, columns)
+
+        return (whitened, log_det), gradient
+
+    return differentiable(*factorised, columns)
+
+
+@check_shapes(
+    "factorised.tril: [broadcast batch..., M, M]",
+    "columns: [broadcast batch..., M, P]",
+    "return: [batch..., M, P]",
+)
+def color(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
+    r"""Return Y = L X, the inverse of :func:`whiten`.
+
+    :math:`\bar X = L^T \bar Y` and, with Φ as for :func:`cholesky`,
+    :math:`\bar K = L^{-T} \Phi(\bar X X^T) L^{-1}`, up to symmetrisation.
+
+    :param factorised: K, [..., M, M].
+    :param columns: X, [..., M, P].
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None, tf.Tensor]]]:
+        def gradient(colored_bar: tf.Tensor) -> tuple[tf.Tensor, None, tf.Tensor]:
+            columns_bar = tf.matmul(tril, colored_bar, transpose_a=True)
+            inner = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), tril)
+            matrix_bar = unwhiten_both_sides(tril, half_lower(inner))
+            return matrix_bar, None, sum_to(columns_bar, columns)
+
+        return tf.matmul(tril, columns), gradient
+
+    return differentiable(*factorised, columns)
+
+
+@check_shapes(
+    "below.tril: [batch..., M, M]",
+    "scale.tril: [batch..., M, M]",
+    "columns: [broadcast draws..., M, P]",
+    "return[0]: [batch..., M, M]",
+    "return[1]: [draws..., M, P]",
+    "return[2]: [batch...]",
+)
+def relative_precision(
+    below: Factorised, scale: Factorised, columns: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    r"""Compare the scale Σ = L_A L_Aᵀ with K = L Lᵀ: Q = L_Aᵀ K⁻¹ L_A, L_A X and log|L_A| - log|L|.
+
+    One function for the three, because they share their gradient. With C = L⁻¹ L_A, so that
+    Q = CᵀC, with l the difference of the log-determinants, Y = L_A X, and Φ as for
+    :func:`cholesky`,
+
+    .. math:: \bar\Sigma &= L_A^{-T} \Phi\bigl(2 Q \bar Q + L_A^T \bar Y X^T + \bar l I\bigr)
+                            L_A^{-1}, \\
+              \bar K &= -\tfrac12 L^{-T} \bigl(2 C \bar Q C^T + \bar l I\bigr) L^{-1},
+
+    provided that the gradient of the symmetric Q is symmetric, as that of tr(Q Ω) is for
+    symmetric Ω.
+
+    :param below: K, [..., M, M].
+    :param scale: Σ, [..., M, M].
+    :param columns: X, [..., M, P]; may have draws where K and Σ have a leading axis of 1.
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        below: tf.Tensor,
+        below_tril: tf.Tensor,
+        scale: tf.Tensor,
+        scale_tril: tf.Tensor,
+        columns: tf.Tensor,
+    ) -> tuple[tuple[tf.Tensor, ...], Callable[..., tuple[tf.Tensor | None, ...]]]:
+        ratio = tf.linalg.triangular_solve(below_tril, scale_tril)
+        precision = tf.matmul(ratio, ratio, transpose_a=True)
+        log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
+
+        def gradient(
+            precision_bar: tf.Tensor, colored_bar: tf.Tensor, log_det_bar: tf.Tensor
+        ) -> tuple[tf.Tensor | None, ...]:
+            columns_bar = tf.matmul(scale_tril, colored_bar, transpose_a=True)
+            through_columns = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), scale_tril)
+            twice = 2.0 * precision_bar
+            log_det_part = log_det_bar[..., None, None] * tf.eye(
+                tf.shape(ratio)[-1], dtype=ratio.dtype
+            )
+            of_scale = tf.matmul(precision, twice) + through_columns + log_det_part
+            of_below = tf.matmul(tf.matmul(ratio, twice), ratio, transpose_b=True) + log_det_part
+            return (
+                unwhiten_both_sides(below_tril, -0.5 * of_below),
+                None,
+                unwhiten_both_sides(scale_tril, half_lower(of_scale)),
+                None,
+                sum_to(columns_bar, columns),
+            )
+
+        return (precision, tf.matmul(scale_tril, columns), log_det_ratio), gradient
+
+    return differentiable(*below, *scale, columns)

@@ -1,0 +1,73 @@
+"""Adam on one vector against Keras's Adam."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow.keras import tf_keras
+
+from gpflow_dwp.training import Adam, paper_learning_rate
+
+SETTINGS = [{}, {"learning_rate": 0.1, "beta_1": 0.5, "beta_2": 0.9, "epsilon": 1e-2}]
+
+
+def train(
+    optimizer: Adam | tf_keras.optimizers.Optimizer, dtype: tf.DType, num_steps: int = 30
+) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    variables = [tf.Variable(rng.normal(size=shape), dtype=dtype) for shape in [(), (3,), (2, 4)]]
+    optimizer.build(variables)
+
+    @tf.function
+    def step(index: tf.Tensor) -> None:
+        gradients = [tf.sin(tf.cast(index, dtype) + 3.0 * variable) for variable in variables]
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+    for index in range(num_steps):
+        step(tf.constant(index))
+    return [variable.numpy() for variable in variables]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["default", "other"])
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float32])
+def test_iterates_are_those_of_keras(settings: dict[str, float], dtype: tf.DType) -> None:
+    ours = train(Adam(**settings), dtype)
+    keras = train(tf_keras.optimizers.Adam(**settings), dtype)
+
+    for got, expected in zip(ours, keras, strict=True):
+        assert got.dtype == dtype.as_numpy_dtype
+        # Keras rounds its settings to float32.
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["default", "other"])
+def test_iterates_are_those_of_the_paper(settings: dict[str, float]) -> None:
+    settings = {"learning_rate": 1e-3, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7, **settings}
+    beta_1, beta_2 = settings["beta_1"], settings["beta_2"]
+    x = np.concatenate([variable.ravel() for variable in train(Adam(), tf.float64, num_steps=0)])
+    m, v = np.zeros_like(x), np.zeros_like(x)
+    for t in range(1, 31):
+        g = np.sin(t - 1 + 3.0 * x)
+        m, v = beta_1 * m + (1 - beta_1) * g, beta_2 * v + (1 - beta_2) * g**2
+        rate = settings["learning_rate"] * np.sqrt(1 - beta_2**t) / (1 - beta_1**t)
+        x = x - rate * m / (np.sqrt(v) + settings["epsilon"])
+
+    got = np.concatenate([variable.ravel() for variable in train(Adam(**settings), tf.float64)])
+    np.testing.assert_allclose(got, x, rtol=1e-10)
+
+
+def test_a_schedule_is_asked_for_the_steps_taken() -> None:
+    # The learning rate falls half way, so that a shift by one step would show.
+    ours = train(Adam(paper_learning_rate(30)), tf.float64)
+    keras = train(tf_keras.optimizers.Adam(paper_learning_rate(30)), tf.float64)
+
+    for got, expected in zip(ours, keras, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
+
+
+def test_several_dtypes_are_refused() -> None:
+    variables = [tf.Variable(1.0, dtype=tf.float32), tf.Variable(1.0, dtype=tf.float64)]
+
+    with pytest.raises(ValueError, match="must have one dtype, got float32, float64"):
+        Adam().build(variables)
