@@ -73,17 +73,15 @@ def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf
 
 
 def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
-    """Draw standard normal numbers, by the method of Box and Muller (1958).
+    """Draw standard normal numbers.
 
     :param shape: Their shape.
     :param seed: A stateless seed, [2].
     :param dtype: float32 or float64.
     """
     count = tf.reduce_prod(shape)
-    radial, angular = tf.unstack(uniform([2, (count + 1) // 2], seed, dtype))
-    radius, angle = tf.sqrt(-2.0 * tf.math.log(radial)), (2.0 * np.pi) * angular
-    pairs = tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=0)
-    return tf.reshape(pairs[:count], shape)
+    pairs = _box_muller(*tf.unstack(uniform([2, (count + 1) // 2], seed, dtype)))
+    return tf.reshape(tf.reshape(pairs, [-1])[:count], shape)
 
 
 @check_shapes("points: [N, D]", "seed: [2]", "return: [S, N, width]")
@@ -101,10 +99,17 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     :return: Independent standard normal numbers, [S, N, width], of the dtype of ``points``.
     """
     keys = _hash_rows(points, seed)
-    count = num_samples * width
-    stream = keys[:, None] + _INCREMENT * tf.range(1, count + 1, dtype=tf.int64)
-    numbers = tf.math.ndtri(_uniform_from_bits(_mix(stream), points.dtype))
-    return tf.transpose(tf.reshape(numbers, [-1, num_samples, width]), [1, 0, 2])
+    num_pairs = (num_samples * width + 1) // 2
+    stream = keys + _INCREMENT * tf.range(1, 2 * num_pairs + 1, dtype=tf.int64)[:, None]
+    uniforms = tf.split(_uniform_from_bits(_mix(stream), points.dtype), 2)
+    numbers = tf.reshape(_box_muller(*uniforms), [2 * num_pairs, -1])[: num_samples * width]
+    return tf.transpose(tf.reshape(numbers, [num_samples, width, -1]), [0, 2, 1])
+
+
+def _box_muller(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    """Turn two uniform numbers into two normal ones (Box and Muller, 1958), on a new first axis."""
+    radius, angle = tf.sqrt(-2.0 * tf.math.log(first)), (2.0 * np.pi) * second
+    return tf.stack([radius * tf.cos(angle), radius * tf.sin(angle)])
 
 
 def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

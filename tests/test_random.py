@@ -97,16 +97,21 @@ def test_compiled_noise_is_that_of_eager_mode() -> None:
         np.testing.assert_allclose(compiled(X, SEED), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-def test_the_largest_numbers_are_finite(dtype: tf.DType, monkeypatch: pytest.MonkeyPatch) -> None:
-    extremes = tf.constant([[-1], [0]], tf.int64)
+@pytest.mark.parametrize(("dtype", "digits"), [(tf.float32, 23), (tf.float64, 52)])
+def test_the_largest_numbers_are_finite(
+    dtype: tf.DType, digits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extremes = tf.constant([[-1, 0, -1, 0], [-1, -1, 0, 0]], tf.int64)
     monkeypatch.setattr("gpflow_dwp.random._mix", lambda bits: extremes)
-    monkeypatch.setattr("gpflow_dwp.random._hash_rows", lambda points, seed: extremes[:, 0])
+    monkeypatch.setattr("gpflow_dwp.random._hash_rows", lambda points, seed: extremes[0])
 
-    noise = normal_at_points(tf.zeros([2, 1], dtype), SEED, 1, 1).numpy()
+    noise = normal_at_points(tf.zeros([4, 1], dtype), SEED, 1, 2).numpy()
 
+    # The first of two uniform numbers is 2^-(digits + 1) at least.
     assert np.all(np.isfinite(noise))
-    assert noise[0, 0, 0] > 5.0 and noise[0, 1, 0] < -5.0
+    np.testing.assert_allclose(
+        np.linalg.norm(noise[0, 1::2], axis=-1), np.sqrt(2.0 * np.log(2.0) * (digits + 1))
+    )
 
 
 def test_float32_is_never_infinite_in_many_draws() -> None:

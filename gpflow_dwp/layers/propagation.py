@@ -75,11 +75,11 @@ def propagate_targets(
     seed: Seed,
     *,
     full_cov: bool = False,
-    by_point: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry targets through draws of the inducing points.
 
-    Without ``full_cov`` each target is carried on its own.
+    Without ``full_cov`` each target is carried on its own, with noise that is a function of its
+    coordinates and the seed: the result does not depend on what else is in the batch.
 
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
@@ -88,9 +88,6 @@ def propagate_targets(
     :param num_samples: S, as it was for ``path``.
     :param seed: A stateless seed, [2].
     :param full_cov: Whether targets are drawn jointly and the covariance between them returned.
-    :param by_point: Whether, without ``full_cov``, a target's noise is a function of the seed and
-        its coordinates, so that nothing depends on what else is in the batch. Otherwise it depends
-        on the target's place in the batch, and takes less time.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N], the same
         for every output column (``full_cov``: covariance, [S, N, N]). S is 1 without hidden layers.
     """
@@ -103,12 +100,12 @@ def propagate_targets(
     for layer, above, draw, layer_seed in zip(
         hidden, layers[1:], path.hidden, split_seed(seed, len(layers)), strict=False
     ):
-        if by_point and not full_cov:
-            noise = normal_at_points(targets, layer_seed, num_samples, layer.noise_width)
-        else:
+        if full_cov:
             # Joint draws need numbers that are independent even where two targets coincide.
             shape = [num_samples, tf.shape(targets)[0], layer.noise_width]
             noise = normal(shape, layer_seed, targets.dtype)
+        else:
+            noise = normal_at_points(targets, layer_seed, num_samples, layer.noise_width)
         gram = layer.condition(draw, covariance, noise, full_cov=full_cov)
         covariance = _covariance_of_gram(above, draw, gram, full_cov=full_cov)
     return output.condition(path.output, covariance, full_cov=full_cov)

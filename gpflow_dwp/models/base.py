@@ -98,9 +98,7 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed)
-        mean, variance = propagate_targets(
-            hidden, output, path, X, self.num_samples, target_seed, by_point=False
-        )
+        mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             path.log_ratios,
