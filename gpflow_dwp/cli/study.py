@@ -34,7 +34,9 @@ def run_study(options: argparse.Namespace) -> int:
             num_inducing=options.num_inducing,
             dtype=options.dtype,
             seed=options.seed,
+            num_samples=options.num_samples,
             kl_annealing_steps=options.kl_annealing_steps,
+            protocol=options.protocol,
             options=dict(options.options),
             uci_folder=options.uci_folder,
         )

@@ -104,7 +104,7 @@ class WishartLayer(GramLayer):
             precision, log_det_ratio = None, tf.zeros([1], covariance.dtype)
             root = color(below, mixed)
         else:
-            scale = self._factorise_posterior(covariance)
+            scale = self._factorise_posterior(self.scale_mixture, covariance)
             precision, root, log_det_ratio = relative_precision(below, scale, mixed)
         log_ratio_given_scale = (
             self.bartlett_factor.expected_log_ratio
@@ -140,7 +140,7 @@ class WishartLayer(GramLayer):
         scale_tril = cholesky(
             self._factorise(covariance)
             if self.scale_mixture is None
-            else self._factorise_posterior(covariance)
+            else self._factorise_posterior(self.scale_mixture, covariance)
         )
         bartlett, mixing = self.bartlett_factor.bartlett(), self.bartlett_factor.mixing()
         return ABGeneralisedSingularWishart(
@@ -153,9 +153,9 @@ class WishartLayer(GramLayer):
             bartlett.scale,
         )
 
-    def _factorise_posterior(self, covariance: tf.Tensor) -> Factorised:
+    def _factorise_posterior(self, mixture: ScaleMixture, covariance: tf.Tensor) -> Factorised:
         return factorise(
-            self.scale_mixture.mix(covariance, self.df),
+            mixture.mix(covariance, self.df),
             relative_jitter(covariance, self.jitter),
             name="a layer's posterior scale",
         )

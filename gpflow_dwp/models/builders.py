@@ -85,7 +85,7 @@ def build_deep_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    num_samples: int = 10,
+    num_samples: int = 2,
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
     jitter: float = 1e-6,
@@ -108,7 +108,8 @@ def build_deep_wishart_process(
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
         and one in all others; or ``depth`` kernels, bottom first.
     :param likelihood: None for a Gaussian one with standard deviation e⁻².
-    :param num_samples: S in training.
+    :param num_samples: S in training. More draws make steps dearer and less noisy; the papers take
+        10.
     :param expected_log_ratio: See :class:`WishartLayer`.
     :param stick_the_landing: See :class:`WishartLayer`.
     :param jitter: See :class:`WishartLayer`.
@@ -154,7 +155,7 @@ def build_deep_gaussian_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    num_samples: int = 10,
+    num_samples: int = 2,
     jitter: float = 1e-6,
     seed: int = 0,
 ) -> DeepGaussianProcess:
@@ -199,7 +200,7 @@ def build_deep_inverse_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    num_samples: int = 10,
+    num_samples: int = 2,
     expected_log_ratio: bool = True,
     jitter: float = 1e-6,
     seed: int = 0,

@@ -15,6 +15,7 @@ from gpflow.base import RegressionData
 from gpflow_dwp import models as _models
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.training import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "Cell", "make_cells"]
@@ -51,8 +52,8 @@ class Cell:
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
-    :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the papers'
-        1,000, or half of a run of less than 2,000 steps.
+    :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
+    :param protocol: See :func:`gpflow_dwp.fit`.
     :param options: Further arguments of the model's builder, as sorted pairs of name and value.
     """
 
@@ -68,6 +69,7 @@ class Cell:
     dtype: Literal["float64", "float32"] = "float64"
     seed: int = 0
     kl_annealing_steps: int | None = None
+    protocol: ProtocolName = "papers"
     options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -94,6 +96,7 @@ class Cell:
             )
         _check_choice("model", self.model, STUDY_MODELS)
         _check_choice("dtype", self.dtype, _DTYPES)
+        _check_choice("protocol", self.protocol, tuple(PROTOCOLS))
         accepted = inspect.signature(self._builder()).parameters
         for name, _ in self.options:
             if name not in accepted or name in _SET_BY_CELL:
@@ -113,8 +116,12 @@ class Cell:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON, without what is left at None or empty by default."""
         result = asdict(self) | {"options": dict(self.options)}
-        for name in ("kl_annealing_steps", "options"):
-            if result[name] in (None, {}):
+        for name, default in (
+            ("kl_annealing_steps", None),
+            ("protocol", "papers"),
+            ("options", {}),
+        ):
+            if result[name] == default:
                 del result[name]
         return result
 
@@ -164,11 +171,12 @@ def make_cells(
     num_steps: int = 20_000,
     batch_size: int | None = None,
     num_inducing: int = 100,
-    num_samples: int = 10,
+    num_samples: int | None = None,
     num_prediction_samples: int = 100,
     dtype: Literal["float64", "float32"] = "float64",
     seed: int = 0,
     kl_annealing_steps: int | None = None,
+    protocol: ProtocolName = "papers",
     options: Mapping[str, Any] | None = None,
     uci_folder: str | Path | None = None,
 ) -> list[Cell]:
@@ -186,11 +194,12 @@ def make_cells(
     :param batch_size: Rows of a minibatch; None for all rows where a split has at most 2,000
         training rows, and for 1,000 where it has more.
     :param num_inducing: M.
-    :param num_samples: S in training.
+    :param num_samples: S in training; None for the protocol's.
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
     :param kl_annealing_steps: See :class:`Cell`.
+    :param protocol: See :func:`gpflow_dwp.fit`.
     :param options: Further arguments of the models' builders.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
@@ -205,6 +214,9 @@ def make_cells(
     ):
         if not values or len(set(values)) < len(values):
             raise ValueError(f"{name} must hold each of at least one value once, got {values}.")
+    _check_choice("protocol", protocol, tuple(PROTOCOLS))
+    if num_samples is None:
+        num_samples = PROTOCOLS[protocol].num_samples
     cells = [
         Cell(
             dataset,
@@ -219,6 +231,7 @@ def make_cells(
             dtype,
             seed,
             kl_annealing_steps,
+            protocol,
             _sorted_options(options or {}),
         )
         for dataset in datasets

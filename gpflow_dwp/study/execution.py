@@ -32,7 +32,7 @@ def run_cell(
     uci_folder: str | Path | None = None,
     report: Report | None = None,
 ) -> dict[str, float]:
-    """Train the model of a cell by the papers' protocol, and judge it.
+    """Train the model of a cell, and judge it.
 
     It sets GPflow's default float to the cell's, and TensorFlow's global seed.
 
@@ -54,6 +54,7 @@ def run_cell(
         split.train,
         cell.num_steps,
         batch_size=cell.batch_size,
+        protocol=cell.protocol,
         kl_annealing_steps=cell.kl_annealing_steps,
         seed=cell.seed,
         callbacks=[watch],

@@ -5,12 +5,16 @@ from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
 __all__ = [
+    "PROTOCOLS",
     "Adam",
     "Callback",
     "CompiledLoop",
+    "Protocol",
+    "ProtocolName",
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",

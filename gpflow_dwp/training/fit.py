@@ -28,7 +28,7 @@ from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
-from gpflow_dwp.training.schedule import paper_learning_rate
+from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["fit"]
@@ -42,6 +42,7 @@ def fit(
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,
+    protocol: ProtocolName = "fast",
     optimizer: tf_keras.optimizers.Optimizer | Adam | None = None,
     kl_annealing_steps: int | None = None,
     seed: int = 0,
@@ -54,8 +55,8 @@ def fit(
 ) -> TrainingHistory:
     """Maximise a model's bound by stochastic gradients, in a compiled loop.
 
-    The defaults are the papers' protocol: Adam with 1e-2 and, from half way, 1e-3, on the full
-    batch, with the weight of the log ratios growing from 0 to 1 over the first 1,000 steps.
+    The protocol says how the learning rate falls and how the weight of the log ratios grows from 0
+    to 1 in the first steps: see :data:`PROTOCOLS`.
 
     Ctrl-C ends the run after the present few steps and keeps what was learned. Two runs with one
     seed, from the same parameters, are identical; the seed is also made TensorFlow's global one,
@@ -66,10 +67,11 @@ def fit(
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
-    :param optimizer: None for Adam with the papers' schedule.
-    :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the first
-        1,000 steps, or the first half of a run of less than 2,000. Where hidden layers fall back to
-        the prior (log ratios near 0, a low bound), a longer annealing helps.
+    :param protocol: "fast", or "papers" for theirs, which takes more steps to the same bound.
+    :param optimizer: None for the protocol's.
+    :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
+        Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
+        annealing helps.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one.
     :param callback_interval: Steps between calls of the callbacks.
@@ -94,11 +96,13 @@ def fit(
         raise ValueError(
             f"seconds_between_checkpoints must not be negative, got {seconds_between_checkpoints}."
         )
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}.")
     next_batch, batches_state = _batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
-        kl_annealing_steps = min(1_000, num_steps // 2)
+        kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(num_steps)
     if optimizer is None:
-        optimizer = Adam(paper_learning_rate(num_steps))
+        optimizer = PROTOCOLS[protocol].optimizer(num_steps)
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(
@@ -108,6 +112,7 @@ def fit(
     settings = {
         "num_steps": num_steps,
         "batch_size": batch_size,
+        "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
         "seed": seed,
     }

@@ -34,7 +34,7 @@ def test_defaults_of_fit() -> None:
         "num_inducing": 100,
         "inducing": "subset",
         "num_steps": 3_000,
-        "num_samples": 10,
+        "num_samples": 2,
         "batch_size": None,
         "seed": 0,
         "out": None,

@@ -38,6 +38,8 @@ def test_defaults() -> None:
         "batch_size": None,
         "dtype": "float64",
         "seed": 0,
+        "protocol": "papers",
+        "num_samples": None,
         "kl_annealing_steps": None,
         "options": [],
         "jobs": 1,

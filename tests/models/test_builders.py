@@ -45,7 +45,7 @@ def test_defaults(builder: str) -> None:
     assert type(model) is model_type
     assert len(model.hidden_layers) == 2
     assert model.inducing_variable.Z.shape == (12, 2)
-    assert (model.num_data, model.num_samples) == (12, 10)
+    assert (model.num_data, model.num_samples) == (12, 2)
     np.testing.assert_allclose(model.likelihood.variance, np.exp(-4.0))
     np.testing.assert_allclose(
         model.output_layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12

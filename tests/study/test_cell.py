@@ -97,6 +97,7 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
     [
         ({"dataset": "moons"}, "dataset must be one of boston, .*, got 'moons'"),
         ({"model": "GP"}, "model must be one of DGP, DIWP, GW, A, AB, got 'GP'"),
+        ({"protocol": "slow"}, "protocol must be one of fast, papers, got 'slow'"),
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
@@ -116,6 +117,18 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
 def test_cells_that_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny_cell(**changes)
+
+
+def test_the_protocol_is_part_of_a_cell(archive: Path) -> None:
+    where = {"datasets": ["yacht"], "depths": [2], "models": ["GW"], "splits": [0]}
+
+    (papers,) = make_cells(**where, uci_folder=archive)
+    (fast,) = make_cells(**where, protocol="fast", uci_folder=archive)
+
+    assert (papers.num_samples, fast.num_samples) == (10, 2)
+    # Results that were kept before there was a choice stay what they are.
+    assert "protocol" not in papers.to_dict()
+    assert Cell.from_dict(fast.to_dict()).protocol == "fast"
 
 
 def test_a_cell_needs_its_coordinates() -> None:

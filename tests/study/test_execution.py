@@ -41,7 +41,14 @@ def test_metrics_and_curve(archive: Path, tmp_path: Path) -> None:
     split = load_uci("yacht", 0, folder=archive)
     model = cell.build(split.train)
     history = fit(
-        model, split.train, 12, batch_size=16, kl_annealing_steps=3, seed=0, progress=False
+        model,
+        split.train,
+        12,
+        batch_size=16,
+        protocol=cell.protocol,
+        kl_annealing_steps=3,
+        seed=0,
+        progress=False,
     )
     np.testing.assert_allclose(metrics["elbo"], model.elbo(split.train) / 32, rtol=1e-8)
     assert [step for step, _ in reports] == [3, 6, 9, 12]
