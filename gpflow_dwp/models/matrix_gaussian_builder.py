@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
@@ -65,8 +66,8 @@ def build_matrix_gaussian_network(
     counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
-    loc: np.ndarray | float = 0.0
-    scale: np.ndarray | float = 1.0
+    loc: npt.NDArray[np.float64] | float = 0.0
+    scale: npt.NDArray[np.float64] | float = 1.0
     num_outputs = Y.shape[1]
     if likelihood is None:
         deviation = Y.std(axis=0)

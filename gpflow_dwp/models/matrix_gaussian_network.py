@@ -164,6 +164,7 @@ class MatrixGaussianNetwork(VariationalModel):
     def _output_vector(
         self, name: str, value: npt.ArrayLike | None, default: float
     ) -> npt.NDArray[np.float64]:
+        array: npt.NDArray[np.float64]
         array = np.asarray(default if value is None else value, default_float())
         if array.ndim > 1 or (array.ndim == 1 and array.shape != (self.num_outputs,)):
             raise ValueError(f"{name} must have shape [{self.num_outputs}], got {array.shape}.")
