@@ -14,9 +14,9 @@
 # %% [markdown]
 # # Matrix-Gaussian networks on two toy problems
 #
-# A neural network whose weight matrices have matrix-variate Gaussian posteriors, with pseudo-data in
-# every layer: section 4.3 and appendix B of "Structured and Efficient Variational Deep Learning with
-# Matrix Gaussian Posteriors" (Louizos and Welling, 2016).
+# A neural network whose weight matrices have matrix-variate Gaussian posteriors, with pseudo-data
+# in every layer: section 4.3 and appendix B of "Structured and Efficient Variational Deep
+# Learning with Matrix Gaussian Posteriors" (Louizos and Welling, 2016).
 
 # %%
 # %matplotlib inline
@@ -43,9 +43,9 @@ def draw(axes, model, X, Y, grid, deviations) -> None:
 # %% [markdown]
 # ## A cubic function
 #
-# Twenty inputs from U[-4, 4], $y = x^3 + \epsilon$ with $\epsilon \sim N(0, 9)$; one hidden layer of
-# 100 units. A layer can have no more pseudo-data than inputs, so the first one gets one pair here, where
-# the paper names two. The band is three standard deviations.
+# Twenty inputs from U[-4, 4], $y = x^3 + \epsilon$ with $\epsilon \sim N(0, 9)$; one hidden layer
+# of 100 units. A layer can have no more pseudo-data than inputs, so the first one gets one pair
+# here, where the paper names two. The band is three standard deviations.
 
 # %%
 rng = np.random.default_rng(0)
