@@ -164,11 +164,11 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--models",
         nargs="+",
-        choices=["DGP", "DIWP", "GW", "A", "AB"],
+        choices=["DGP", "DIWP", "GW", "A", "AB", "VMG"],
         default=["DGP", "GW", "A", "AB"],
         metavar="MODEL",
         help="deep GP (DGP), deep inverse Wishart process (DIWP), or deep Wishart process by its "
-        "posterior: GW A AB (default: DGP GW A AB)",
+        "posterior (GW A AB), or matrix-Gaussian network (VMG; default: DGP GW A AB)",
     )
     cells.add_argument(
         "--splits",

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import interval_coverage, mixture_cdf, mixture_quantile, rmse
-from gpflow_dwp.models import DeepKernelProcess, DeepPosterior
+from gpflow_dwp.models import PosteriorDraws, VariationalModel
 
 __all__ = [
     "INTERVAL",
@@ -108,7 +108,7 @@ class ClassificationPredictions(Predictions):
 
 
 def predict(
-    model: DeepKernelProcess,
+    model: VariationalModel,
     X: Array,
     target: Standardiser | None,
     *,
@@ -151,7 +151,7 @@ def predict(
 
 
 def _predict_block(
-    posterior: DeepPosterior, X: Array, target: Standardiser, Y: Array | None
+    posterior: PosteriorDraws, X: Array, target: Standardiser, Y: Array | None
 ) -> RegressionPredictions:
     moments = posterior.predict_y_components(X)
     means = target.inverse_transform(moments[0].numpy())[..., 0]

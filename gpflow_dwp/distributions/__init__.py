@@ -5,6 +5,7 @@ from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralis
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
+from gpflow_dwp.distributions.matrix_normal import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
 __all__ = [
@@ -14,4 +15,6 @@ __all__ = [
     "GeneralisedSingularWishart",
     "InverseWishart",
     "SingularWishart",
+    "expected_matrix_normal_kl",
+    "rank_one_root",
 ]

@@ -13,6 +13,13 @@ from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.matrix_gaussian_builder import build_matrix_gaussian_network
+from gpflow_dwp.models.matrix_gaussian_network import (
+    ACTIVATIONS,
+    Activation,
+    MatrixGaussianNetwork,
+    NetworkPosterior,
+)
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
     expected_log_likelihoods,
@@ -22,18 +29,26 @@ from gpflow_dwp.models.predictive import (
     predictive_moments,
 )
 from gpflow_dwp.models.saving import load_model, save_model
+from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
+    "ACTIVATIONS",
     "KERNELS",
+    "Activation",
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
     "DeepKernelProcess",
     "DeepPosterior",
     "DeepWishartProcess",
     "InducingChoice",
+    "MatrixGaussianNetwork",
+    "NetworkPosterior",
+    "PosteriorDraws",
+    "VariationalModel",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
+    "build_matrix_gaussian_network",
     "expected_log_likelihoods",
     "from_config",
     "load_model",

@@ -17,7 +17,9 @@ __all__ = [
 ]
 
 
-@check_shapes("X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]")
+@check_shapes(
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, ...]", "return: [S, N]"
+)
 def expected_log_likelihoods(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tf.Tensor:
@@ -27,12 +29,14 @@ def expected_log_likelihoods(
     :param X: Inputs, which a likelihood may read.
     :param Y: Observations.
     :param mean: Mean of f.
-    :param variance: Variance of f, shared by its columns.
+    :param variance: Variance of f, [S, N] where its columns share it, or [S, N, Q].
     """
     return _fold_draws(likelihood.variational_expectations, X, mean, variance, Y)
 
 
-@check_shapes("X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N]", "return: [S, N]")
+@check_shapes(
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, ...]", "return: [S, N]"
+)
 def predictive_log_densities(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tf.Tensor:
@@ -46,7 +50,7 @@ def predictive_log_densities(
 @check_shapes(
     "X: [N, D]",
     "mean: [S, N, Q]",
-    "variance: [S, N]",
+    "variance: [S, N, ...]",
     "return[0]: [S, N, P]",
     "return[1]: [S, N, P]",
 )
@@ -135,7 +139,9 @@ def _fold_draws(
         observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
 
     flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
-    flat_variance = tf.reshape(tf.broadcast_to(variance[..., None], shape), [-1, mean.shape[-1]])
+    if variance.shape.rank == 2:
+        variance = variance[..., None]
+    flat_variance = tf.reshape(tf.broadcast_to(variance, shape), [-1, mean.shape[-1]])
     result = method(repeat(X), flat_mean, flat_variance, *map(repeat, observations))
 
     def unfold(rows: tf.Tensor) -> tf.Tensor:

@@ -14,7 +14,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp import models as _models
 from gpflow_dwp.data import UCI_DATASETS, load_uci
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import check_integers
 
@@ -30,11 +30,12 @@ _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "GW": ("build_deep_wishart_process", {"posterior": "GW"}),
     "A": ("build_deep_wishart_process", {"posterior": "A"}),
     "AB": ("build_deep_wishart_process", {"posterior": "AB"}),
+    "VMG": ("build_matrix_gaussian_network", {}),
 }
 
 STUDY_MODELS = tuple(_BUILDERS)
-"""The models that can be compared: the deep GP, the deep inverse Wishart process, and deep Wishart
-processes by their posterior family."""
+"""The models that can be compared: the deep GP, the deep inverse Wishart process, deep Wishart
+processes by their posterior family, and the matrix-Gaussian network."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Cell:
     """Everything that decides the result of one run.
 
     :param dataset: Name of a UCI data set.
-    :param depth: Number of GP layers of the equivalent deep GP.
+    :param depth: Number of GP layers of the equivalent deep GP; of weight matrices for VMG.
     :param model: One of :data:`STUDY_MODELS`.
     :param split: Number of the split into training and test rows.
     :param num_steps: Gradient steps.
     :param batch_size: Rows of a minibatch; None for all rows at every step.
-    :param num_inducing: M.
+    :param num_inducing: M; VMG has none.
     :param num_samples: S in training.
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
@@ -137,29 +138,38 @@ class Cell:
             raise ValueError(f"a cell has unknown fields {unknown}, missing fields {missing}.")
         return cls(**{**values, "options": _sorted_options(values.get("options", {}))})
 
-    def build(self, data: RegressionData) -> DeepKernelProcess:
+    def build(self, data: RegressionData, *, target_scale: float = 1.0) -> VariationalModel:
         """Build the model, untrained.
 
         :param data: Standardised training inputs [N, D] and targets [N, 1].
+        :param target_scale: Standard deviation of the targets in raw units, for which the noise of
+            the matrix-Gaussian network has its prior.
         """
+        own = (
+            {"target_scale": target_scale}
+            if self.model == "VMG"
+            else {"num_inducing": self.num_inducing}
+        )
         return self._builder()(
             data,
             self.depth,
-            num_inducing=self.num_inducing,
+            **own,
             num_samples=self.num_samples,
             seed=self.seed,
             **_BUILDERS[self.model][1],
             **dict(self.options),
         )
 
-    def _builder(self) -> Callable[..., DeepKernelProcess]:
+    def _builder(self) -> Callable[..., VariationalModel]:
         name = _BUILDERS[self.model][0]
         if not hasattr(_models, name):
             raise ValueError(f"model {self.model} is not available in this version.")
         return getattr(_models, name)
 
 
-_SET_BY_CELL = frozenset({"data", "depth", "num_inducing", "num_samples", "posterior", "seed"})
+_SET_BY_CELL = frozenset(
+    {"data", "depth", "num_inducing", "num_samples", "posterior", "seed", "target_scale"}
+)
 
 
 def make_cells(

@@ -47,7 +47,7 @@ def run_cell(
     """
     gpflow.config.set_default_float(np.dtype(cell.dtype).type)
     split = load_uci(cell.dataset, cell.split, folder=uci_folder)
-    model = cell.build(split.train)
+    model = cell.build(split.train, target_scale=float(split.targets.scale[0]))
     watch = _Watch(report)
     history = fit(
         model,

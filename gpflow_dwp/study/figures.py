@@ -33,7 +33,14 @@ METRIC_LABELS = {
 }
 
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
-_COLOURS = {"DGP": "#222222", "DIWP": "#CC79A7", "GW": "#E69F00", "A": "#0072B2", "AB": "#009E73"}
+_COLOURS = {
+    "DGP": "#222222",
+    "DIWP": "#CC79A7",
+    "GW": "#E69F00",
+    "A": "#0072B2",
+    "AB": "#009E73",
+    "VMG": "#56B4E9",
+}
 _GREY = "#8A8A8A"
 _MARKERS = {"improved": "s", "original": "D"}
 _LEVELS = (50, 90, 95)

@@ -31,7 +31,7 @@ PAPERS = ("improved", "original")
 LARGEST_ROUNDING = 0.005
 
 # How the papers write the models that a study calls by shorter names.
-PRINTED_NAMES = {"DGP": "DGP", "DIWP": "DIWP", "GW": "GW", "A": "A-GW", "AB": "AB-GW"}
+PRINTED_NAMES = {"DGP": "DGP", "DIWP": "DIWP", "GW": "GW", "A": "A-GW", "AB": "AB-GW", "VMG": "VMG"}
 
 _SPLITS = 20
 _SPLITS_OF_PROTEIN = 5

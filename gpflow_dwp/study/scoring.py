@@ -12,7 +12,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import interval_coverage, mixture_crps, mixture_quantile, rmse
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed, fold_in
 
 __all__ = ["prediction_scores", "whole_data_bound"]
@@ -25,7 +25,7 @@ _MOST_SEEDS, _FEWEST_SEEDS = 100, 10
 
 
 def whole_data_bound(
-    model: DeepKernelProcess, data: RegressionData, *, num_seeds: int | None = None, seed: int = 0
+    model: VariationalModel, data: RegressionData, *, num_seeds: int | None = None, seed: int = 0
 ) -> tuple[float, float]:
     """Estimate the bound per row of the whole training set, and the estimate's standard error.
 
@@ -67,7 +67,7 @@ def whole_data_bound(
 
 
 def prediction_scores(
-    model: DeepKernelProcess,
+    model: VariationalModel,
     X: npt.NDArray[np.float64],
     Y: npt.NDArray[np.float64],
     target: Standardiser,

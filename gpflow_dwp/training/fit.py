@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 
 from gpflow_dwp.data import check_data
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._minibatches import Minibatches
@@ -37,7 +37,7 @@ _SECONDS_PER_CALL = 0.5
 
 
 def fit(
-    model: DeepKernelProcess,
+    model: VariationalModel,
     data: RegressionData | tf.data.Dataset,
     num_steps: int = 20_000,
     *,
@@ -181,7 +181,7 @@ def _mean_bound(records: Sequence[StepRecords]) -> float:
 
 
 def _batches(
-    model: DeepKernelProcess,
+    model: VariationalModel,
     data: RegressionData | tf.data.Dataset,
     batch_size: int | None,
     seed: int,
@@ -194,13 +194,13 @@ def _batches(
         batches = iter(data.repeat())
         return lambda: next(batches), batches
     X, Y = check_data(*data)
-    width = model.inducing_variable.Z.shape[1]
+    width = model.num_inputs
     if X.shape[1] != width:
         raise ValueError(f"data[0] must have {width} columns, as the model has, got {X.shape[1]}.")
     likelihood = model.likelihood
     columns = likelihood.observation_dim
     if columns is None and likelihood.latent_dim is None:
-        columns = getattr(model.output_layer, "num_outputs", None)
+        columns = model.num_outputs
     if columns is not None and Y.shape[1] != columns:
         raise ValueError(
             f"data[1] must have {columns} columns, as the model has, got {Y.shape[1]}."
@@ -214,7 +214,7 @@ def _batches(
 
 
 def _failure(
-    model: DeepKernelProcess, loop: CompiledLoop, record: StepRecords, steps_before: int
+    model: VariationalModel, loop: CompiledLoop, record: StepRecords, steps_before: int
 ) -> NonFiniteBoundError:
     step = steps_before + len(record.terms.data) - 1
     bad_layers = np.flatnonzero(~np.isfinite(record.terms.log_ratios[-1]))

@@ -10,7 +10,7 @@ from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training.adam import Adam
@@ -46,7 +46,7 @@ class CompiledLoop:
 
     def __init__(
         self,
-        model: DeepKernelProcess,
+        model: VariationalModel,
         next_batch: Callable[[], RegressionData],
         optimizer: tf_keras.optimizers.Optimizer | Adam,
         annealing_steps: int,

@@ -169,4 +169,4 @@ def test_models_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_model_has_a_name() -> None:
-    assert STUDY_MODELS == ("DGP", "DIWP", "GW", "A", "AB")
+    assert STUDY_MODELS == ("DGP", "DIWP", "GW", "A", "AB", "VMG")

@@ -1,0 +1,266 @@
+"""A layer of a neural network with a matrix-variate Gaussian posterior over its weights."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import check_shapes
+from gpflow import Parameter, default_float
+from gpflow.utilities import positive, triangular
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
+from gpflow_dwp.layers.gamma_precision import GammaPrecision
+from gpflow_dwp.random import normal, split_seed
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["CovarianceFamily", "MatrixGaussianLayer", "Preactivation", "dropout_kl"]
+
+CovarianceFamily = Literal["diagonal", "rank_one", "full"]
+"""How many parameters the square root of a row or column covariance has."""
+
+# Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
+_CUBIC = (1.16145124, -1.50204118, 0.58629921)
+
+
+class Preactivation(NamedTuple):
+    """Each point's marginal distribution, N(mean_n, row_variance_n V).
+
+    :param mean: [S, N, Q].
+    :param row_variance: [S, N].
+    """
+
+    mean: tf.Tensor
+    row_variance: tf.Tensor
+
+
+def dropout_kl(alpha: tf.Tensor, largest_alpha: float) -> tf.Tensor:
+    """KL of one multiplicative-noise posterior N(θ, α θ²) from the log-uniform prior.
+
+    The approximation of Kingma, Salimans and Welling (2015, equation 14), whose constant is
+    arbitrary because the prior is improper; here it is 0 at the largest α, and positive below.
+
+    :param alpha: α, the noise's variance, any shape.
+    :param largest_alpha: The upper bound of α, at most 1.
+    """
+
+    def negative(a: tf.Tensor) -> tf.Tensor:
+        return 0.5 * tf.math.log(a) + a * (_CUBIC[0] + a * (_CUBIC[1] + a * _CUBIC[2]))
+
+    return negative(tf.constant(largest_alpha, alpha.dtype)) - negative(alpha)
+
+
+class MatrixGaussianLayer(gpflow.Module):
+    """B = A W with W ~ MN(M, U, V), conditioned on pseudo-data B̃ = Ã W.
+
+    Louizos and Welling (2016), sections 2.2 to 2.4. The inputs get a column of ones and are
+    divided by the square root of their number D; so are the pseudo-inputs. Each point is drawn
+    from its own marginal (equation 8), given one draw of the pseudo-data.
+
+    :param num_inputs: Columns of the inputs, without that of ones: D - 1.
+    :param num_outputs: Q.
+    :param row_covariance: Family of U^½, [D, D].
+    :param column_covariance: Family of V^½, [Q, Q].
+    :param num_pseudo_data: P, less than D; 0 for none.
+    :param largest_dropout: Upper bound of the pseudo-data's dropout rate α, above 0, at most 1.
+    :param zero_mean: Whether M is zero (equation 10).
+    :param learn_precision: Whether the prior is MN(0, I/τ_r, I/τ_c) with Gam(1, ½) priors and
+        Gamma posteriors over both precisions (section 4.1), instead of MN(0, I, I).
+    :param seed: For the starting values: M as He et al. (2015), Ã and B̃ uniform in ±0.01.
+    :raises ValueError: If an argument is not one of its choices or out of range.
+    """
+
+    def __init__(
+        self,
+        num_inputs: int,
+        num_outputs: int,
+        *,
+        row_covariance: CovarianceFamily = "diagonal",
+        column_covariance: CovarianceFamily = "diagonal",
+        num_pseudo_data: int = 0,
+        largest_dropout: float = 0.05,
+        zero_mean: bool = False,
+        learn_precision: bool = False,
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(name="MatrixGaussianLayer")
+        check_integers(num_inputs=num_inputs, num_outputs=num_outputs)
+        check_integers(at_least=0, num_pseudo_data=num_pseudo_data)
+        if num_pseudo_data > num_inputs:
+            raise ValueError(
+                f"num_pseudo_data must be at most num_inputs={num_inputs}: the linear kernel has "
+                f"finite rank; got {num_pseudo_data}."
+            )
+        if not 0.0 < largest_dropout <= 1.0:
+            raise ValueError(
+                f"largest_dropout must be above 0 and at most 1, got {largest_dropout}."
+            )
+        self.num_inputs, self.num_outputs = num_inputs, num_outputs
+        self.row_covariance = row_covariance
+        self.column_covariance = column_covariance
+        self.num_pseudo_data, self.largest_dropout = num_pseudo_data, largest_dropout
+        self.zero_mean, self.learn_precision = zero_mean, learn_precision
+        rng = np.random.default_rng(seed)
+        dtype, width = default_float(), num_inputs + 1
+        # Inputs are divided by √D, which He et al. put into the weights.
+        start = rng.normal(scale=np.sqrt(2.0), size=(width, num_outputs))
+        self.mean = None if zero_mean else Parameter(start, dtype=dtype)
+        self.row_root = _Root("row_covariance", row_covariance, width, rng)
+        self.column_root = _Root("column_covariance", column_covariance, num_outputs, rng)
+        self.row_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
+        self.column_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
+        if num_pseudo_data:
+            bounded = tfp.bijectors.Sigmoid(
+                low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)
+            )
+            self.pseudo_inputs = Parameter(_uniform(rng, num_pseudo_data, width), dtype=dtype)
+            self.pseudo_outputs = Parameter(
+                _uniform(rng, num_pseudo_data, num_outputs), dtype=dtype
+            )
+            self.dropout = Parameter(
+                np.full(2, 0.5 * largest_dropout), dtype=dtype, transform=bounded
+            )
+
+    @check_shapes("inputs: [S, N, D]", "seed: [2]")
+    def propagate(
+        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float = 1e-6
+    ) -> Preactivation:
+        """Return each point's distribution, given one draw of the pseudo-data for each sample.
+
+        :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
+        :param num_samples: S, the draws of the pseudo-data.
+        :param seed: For the pseudo-data.
+        :param jitter: Variance added to the pseudo-outputs.
+        """
+        ones = tf.ones_like(inputs[..., :1])
+        A = tf.concat([inputs, ones], axis=-1) / np.sqrt(self.num_inputs + 1.0)
+        root = self.row_root.operator()
+        rooted = _times_root(A, root)
+        mean = self._linear(A)
+        variance = tf.reduce_sum(tf.square(rooted), axis=-1)
+        if not self.num_pseudo_data:
+            return Preactivation(mean, variance)
+
+        pseudo_inputs, pseudo_outputs = self._draw_pseudo_data(num_samples, seed)
+        pseudo_rooted = _times_root(pseudo_inputs, root)
+        sigma_11 = tf.matmul(pseudo_rooted, pseudo_rooted, transpose_b=True)
+        sigma_12 = tf.matmul(pseudo_rooted, rooted, transpose_b=True)
+        noise = tf.eye(self.num_pseudo_data, dtype=A.dtype) * jitter
+        factor = tf.linalg.cholesky(sigma_11 + noise)
+        solved = tf.linalg.triangular_solve(factor, sigma_12)
+        residual = tf.linalg.triangular_solve(factor, pseudo_outputs - self._linear(pseudo_inputs))
+        variance = variance - tf.reduce_sum(tf.square(solved), axis=-2)
+        # Rounding may take what the pseudo-data explain entirely below zero.
+        return Preactivation(
+            mean + tf.matmul(solved, residual, transpose_a=True), tf.maximum(variance, 1e-12)
+        )
+
+    @check_shapes("noise: [S, N, Q]", "return: [S, N, Q]")
+    def sample(self, preactivation: Preactivation, noise: tf.Tensor) -> tf.Tensor:
+        """Draw outputs, each point on its own.
+
+        :param preactivation: What :meth:`propagate` returned.
+        :param noise: Standard normal numbers.
+        """
+        scale = tf.sqrt(preactivation.row_variance)[..., None]
+        # A row e V^½ᵀ has the covariance V.
+        root = self.column_root.operator()
+        correlated = tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
+        return preactivation.mean + scale * correlated
+
+    def column_variances(self) -> tf.Tensor:
+        """The diagonal of V, [Q]."""
+        return tf.reduce_sum(tf.square(self.column_root.operator().to_dense()), axis=-1)
+
+    def kl_divergence(self) -> tf.Tensor:
+        """KL of all posteriors of the layer (weights, precisions, pseudo-data) from their priors.
+
+        :return: Nats, []; that of the pseudo-data up to the constant of :func:`dropout_kl`.
+        """
+        root = self.row_root.operator()
+        dtype = root.dtype
+        precision, log_precision = tf.ones([], dtype), tf.zeros([], dtype)
+        kl = tf.zeros([], dtype)
+        for part in (self.row_precision, self.column_precision):
+            if part is not None:
+                precision, log_precision = precision * part.mean, log_precision + part.mean_log
+                kl += part.kl_divergence()
+        loc = (
+            tf.zeros([self.num_inputs + 1, self.num_outputs], dtype)
+            if self.mean is None
+            else tf.convert_to_tensor(self.mean)
+        )
+        kl += expected_matrix_normal_kl(
+            loc,
+            root,
+            self.column_root.operator(),
+            precision=precision,
+            log_precision=log_precision,
+        )
+        if self.num_pseudo_data:
+            counts = np.array([self.num_inputs + 1.0, self.num_outputs]) * self.num_pseudo_data
+            each = dropout_kl(tf.convert_to_tensor(self.dropout), self.largest_dropout)
+            kl += tf.reduce_sum(tf.constant(counts, dtype) * each)
+        return kl
+
+    def _linear(self, A: tf.Tensor) -> tf.Tensor:
+        if self.mean is None:
+            return tf.zeros(tf.concat([tf.shape(A)[:-1], [self.num_outputs]], axis=0), A.dtype)
+        return tf.linalg.matmul(A, tf.convert_to_tensor(self.mean))
+
+    def _draw_pseudo_data(self, num_samples: int, seed: Seed) -> tuple[tf.Tensor, tf.Tensor]:
+        draws = []
+        parts = (self.pseudo_inputs, self.pseudo_outputs)
+        for index, (part, own) in enumerate(zip(parts, split_seed(seed, 2), strict=True)):
+            value = tf.convert_to_tensor(part)
+            shape = tf.concat([[num_samples], tf.shape(value)], axis=0)
+            noise = tf.sqrt(self.dropout[index]) * normal(shape, own, value.dtype)
+            draws.append(value * (1.0 + noise))
+        return draws[0] / np.sqrt(self.num_inputs + 1.0), draws[1]
+
+
+class _Root(gpflow.Module):
+    """The square root of a covariance, that starts at the identity."""
+
+    def __init__(
+        self, name: str, family: CovarianceFamily, size: int, rng: np.random.Generator
+    ) -> None:
+        super().__init__(name="CovarianceRoot")
+        dtype = default_float()
+        self.family = family
+        if family == "full":
+            self.tril = Parameter(np.eye(size), dtype=dtype, transform=triangular())
+        elif family in ("diagonal", "rank_one"):
+            self.diagonal = Parameter(
+                np.ones(size), dtype=dtype, transform=positive(base="exp", lower=0.0)
+            )
+        else:
+            raise ValueError(f"{name} must be diagonal, rank_one or full, got {family!r}.")
+        if family == "rank_one":
+            # At zero the gradient of u uᵀ is zero.
+            self.direction = Parameter(rng.normal(scale=0.01, size=size), dtype=dtype)
+
+    def operator(self) -> tf.linalg.LinearOperator:
+        """The present root."""
+        if self.family == "full":
+            return tf.linalg.LinearOperatorLowerTriangular(tf.convert_to_tensor(self.tril))
+        diagonal = tf.convert_to_tensor(self.diagonal)
+        if self.family == "diagonal":
+            return tf.linalg.LinearOperatorDiag(diagonal, is_positive_definite=True)
+        return rank_one_root(diagonal, tf.convert_to_tensor(self.direction))
+
+
+def _times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
+    """A R, whose rows have the inner products A U Aᵀ."""
+    if isinstance(root, tf.linalg.LinearOperatorDiag):
+        return A * root.diag
+    return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A), adjoint=True))
+
+
+def _uniform(rng: np.random.Generator, num_rows: int, num_columns: int) -> npt.NDArray[np.float64]:
+    return rng.uniform(-0.01, 0.01, size=(num_rows, num_columns))

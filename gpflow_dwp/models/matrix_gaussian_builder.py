@@ -1,0 +1,107 @@
+"""Ready-made matrix-Gaussian networks: the paper's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.base import RegressionData
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.data import check_data
+from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.models.matrix_gaussian_network import Activation, MatrixGaussianNetwork
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["build_matrix_gaussian_network"]
+
+
+def build_matrix_gaussian_network(
+    data: RegressionData,
+    depth: int = 2,
+    *,
+    width: int = 50,
+    num_pseudo_data: int | Sequence[int] = 10,
+    largest_dropout: float = 0.05,
+    row_covariance: CovarianceFamily = "diagonal",
+    column_covariance: CovarianceFamily = "diagonal",
+    zero_mean: bool = False,
+    learn_precision: bool = True,
+    activation: Activation = "relu",
+    likelihood: Likelihood | None = None,
+    num_samples: int = 10,
+    target_scale: float = 1.0,
+    seed: int = 0,
+) -> MatrixGaussianNetwork:
+    """Build a network with the regression settings of Louizos and Welling (2016, section 4.1).
+
+    The paper standardises inputs on the training rows; these defaults expect that. Targets need
+    not be: the outputs are scaled inside.
+
+    :param data: Training inputs [N, D] and observations [N, P].
+    :param depth: Number of weight matrices: ``depth - 1`` hidden layers.
+    :param width: Units of each hidden layer.
+    :param num_pseudo_data: Pseudo-data pairs of each layer, or of each in turn. A layer gets at
+        most as many as it has inputs, the limit of section 2.4.
+    :param largest_dropout: Upper bound of the pseudo-data's dropout rate.
+    :param row_covariance: See :class:`MatrixGaussianLayer`.
+    :param column_covariance: See :class:`MatrixGaussianLayer`.
+    :param zero_mean: See :class:`MatrixGaussianLayer`.
+    :param learn_precision: See :class:`MatrixGaussianLayer`.
+    :param activation: Between the layers.
+    :param likelihood: None for a Gaussian one, whose precision has a Gam(6, 6) prior in the
+        targets' raw units.
+    :param num_samples: S in training; the paper's number is 1.
+    :param target_scale: What one unit of the observations is in raw units: the standard deviation
+        if they have been standardised.
+    :param seed: For the starting values.
+    :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
+        not fit the data; or if the data are not two finite matrices of one length.
+    """
+    X, Y = check_data(*data)
+    check_integers(depth=depth, width=width, num_samples=num_samples)
+    if not target_scale > 0.0:
+        raise ValueError(f"target_scale must be positive, got {target_scale}.")
+    counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data
+    if len(counts) != depth:
+        raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
+    loc: npt.NDArray[np.float64] | float = 0.0
+    scale: npt.NDArray[np.float64] | float = 1.0
+    num_outputs = Y.shape[1]
+    if likelihood is None:
+        deviation = Y.std(axis=0)
+        loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
+        likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+    elif likelihood.latent_dim is not None:
+        num_outputs = likelihood.latent_dim
+    widths = [X.shape[1], *[width] * (depth - 1), num_outputs]
+    layers = [
+        MatrixGaussianLayer(
+            num_inputs,
+            num_outputs,
+            row_covariance=row_covariance,
+            column_covariance=column_covariance,
+            num_pseudo_data=min(count, num_inputs),
+            largest_dropout=largest_dropout,
+            zero_mean=zero_mean,
+            learn_precision=learn_precision,
+            seed=int(layer_seed),
+        )
+        for num_inputs, num_outputs, count, layer_seed in zip(
+            widths[:-1],
+            widths[1:],
+            counts,
+            np.random.SeedSequence(seed).generate_state(depth),
+            strict=True,
+        )
+    ]
+    return MatrixGaussianNetwork(
+        layers,
+        likelihood,
+        len(X),
+        num_samples,
+        activation=activation,
+        output_loc=loc,
+        output_scale=scale,
+    )

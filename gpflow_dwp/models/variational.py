@@ -1,0 +1,166 @@
+"""What every model of the package offers: a bound that minibatches estimate, and predictions."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Protocol
+
+import gpflow
+import tensorflow as tf
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.likelihoods import Likelihood
+from gpflow.models import BayesianModel
+from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+
+from gpflow_dwp.objectives import BoundTerms
+
+__all__ = ["PosteriorDraws", "VariationalModel"]
+
+
+class PosteriorDraws(Protocol):
+    """S draws of everything below the output, for predictions that are mixtures over them."""
+
+    num_samples: int
+
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions."""
+
+    def predict_y(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations, [N, P]."""
+
+    def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of observations under every draw, [S, N, P]."""
+
+    def predict_log_density(
+        self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> tf.Tensor:
+        """Return the logarithm of the mixture's predictive density, [N]."""
+
+    def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
+        """Draw the latent functions, [S, N, Q]."""
+
+
+class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
+    """A stack of layers below a likelihood, with a bound in terms of its layers.
+
+    Subclasses set ``layers``, ``likelihood``, ``num_data`` and ``num_samples``.
+    """
+
+    layers: Sequence[gpflow.Module]
+    likelihood: Likelihood
+    num_data: int
+    num_samples: int
+    num_prediction_samples: int
+
+    @property
+    @abc.abstractmethod
+    def num_inputs(self) -> int:
+        """Columns of X."""
+
+    @property
+    @abc.abstractmethod
+    def num_outputs(self) -> int | None:
+        """Latent functions, or None where that is not known."""
+
+    def elbo(self, data: RegressionData, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
+        """Estimate the evidence lower bound of the whole data set, in nats, from a batch.
+
+        :param data: A batch X [N, D], Y [N, P].
+        :param seed: An integer or stateless seed for the draws; None for fresh ones.
+        :return: A scalar, unbiased for the bound.
+        :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
+        """
+        return self.elbo_terms(data, seed=seed).weighted_sum()
+
+    @abc.abstractmethod
+    def elbo_terms(
+        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+    ) -> BoundTerms:
+        """Estimate the terms of :meth:`elbo`: the data's, and each layer's."""
+
+    @abc.abstractmethod
+    def posterior(
+        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> PosteriorDraws:
+        """Draw all layers below the output, for predictions with the present parameters."""
+
+    def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
+        """Return :meth:`elbo`, with fresh draws."""
+        return self.elbo(data)
+
+    def predict_f(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions: see :meth:`PosteriorDraws.predict_f`.
+
+        With the default seed every call has the same draws, so that predictions are a function
+        of their inputs; None asks for fresh draws.
+        """
+        return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
+
+    def predict_y(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations: see :meth:`PosteriorDraws.predict_y`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_y(Xnew, full_cov, full_output_cov)
+
+    def predict_log_density(
+        self,
+        data: RegressionData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> tf.Tensor:
+        """Return log densities, [N]: see :meth:`PosteriorDraws.predict_log_density`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_log_density(
+            data, full_cov, full_output_cov
+        )
+
+    def predict_f_samples(
+        self,
+        Xnew: InputData,
+        num_samples: int | None = None,
+        full_cov: bool = True,
+        full_output_cov: bool = False,
+        *,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Draw latent functions: see :meth:`PosteriorDraws.sample_f`.
+
+        :param Xnew: Inputs, [N, D].
+        :param num_samples: How many functions; None for one, without the leading axis.
+        :param full_cov: Whether each draw is one coherent function of all points.
+        :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
+            jointly in any case.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :return: [num_samples, N, Q], or [N, Q].
+        """
+        del full_output_cov
+        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
+        samples = posterior.sample_f(Xnew, full_cov)
+        return samples[0] if num_samples is None else samples
