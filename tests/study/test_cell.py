@@ -96,7 +96,7 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
     ("changes", "message"),
     [
         ({"dataset": "moons"}, "dataset must be one of boston, .*, got 'moons'"),
-        ({"model": "GP"}, "model must be one of DGP, DIWP, GW, A, AB, got 'GP'"),
+        ({"model": "GP"}, "model must be one of DGP, DIWP, GW, A, AB, VMG, got 'GP'"),
         ({"protocol": "slow"}, "protocol must be one of fast, papers, got 'slow'"),
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
