@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.options import (
     add_fit_options,
     add_predict_options,
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     with _native_log_discarded():
+        from gpflow_dwp.cli.benchmark import run_benchmark
         from gpflow_dwp.cli.errors import UsageError
         from gpflow_dwp.cli.fit import run_fit
         from gpflow_dwp.cli.predict import run_predict
@@ -48,7 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "study":
             return run_study(options)
-        run = {"fit": run_fit, "predict": run_predict, "study-report": run_study_report}
+        run = {
+            "fit": run_fit,
+            "predict": run_predict,
+            "study-report": run_study_report,
+            "benchmark": run_benchmark,
+        }
         run[options.command](options)
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
@@ -121,6 +128,14 @@ def _parser() -> argparse.ArgumentParser:
             description=_STUDY_REPORT_DESCRIPTION,
         )
     )
+    add_benchmark_options(
+        commands.add_parser(
+            "benchmark",
+            help="time training steps against their linear algebra alone, on this machine",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_BENCHMARK_DESCRIPTION,
+        )
+    )
     return parser
 
 
@@ -158,4 +173,15 @@ them as text, CSV and figures.
 
 example:
   gpflow-dwp study-report studies/full
+"""
+
+_BENCHMARK_DESCRIPTION = """\
+Time training steps of all models, and the dense linear algebra of a step alone by LAPACK and BLAS,
+in turns, each in a process of its own; print ratios, and times in milliseconds. Or time what the
+import of the package adds to that of GPflow.
+
+examples:
+  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
+  gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
+  gpflow-dwp benchmark import
 """

@@ -11,6 +11,7 @@ __all__ = [
     "add_predict_options",
     "add_study_options",
     "add_study_report_options",
+    "positive_integer",
 ]
 
 
@@ -44,7 +45,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument(
         "--depth",
-        type=_positive,
+        type=positive_integer,
         default=3,
         metavar="N",
         help="layers: N - 1 hidden layers and an output GP (default: %(default)s)",
@@ -65,14 +66,14 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument(
         "--width",
-        type=_positive,
+        type=positive_integer,
         metavar="N",
         help="degrees of freedom of each layer: its number of features in a DGP (default: number "
         "of inputs)",
     )
     model.add_argument(
         "--num-inducing",
-        type=_positive,
+        type=positive_integer,
         default=100,
         metavar="M",
         help="inducing points (default: %(default)s)",
@@ -86,21 +87,21 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     training = parser.add_argument_group("training")
     training.add_argument(
         "--num-steps",
-        type=_positive,
+        type=positive_integer,
         default=3_000,
         metavar="T",
         help="gradient steps (default: %(default)s; the papers take 20000)",
     )
     training.add_argument(
         "--num-samples",
-        type=_positive,
+        type=positive_integer,
         default=2,
         metavar="S",
         help="draws that estimate the bound (default: %(default)s)",
     )
     training.add_argument(
         "--batch-size",
-        type=_positive,
+        type=positive_integer,
         metavar="N",
         help="rows of a minibatch (default: all up to 2000 rows, 1000 above)",
     )
@@ -132,7 +133,7 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--num-samples",
-        type=_positive,
+        type=positive_integer,
         default=100,
         metavar="S",
         help="draws that make up the predictive mixture (default: %(default)s)",
@@ -156,7 +157,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--depths",
         nargs="+",
-        type=_positive,
+        type=positive_integer,
         default=[2],
         metavar="N",
         help="layers: N - 1 hidden ones and an output GP (default: 2)",
@@ -182,21 +183,21 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--steps",
         dest="num_steps",
-        type=_positive,
+        type=positive_integer,
         default=20_000,
         metavar="T",
         help="gradient steps (default: %(default)s, as in the papers)",
     )
     training.add_argument(
         "--num-inducing",
-        type=_positive,
+        type=positive_integer,
         default=100,
         metavar="M",
         help="inducing points (default: %(default)s)",
     )
     training.add_argument(
         "--batch-size",
-        type=_positive,
+        type=positive_integer,
         metavar="N",
         help="rows of a minibatch (default: all up to 2000 training rows, 1000 above)",
     )
@@ -208,13 +209,13 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--num-samples",
-        type=_positive,
+        type=positive_integer,
         metavar="S",
         help="draws that estimate the bound (default: 10, as in the papers; 2 if fast)",
     )
     training.add_argument(
         "--kl-annealing-steps",
-        type=_positive,
+        type=positive_integer,
         metavar="T",
         help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers; a "
         "sixth of the steps if fast)",
@@ -240,14 +241,14 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     processes = parser.add_argument_group("processes")
     processes.add_argument(
         "--jobs",
-        type=_positive,
+        type=positive_integer,
         default=1,
         metavar="N",
         help="cells that run at a time (default: %(default)s)",
     )
     processes.add_argument(
         "--threads",
-        type=_positive,
+        type=positive_integer,
         default=1,
         metavar="N",
         help="threads of each cell (default: %(default)s)",
@@ -307,7 +308,11 @@ def _assignment(text: str) -> tuple[str, object]:
         return name, value
 
 
-def _positive(text: str) -> int:
+def positive_integer(text: str) -> int:
+    """Read an argument that must be a positive integer.
+
+    :raises ArgumentTypeError: If it is not.
+    """
     try:
         value = int(text)
     except ValueError:

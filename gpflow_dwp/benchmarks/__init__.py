@@ -1,0 +1,26 @@
+"""How fast a training step is, as ratios taken in one run."""
+
+from gpflow_dwp.benchmarks.floor import Floor, Operation, floor_operations
+from gpflow_dwp.benchmarks.import_time import benchmark_import
+from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
+from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
+from gpflow_dwp.benchmarks.step import benchmark_step
+from gpflow_dwp.benchmarks.subjects import MODELS, Subject, prepare
+
+__all__ = [
+    "MODELS",
+    "SHAPES",
+    "Figure",
+    "Floor",
+    "Operation",
+    "Shape",
+    "Subject",
+    "Timings",
+    "benchmark_import",
+    "benchmark_step",
+    "floor_operations",
+    "measure",
+    "prepare",
+    "ratio",
+    "summary",
+]
