@@ -111,7 +111,9 @@ def ratio(name: str, over: Timings, under: Timings, at_most: float | None = None
     return summary(name, ratios, at_most)
 
 
-def summary(name: str, values: npt.ArrayLike, at_most: float | None = None) -> Figure:
+def summary(
+    name: str, values: Sequence[float] | npt.NDArray[np.float64], at_most: float | None = None
+) -> Figure:
     """Median and half of the distance between the quartiles."""
     low, middle, high = np.percentile(values, [25, 50, 75])
     return Figure(name, float(middle), float(0.5 * (high - low)), at_most)
