@@ -13,8 +13,16 @@ from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
+from gpflow_dwp.models.latent_variable_deep_gp import (
+    LatentVariableDeepGP,
+    LatentVariablePosterior,
+)
+from gpflow_dwp.models.mixture_model import MixtureModel
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
+    copies_expected_log_likelihoods,
     expected_log_likelihoods,
     mixture_covariance,
     mixture_moments,
@@ -31,9 +39,15 @@ __all__ = [
     "DeepPosterior",
     "DeepWishartProcess",
     "InducingChoice",
+    "LatentVariableDeepGP",
+    "LatentVariablePosterior",
+    "MixtureModel",
+    "MixturePosterior",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
+    "build_latent_variable_deep_gp",
+    "copies_expected_log_likelihoods",
     "expected_log_likelihoods",
     "from_config",
     "load_model",

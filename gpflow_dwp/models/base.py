@@ -9,16 +9,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
-from gpflow.models import BayesianModel
-from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.models.util import inducingpoint_wrapper
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.kernels import check_gram_kernel
 from gpflow_dwp.layers import GramLayer, OutputLayer, propagate_targets, sample_inducing_path
+from gpflow_dwp.models.mixture_model import MixtureModel
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
@@ -28,7 +27,7 @@ from gpflow_dwp.validation import check_integers
 __all__ = ["DeepKernelProcess"]
 
 
-class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
+class DeepKernelProcess(MixtureModel, abc.ABC):
     """A stack of hidden layers that draw Gram matrices, below a Gaussian output layer.
 
     :param layers: Hidden layers, bottom first, then the output layer. The first kernel acts on
@@ -76,18 +75,16 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             raise ValueError(f"layers must end in an output layer, got {type(layer).__name__}.")
         return layer
 
-    def elbo(self, data: RegressionData, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
-        """Estimate the evidence lower bound of the whole data set, in nats, from a batch.
-
-        :param data: A batch X [N, D], Y [N, P].
-        :param seed: An integer or stateless seed for the draws; None for fresh ones.
-        :return: A scalar, unbiased for the bound.
-        :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
-        """
-        return self.elbo_terms(data, seed=seed).weighted_sum()
+    @property
+    def num_inputs(self) -> int:
+        return int(self.inducing_variable.Z.shape[1])
 
     def elbo_terms(
-        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
 
@@ -104,10 +101,6 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             path.log_ratios,
             num_data=self.num_data,
         )
-
-    def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
-        """Return :meth:`elbo`, with fresh draws."""
-        return self.elbo(data)
 
     def posterior(
         self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
@@ -128,78 +121,6 @@ class DeepKernelProcess(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             num_samples,
             as_seed(seed),
         )
-
-    def predict_f(
-        self,
-        Xnew: InputData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions: see :meth:`DeepPosterior.predict_f`.
-
-        With the default seed every call has the same draws, so that predictions are a function
-        of their inputs; None asks for fresh draws.
-        """
-        return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
-
-    def predict_y(
-        self,
-        Xnew: InputData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> MeanAndVariance:
-        """Return mean and variance of observations: see :meth:`DeepPosterior.predict_y`.
-
-        ``seed`` as for :meth:`predict_f`.
-        """
-        return self.posterior(num_samples, seed=seed).predict_y(Xnew, full_cov, full_output_cov)
-
-    def predict_log_density(
-        self,
-        data: RegressionData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> tf.Tensor:
-        """Return log densities, [N]: see :meth:`DeepPosterior.predict_log_density`.
-
-        ``seed`` as for :meth:`predict_f`.
-        """
-        return self.posterior(num_samples, seed=seed).predict_log_density(
-            data, full_cov, full_output_cov
-        )
-
-    def predict_f_samples(
-        self,
-        Xnew: InputData,
-        num_samples: int | None = None,
-        full_cov: bool = True,
-        full_output_cov: bool = False,
-        *,
-        seed: int | tf.Tensor | None = None,
-    ) -> tf.Tensor:
-        """Draw latent functions: see :meth:`DeepPosterior.sample_f`.
-
-        :param Xnew: Inputs, [N, D].
-        :param num_samples: How many functions; None for one, without the leading axis.
-        :param full_cov: Whether each draw is one coherent function of all points.
-        :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
-            jointly in any case.
-        :param seed: An integer or stateless seed; None for fresh draws.
-        :return: [num_samples, N, Q], or [N, Q].
-        """
-        del full_output_cov
-        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
-        samples = posterior.sample_f(Xnew, full_cov)
-        return samples[0] if num_samples is None else samples
 
     def _check_parts(self) -> None:
         output = self.output_layer

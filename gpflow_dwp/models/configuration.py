@@ -21,6 +21,7 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
 
 __all__ = ["from_config", "to_config"]
 
@@ -32,7 +33,12 @@ _NAMESPACES: dict[str, Any] = {
     "gpflow_dwp.layers": layers,
 }
 
-_MODELS: tuple[type, ...] = (DeepGaussianProcess, DeepInverseWishartProcess, DeepWishartProcess)
+_MODELS: tuple[type, ...] = (
+    DeepGaussianProcess,
+    DeepInverseWishartProcess,
+    DeepWishartProcess,
+    LatentVariableDeepGP,
+)
 
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
     "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
@@ -47,6 +53,7 @@ _ATTRIBUTES: dict[tuple[type, str], Callable[[Any], Any]] = {
     (layers.WishartLayer, "posterior"): lambda layer: layer.bartlett_factor.family,
     (layers.GlobalInducingGramLayer, "seed"): lambda layer: None,
     (layers.InverseWishartLayer, "seed"): lambda layer: None,
+    (layers.NetworkEncoder, "seed"): lambda encoder: None,
     (layers.WishartLayer, "seed"): lambda layer: None,
     (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
         switched.likelihoods

@@ -21,8 +21,8 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.configuration import from_config, to_config
+from gpflow_dwp.models.mixture_model import MixtureModel
 
 __all__ = ["load_model", "save_model"]
 
@@ -35,7 +35,7 @@ _WEIGHTS = "weights-*.npz"
 _SETTINGS = ("positive_bijector", "positive_minimum", "likelihood_positive_minimum")
 
 
-def save_model(model: DeepKernelProcess, directory: str | os.PathLike[str]) -> None:
+def save_model(model: MixtureModel, directory: str | os.PathLike[str]) -> None:
     """Write a model to a directory from which alone it can be built again.
 
     The directory gets ``model.json`` (configuration, trainable flags, priors, versions) and a
@@ -86,7 +86,7 @@ def save_model(model: DeepKernelProcess, directory: str | os.PathLike[str]) -> N
 
 def load_model(
     directory: str | os.PathLike[str], *, custom_classes: Sequence[type] = ()
-) -> DeepKernelProcess:
+) -> MixtureModel:
     """Build the model that :func:`save_model` wrote to a directory.
 
     :param directory: Where from.
@@ -124,7 +124,7 @@ def load_model(
     return model
 
 
-def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> DeepKernelProcess:
+def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> MixtureModel:
     try:
         settings = replace(gpflow.config.config(), **description["gpflow_config"])
         with gpflow.config.as_context(settings):
@@ -147,7 +147,7 @@ def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> Dee
     return model
 
 
-def _check_rebuilds(model: DeepKernelProcess, description: dict[str, Any]) -> None:
+def _check_rebuilds(model: MixtureModel, description: dict[str, Any]) -> None:
     custom = {type(module) for module in model.submodules}
     bare = {**description, "trainable": {}, "priors": {}}
     rebuilt = parameter_dict(_rebuild(bare, list(custom)))

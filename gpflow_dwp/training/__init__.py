@@ -4,14 +4,17 @@ from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
 __all__ = [
     "Callback",
     "CompiledLoop",
+    "NaturalGradientAdam",
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",
+    "decayed_rate",
     "fit",
     "kl_weight",
     "paper_learning_rate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import MixtureModel
 
 __all__ = ["Callback", "TrainingProgress"]
 
@@ -21,7 +21,7 @@ class TrainingProgress(NamedTuple):
     step: int
     num_steps: int
     elbo: float
-    model: DeepKernelProcess
+    model: MixtureModel
 
 
 class Callback(Protocol):

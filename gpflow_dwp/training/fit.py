@@ -20,13 +20,14 @@ from tqdm.auto import tqdm
 
 from gpflow_dwp.data import check_data
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import MixtureModel
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._minibatches import Minibatches
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import paper_learning_rate
 from gpflow_dwp.validation import check_integers
 
@@ -36,13 +37,14 @@ _SECONDS_PER_CALL = 0.5
 
 
 def fit(
-    model: DeepKernelProcess,
+    model: MixtureModel,
     data: RegressionData | tf.data.Dataset,
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,
-    optimizer: tf_keras.optimizers.Optimizer | None = None,
+    optimizer: tf_keras.optimizers.Optimizer | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
+    num_importance_samples: int = 1,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -65,10 +67,14 @@ def fit(
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
-    :param optimizer: None for Adam with the papers' schedule.
+    :param optimizer: None for Adam with the papers' schedule. A :class:`NaturalGradientAdam` also
+        takes natural gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the first
         1,000 steps, or the first half of a run of less than 2,000. Where hidden layers fall back to
         the prior (log ratios near 0, a low bound), a longer annealing helps.
+    :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
+        evidence lower bound, more for the importance-weighted one, whose local log ratios are not
+        annealed.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one.
     :param callback_interval: Steps between calls of the callbacks.
@@ -84,7 +90,11 @@ def fit(
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
-    check_integers(num_steps=num_steps, callback_interval=callback_interval)
+    check_integers(
+        num_steps=num_steps,
+        callback_interval=callback_interval,
+        num_importance_samples=num_importance_samples,
+    )
     if batch_size is not None:
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
@@ -101,7 +111,13 @@ def fit(
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(
-        model, next_batch, optimizer, kl_annealing_steps, as_seed(seed), jit_compile=jit_compile
+        model,
+        next_batch,
+        optimizer,
+        kl_annealing_steps,
+        as_seed(seed),
+        num_importance_samples=num_importance_samples,
+        jit_compile=jit_compile,
     )
 
     settings = {
@@ -109,6 +125,11 @@ def fit(
         "batch_size": batch_size,
         "kl_annealing_steps": kl_annealing_steps,
         "seed": seed,
+        **(
+            {}
+            if num_importance_samples == 1
+            else {"num_importance_samples": num_importance_samples}
+        ),
     }
     records: list[StepRecords] = []
     checkpoint, seconds_before = None, 0.0
@@ -175,7 +196,7 @@ def _mean_bound(records: Sequence[StepRecords]) -> float:
 
 
 def _batches(
-    model: DeepKernelProcess,
+    model: MixtureModel,
     data: RegressionData | tf.data.Dataset,
     batch_size: int | None,
     seed: int,
@@ -188,7 +209,7 @@ def _batches(
         batches = iter(data.repeat())
         return lambda: next(batches), batches
     X, Y = check_data(*data)
-    width = model.inducing_variable.Z.shape[1]
+    width = model.num_inputs
     if X.shape[1] != width:
         raise ValueError(f"data[0] must have {width} columns, as the model has, got {X.shape[1]}.")
     likelihood = model.likelihood
@@ -208,7 +229,7 @@ def _batches(
 
 
 def _failure(
-    model: DeepKernelProcess, loop: CompiledLoop, record: StepRecords, steps_before: int
+    model: MixtureModel, loop: CompiledLoop, record: StepRecords, steps_before: int
 ) -> NonFiniteBoundError:
     step = steps_before + len(record.terms.data) - 1
     bad_layers = np.flatnonzero(~np.isfinite(record.terms.log_ratios[-1]))

@@ -10,9 +10,10 @@ from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models import MixtureModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weight
 
 __all__ = ["CompiledLoop", "StepRecords"]
@@ -37,20 +38,22 @@ class CompiledLoop:
 
     :param model: The model, whose trainable variables are changed in place.
     :param next_batch: Returns a batch; traced into the loop.
-    :param optimizer: A tf_keras optimiser.
+    :param optimizer: A tf_keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
+    :param num_importance_samples: K of the bound.
     :param jit_compile: Whether a step is compiled with XLA.
     """
 
     def __init__(
         self,
-        model: DeepKernelProcess,
+        model: MixtureModel,
         next_batch: Callable[[], RegressionData],
-        optimizer: tf_keras.optimizers.Optimizer,
+        optimizer: tf_keras.optimizers.Optimizer | NaturalGradientAdam,
         annealing_steps: int,
         seed: Seed,
         *,
+        num_importance_samples: int = 1,
         jit_compile: bool,
     ) -> None:
         self._model = model
@@ -58,6 +61,7 @@ class CompiledLoop:
         self._optimizer = optimizer
         self._annealing_steps = annealing_steps
         self._seed = seed
+        self._num_importance_samples = num_importance_samples
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
@@ -121,7 +125,9 @@ class CompiledLoop:
         seed = fold_in(self._seed, self._step)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
-            terms = self._model.elbo_terms(batch, seed=seed)
+            terms = self._model.elbo_terms(
+                batch, num_importance_samples=self._num_importance_samples, seed=seed
+            )
             weight = kl_weight(self._step, self._annealing_steps, terms.data.dtype)
             loss = -(terms.weighted_sum(weight) + self._model.log_prior_density())
         gradients = tape.gradient(

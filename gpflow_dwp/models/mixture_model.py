@@ -1,0 +1,151 @@
+"""What all models share: GPflow's contract, on a bound and a posterior of draws."""
+
+from __future__ import annotations
+
+import abc
+
+import tensorflow as tf
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.likelihoods import Likelihood
+from gpflow.models import BayesianModel
+from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.objectives import BoundTerms
+
+__all__ = ["MixtureModel"]
+
+
+class MixtureModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
+    """A model whose bound is estimated from draws, and whose predictions are mixtures of them."""
+
+    likelihood: Likelihood
+    num_data: int
+    num_samples: int
+    num_prediction_samples: int
+
+    @property
+    @abc.abstractmethod
+    def num_inputs(self) -> int:
+        """D, the columns of the inputs."""
+
+    @abc.abstractmethod
+    def elbo_terms(
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
+    ) -> BoundTerms:
+        """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
+
+        Parameters and errors as for :meth:`elbo`.
+        """
+
+    @abc.abstractmethod
+    def posterior(
+        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> MixturePosterior:
+        """Draw what is global, for predictions with the present parameters.
+
+        :param num_samples: S; None for ``num_prediction_samples``.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :raises ValueError: If ``num_samples`` is not a positive integer.
+        """
+
+    def elbo(
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
+
+        :param data: A batch X [N, D], Y [N, P].
+        :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
+            evidence lower bound, more for the importance-weighted one. Without latent variables
+            the two are the same.
+        :param seed: An integer or stateless seed for the draws; None for fresh ones.
+        :return: A scalar, unbiased for the bound.
+        :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
+        """
+        return self.elbo_terms(
+            data, num_importance_samples=num_importance_samples, seed=seed
+        ).weighted_sum()
+
+    def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
+        """Return :meth:`elbo`, with fresh draws."""
+        return self.elbo(data)
+
+    def predict_f(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions: see :meth:`MixturePosterior.predict_f`.
+
+        With the default seed every call has the same draws, so that predictions are a function
+        of their inputs; None asks for fresh draws.
+        """
+        return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
+
+    def predict_y(
+        self,
+        Xnew: InputData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations: see :meth:`MixturePosterior.predict_y`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_y(Xnew, full_cov, full_output_cov)
+
+    def predict_log_density(
+        self,
+        data: RegressionData,
+        full_cov: bool = False,
+        full_output_cov: bool = False,
+        *,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+    ) -> tf.Tensor:
+        """Return log densities, [N]: see :meth:`MixturePosterior.predict_log_density`.
+
+        ``seed`` as for :meth:`predict_f`.
+        """
+        return self.posterior(num_samples, seed=seed).predict_log_density(
+            data, full_cov, full_output_cov
+        )
+
+    def predict_f_samples(
+        self,
+        Xnew: InputData,
+        num_samples: int | None = None,
+        full_cov: bool = True,
+        full_output_cov: bool = False,
+        *,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Draw latent functions: see :meth:`MixturePosterior.sample_f`.
+
+        :param Xnew: Inputs, [N, D].
+        :param num_samples: How many functions; None for one, without the leading axis.
+        :param full_cov: Whether each draw is one coherent function of all points.
+        :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
+            jointly in any case.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :return: [num_samples, N, Q], or [N, Q].
+        """
+        del full_output_cov
+        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
+        samples = posterior.sample_f(Xnew, full_cov)
+        return samples[0] if num_samples is None else samples
