@@ -14,10 +14,9 @@ __all__ = ["BoundTerms", "evidence_lower_bound", "importance_weighted_bound"]
 class BoundTerms(NamedTuple):
     """A bound, term by term, in nats.
 
-    :param data: The expected log likelihood of all data, []; in an importance-weighted bound with
-        the log ratios of variables that belong to single data points, from which it cannot be
-        separated.
-    :param log_ratios: Each layer's expected log P - log Q, bottom first, [L].
+    :param data: The expected log likelihood of all data, [], with the log ratios of variables that
+        belong to single data points: an importance-weighted bound cannot separate the two.
+    :param log_ratios: Each layer's expected log P - log Q, bottom first, [L]: of what is global.
     """
 
     data: tf.Tensor
@@ -53,7 +52,7 @@ def evidence_lower_bound(
 
 @check_shapes(
     "expected_log_likelihoods: [broadcast S, N, broadcast K]",
-    "local_log_ratios: [broadcast S, N, broadcast K]",
+    "local_log_ratios: [broadcast S, broadcast N, broadcast K]",
 )
 def importance_weighted_bound(
     expected_log_likelihoods: tf.Tensor,
@@ -70,7 +69,7 @@ def importance_weighted_bound(
     (Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with
     importance-weighted variational inference", 2019, equation 11): the final Gaussian layer is
     integrated out inside; what is global, and shared by the K copies of a datum, stays outside.
-    With K = 1 it is :func:`evidence_lower_bound` with sampled local log ratios.
+    With K = 1 it is the evidence lower bound, and local log ratios may be expectations.
 
     :param expected_log_likelihoods: E log p(y_n | f_nk) over the output's Gaussian, given draw s
         and copy k, [S, N, K].

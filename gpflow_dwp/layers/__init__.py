@@ -5,7 +5,7 @@ from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
-from gpflow_dwp.layers.latent_variable import LatentDraw, LatentVariableLayer
+from gpflow_dwp.layers.latent_variable import LatentDraw, LatentVariableLayer, append_latents
 from gpflow_dwp.layers.local_inducing import LocalInducingGPLayer
 from gpflow_dwp.layers.local_propagation import (
     ImportanceCopies,
@@ -39,6 +39,7 @@ __all__ = [
     "ScaleMixture",
     "WishartLayer",
     "WishartPosterior",
+    "append_latents",
     "propagate_copies",
     "propagate_from_prior",
     "propagate_targets",

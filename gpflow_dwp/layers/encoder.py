@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
@@ -108,7 +109,7 @@ class NetworkEncoder(Encoder):
         return mean, tf.exp(log_scale + _LOG_SCALE_BIAS)
 
 
-def _glorot(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+def _glorot(rng: np.random.Generator, rows: int, columns: int) -> npt.NDArray[np.float64]:
     return rng.standard_normal((rows, columns)) * np.sqrt(2.0 / (rows + columns))
 
 

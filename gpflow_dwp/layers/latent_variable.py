@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["LatentDraw", "LatentVariableLayer"]
+__all__ = ["LatentDraw", "LatentVariableLayer", "append_latents"]
 
 
 class LatentDraw(NamedTuple):
@@ -25,6 +25,12 @@ class LatentDraw(NamedTuple):
     latents: tf.Tensor
     log_ratio: tf.Tensor
     expected_log_ratio: tf.Tensor
+
+    def local_log_ratio(self) -> tf.Tensor:
+        """Return what a bound takes: of one copy the closed form, of more the draws', [*, N, K]."""
+        if self.latents.shape[2] == 1:
+            return self.expected_log_ratio[None, :, None]
+        return self.log_ratio
 
 
 class LatentVariableLayer(gpflow.Module):
@@ -75,3 +81,16 @@ class LatentVariableLayer(gpflow.Module):
         return LatentDraw(
             values, tf.reduce_sum(log_ratio, axis=-1), tf.reduce_sum(expected, axis=-1)
         )
+
+
+@check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")
+def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
+    """Append latent variables to features as further columns.
+
+    :param features: [..., D], whose leading axes broadcast to those of the latent variables.
+    :param latents: w, [..., W].
+    """
+    shape = tf.concat([tf.shape(latents)[:-1], tf.shape(features)[-1:]], axis=0)
+    appended = tf.concat([tf.broadcast_to(features, shape), latents], axis=-1)
+    width = features.shape[-1] + latents.shape[-1]
+    return tf.ensure_shape(appended, [*latents.shape[:-1], width])

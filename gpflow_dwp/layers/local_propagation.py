@@ -9,7 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers.latent_variable import LatentVariableLayer
+from gpflow_dwp.layers.latent_variable import LatentVariableLayer, append_latents
 from gpflow_dwp.layers.local_inducing import LocalInducingGPLayer
 from gpflow_dwp.random import normal, split_seed
 
@@ -26,15 +26,15 @@ class ImportanceCopies(NamedTuple):
 
     :param mean: Mean of the output given all below, [S, N, K, Q].
     :param variance: Its variance, of the same shape.
-    :param local_log_ratio: log p - log q of each copy's latent variables, [S, N, K].
-    :param expected_log_ratios: For every layer its log ratio in closed form: [N] for the latent
-        variables of each datum, [1] for a Gaussian process.
+    :param local_log_ratio: log p - log q of each copy's latent variables, [S, N, K]; where K is 1
+        its expectation, in closed form.
+    :param log_ratios: Each layer's -KL, [1]: zero for latent variables, which are local.
     """
 
     mean: tf.Tensor
     variance: tf.Tensor
     local_log_ratio: tf.Tensor
-    expected_log_ratios: tuple[tf.Tensor, ...]
+    log_ratios: tuple[tf.Tensor, ...]
 
 
 @check_shapes("X: [N, D]", "Y: [N, P]", "seed: [2]")
@@ -63,24 +63,24 @@ def propagate_copies(
     num_data = tf.shape(X)[0]
     features, copies = X[None, :, None, :], 1
     local_log_ratio = tf.zeros([1, 1, 1], X.dtype)
-    expected: list[tf.Tensor] = []
+    log_ratios: list[tf.Tensor] = []
     for layer, layer_seed in zip(hidden, split_seed(seed, len(layers)), strict=False):
         if isinstance(layer, LatentVariableLayer):
             copies = num_copies
             noise = normal([num_samples, num_data, copies, layer.latent_dim], layer_seed, X.dtype)
             draw = layer.sample(X, Y, noise)
-            features = _append(features, draw.latents)
-            local_log_ratio += draw.log_ratio
-            expected.append(draw.expected_log_ratio)
+            features = append_latents(features, draw.latents)
+            local_log_ratio += draw.local_log_ratio()
+            log_ratios.append(tf.zeros([1], X.dtype))
         else:
             noise = normal(
                 [num_samples, num_data, copies, layer.num_functions], layer_seed, X.dtype
             )
             features = layer.sample(features, noise, full_cov=copies > 1)
-            expected.append(layer.log_ratio())
+            log_ratios.append(layer.log_ratio())
     mean, variance = output.predict(features, full_cov=False)
-    expected.append(output.log_ratio())
-    return ImportanceCopies(mean, variance, local_log_ratio, tuple(expected))
+    log_ratios.append(output.log_ratio())
+    return ImportanceCopies(mean, variance, local_log_ratio, tuple(log_ratios))
 
 
 @check_shapes("X: [N, D]")
@@ -101,15 +101,8 @@ def propagate_from_prior(
     features = X[None]
     for layer, layer_seed in zip(hidden, split_seed(seed, len(layers)), strict=False):
         if isinstance(layer, LatentVariableLayer):
-            features = _append(features, noise(layer_seed, layer.latent_dim))
+            features = append_latents(features, noise(layer_seed, layer.latent_dim))
         else:
             numbers = noise(layer_seed, layer.num_functions)
             features = layer.sample(features, numbers, full_cov=full_cov)
     return output.predict(features, full_cov=full_cov)
-
-
-def _append(features: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    width = tf.shape(features)[-1:]
-    shape = tf.concat([tf.shape(values)[:-1], width], axis=0)
-    appended = tf.concat([tf.broadcast_to(features, shape), values], axis=-1)
-    return tf.ensure_shape(appended, [*values.shape[:-1], features.shape[-1] + values.shape[-1]])

@@ -20,7 +20,7 @@ from gpflow_dwp.layers import (
 from gpflow_dwp.models.mixture_model import MixtureModel
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
-from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
+from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_integers
 
@@ -93,22 +93,8 @@ class LatentVariableDeepGP(MixtureModel):
         expectations = copies_expected_log_likelihoods(
             self.likelihood, X, Y, copies.mean, copies.variance
         )
-        is_latent = [isinstance(layer, LatentVariableLayer) for layer in self.layers]
-        ratios = copies.expected_log_ratios
-        if num_importance_samples == 1 or not any(is_latent):
-            # The divergences of latent variables are closed; the sum over data is scaled up.
-            scale = tf.cast(self.num_data, X.dtype)
-            scaled = [
-                scale * ratio if latent else ratio
-                for ratio, latent in zip(ratios, is_latent, strict=True)
-            ]
-            return evidence_lower_bound(expectations[..., 0], scaled, num_data=self.num_data)
-        outside = [
-            tf.zeros([1], X.dtype) if latent else ratio
-            for ratio, latent in zip(ratios, is_latent, strict=True)
-        ]
         return importance_weighted_bound(
-            expectations, copies.local_log_ratio, outside, num_data=self.num_data
+            expectations, copies.local_log_ratio, copies.log_ratios, num_data=self.num_data
         )
 
     def posterior(

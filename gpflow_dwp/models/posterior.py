@@ -12,11 +12,12 @@ from gpflow_dwp.layers import (
     GramLayer,
     InducingPath,
     OutputLayer,
+    append_latents,
     propagate_targets,
     sample_inducing_path,
 )
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.random import split_seed
+from gpflow_dwp.random import normal, normal_at_points, split_seed
 
 __all__ = ["DeepPosterior"]
 
@@ -30,6 +31,8 @@ class DeepPosterior(MixturePosterior):
     :param points: Inducing inputs, [M, D].
     :param num_samples: S.
     :param seed: A stateless seed, [2].
+    :param latent_dim: W: the last W columns of the points belong to latent variables, which are
+        drawn from their prior.
     """
 
     def __init__(
@@ -40,17 +43,20 @@ class DeepPosterior(MixturePosterior):
         points: tf.Tensor,
         num_samples: int,
         seed: Seed,
+        *,
+        latent_dim: int = 0,
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         num_inducing, num_inputs = points.shape
         super().__init__(
             likelihood,
-            num_inputs=num_inputs,
+            num_inputs=num_inputs - latent_dim,
             num_inducing=num_inducing,
             num_samples=num_samples,
             function_seed=function_seed,
         )
         self._hidden = hidden
+        self._latent_dim = latent_dim
         self._output = output
         self.path: InducingPath = sample_inducing_path(
             hidden, output, points, num_samples, path_seed
@@ -61,12 +67,24 @@ class DeepPosterior(MixturePosterior):
         return [draw.gram for draw in self.path.hidden]
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        targets, seed = X, self._target_seed
+        if self._latent_dim:
+            latent_seed, seed = split_seed(seed, 2)
+            targets = self._with_latents(X, latent_seed, full_cov=full_cov)
         return propagate_targets(
             self._hidden,
             self._output,
             self.path,
-            X,
+            targets,
             self.num_samples,
-            self._target_seed,
+            seed,
             full_cov=full_cov,
+            keys=X,
         )
+
+    def _with_latents(self, X: tf.Tensor, seed: Seed, *, full_cov: bool) -> tf.Tensor:
+        if full_cov:
+            latents = normal([self.num_samples, tf.shape(X)[0], self._latent_dim], seed, X.dtype)
+        else:
+            latents = normal_at_points(X, seed, self.num_samples, self._latent_dim)
+        return append_latents(X[None], latents)
