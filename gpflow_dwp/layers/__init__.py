@@ -1,11 +1,20 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.gamma_gaussian import GammaGaussian
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
+from gpflow_dwp.layers.latent_variable import LatentDraw, LatentVariableLayer, append_latents
+from gpflow_dwp.layers.local_inducing import LocalInducingGPLayer
+from gpflow_dwp.layers.local_propagation import (
+    ImportanceCopies,
+    LocalLayer,
+    propagate_copies,
+    propagate_from_prior,
+)
 from gpflow_dwp.layers.matrix_gaussian import (
     CovarianceFamily,
     MatrixGaussianLayer,
@@ -19,6 +28,8 @@ from gpflow_dwp.layers.wishart_posterior import Mixing, PosteriorFamily, Wishart
 
 __all__ = [
     "CovarianceFamily",
+    "Encoder",
+    "FreeEncoder",
     "GammaGaussian",
     "GammaPrecision",
     "GaussianDraw",
@@ -26,17 +37,26 @@ __all__ = [
     "GlobalInducingGramLayer",
     "GramDraw",
     "GramLayer",
+    "ImportanceCopies",
     "InducingPath",
     "InverseWishartLayer",
+    "LatentDraw",
+    "LatentVariableLayer",
+    "LocalInducingGPLayer",
+    "LocalLayer",
     "MatrixGaussianLayer",
     "Mixing",
+    "NetworkEncoder",
     "OutputLayer",
     "PosteriorFamily",
     "Preactivation",
     "ScaleMixture",
     "WishartLayer",
     "WishartPosterior",
+    "append_latents",
     "dropout_kl",
+    "propagate_copies",
+    "propagate_from_prior",
     "propagate_targets",
     "sample_inducing_path",
 ]

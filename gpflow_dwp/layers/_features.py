@@ -32,7 +32,8 @@ def condition_features(
     rest are zero at the inducing points, and noise alone at the targets.
 
     :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
-    :param covariance: The blocks K_it and K_tt.
+    :param covariance: The blocks K_it and K_tt; the latter [S, N/K, K, K] where groups of K
+        successive targets are drawn jointly.
     :param noise: Standard normal numbers, [S, N, ν].
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     :param full_cov: Whether targets are drawn jointly.
@@ -42,13 +43,15 @@ def condition_features(
         projected, _ = whiten(draw.covariance, covariance.it)
         whitened_root, _ = whiten(draw.covariance, draw.root)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
+        explained = _outer(tf.linalg.matrix_transpose(projected), covariance.tt)
+        remainder = covariance.tt - explained
         factorised = factorise(
             remainder,
-            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[:, 0, 0]),
+            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        deviation = tf.matmul(cholesky(factorised), noise) / np.sqrt(df)
+        correlated = tf.matmul(cholesky(factorised), _grouped(noise, covariance.tt))
+        deviation = tf.reshape(correlated, tf.shape(noise)) / np.sqrt(df)
     else:
         mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
         # Cancellation may leave a rounding error, where the square root has no derivative.
@@ -60,8 +63,19 @@ def condition_features(
     root = mean + (deviation if df == rank else deviation[..., :rank])
     # Inner products between targets, to which features that are zero elsewhere add theirs.
     every = root if df == rank else tf.concat([root, deviation[..., rank:]], axis=-1)
-    if full_cov:
-        tt = tf.matmul(every, every, transpose_b=True)
-    else:
-        tt = tf.reduce_sum(tf.square(every), axis=-1)
+    tt = _outer(every, covariance.tt) if full_cov else tf.reduce_sum(tf.square(every), axis=-1)
     return TargetBlocks(tf.matmul(draw.root, root, transpose_b=True), tt, root)
+
+
+def _grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
+    """[S, N, P] as [S, N/K, K, P] where the blocks are [S, N/K, K, K]."""
+    if blocks.shape.rank == 3:
+        return rows
+    shape = tf.shape(rows)
+    size = tf.shape(blocks)[-1]
+    return tf.reshape(rows, [shape[0], shape[1] // size, size, shape[2]])
+
+
+def _outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
+    groups = _grouped(rows, blocks)
+    return tf.matmul(groups, groups, transpose_b=True)

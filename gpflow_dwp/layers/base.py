@@ -98,11 +98,11 @@ class GramLayer(_Layer):
     @abc.abstractmethod
     @check_shapes(
         "covariance.it: [broadcast S, M, N]",
-        "covariance.tt: [broadcast S, N, N] if full_cov",
+        "covariance.tt: [broadcast S, joint...] if full_cov",
         "covariance.tt: [broadcast S, N] if not full_cov",
         "noise: [S, N, width]",
         "return.it: [S, M, N]",
-        "return.tt: [S, N, N] if full_cov",
+        "return.tt: [S, joint...] if full_cov",
         "return.tt: [S, N] if not full_cov",
     )
     def condition(
@@ -113,7 +113,8 @@ class GramLayer(_Layer):
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :param noise: Standard normal numbers, [S, N, ``noise_width``].
-        :param full_cov: Whether ``tt`` is [S, N, N], drawn jointly over targets, or [S, N].
+        :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or (not
+            by every layer) successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
         """
 
     @property

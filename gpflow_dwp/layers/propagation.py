@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
+from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
 
 __all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
@@ -65,7 +67,7 @@ def sample_inducing_path(
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
 
-@check_shapes("targets: [N, D]", "seed: [2]")
+@check_shapes("targets: [batch..., N, D]", "seed: [2]")
 def propagate_targets(
     hidden: Sequence[GramLayer],
     output: OutputLayer,
@@ -75,6 +77,8 @@ def propagate_targets(
     seed: Seed,
     *,
     full_cov: bool = False,
+    keys: tf.Tensor | None = None,
+    num_copies: int = 1,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry targets through draws of the inducing points.
 
@@ -84,38 +88,76 @@ def propagate_targets(
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param path: What :func:`sample_inducing_path` returned.
-    :param targets: X, [N, D].
+    :param targets: X, [N, D], or [S, N, D] where they differ from draw to draw.
     :param num_samples: S, as it was for ``path``.
     :param seed: A stateless seed, [2].
     :param full_cov: Whether targets are drawn jointly and the covariance between them returned.
+    :param keys: What the noise is a function of, [N, D]; None for ``targets``.
+    :param num_copies: K: successive groups of K targets are copies of one datum, drawn jointly.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N], the same
         for every output column (``full_cov``: covariance, [S, N, N]). S is 1 without hidden layers.
     """
     layers = (*hidden, output)
-    bottom = layers[0].kernel
-    covariance = TargetBlocks(
-        it=bottom(path.points, targets)[None],
-        tt=bottom(targets, full_cov=full_cov)[None],
+    joint = full_cov or num_copies > 1
+    covariance = _covariance_of_targets(
+        layers[0].kernel, path.points, targets, full_cov=full_cov, num_copies=num_copies
     )
     for layer, above, draw, layer_seed in zip(
         hidden, layers[1:], path.hidden, split_seed(seed, len(layers)), strict=False
     ):
-        if full_cov:
+        if joint:
             # Joint draws need numbers that are independent even where two targets coincide.
-            shape = [num_samples, tf.shape(targets)[0], layer.noise_width]
+            shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
             noise = normal(shape, layer_seed, targets.dtype)
         else:
-            noise = normal_at_points(targets, layer_seed, num_samples, layer.noise_width)
-        gram = layer.condition(draw, covariance, noise, full_cov=full_cov)
-        covariance = _covariance_of_gram(above, draw, gram, full_cov=full_cov)
+            keys = targets if keys is None else keys
+            noise = normal_at_points(keys, layer_seed, num_samples, layer.noise_width)
+        if targets.shape.rank == 3:
+            draw = _with_covariance_for_each_draw(draw)
+        gram = layer.condition(draw, covariance, noise, full_cov=joint)
+        covariance = _covariance_of_gram(above, draw, gram, full_cov=joint)
+    if num_copies > 1:
+        covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
     return output.condition(path.output, covariance, full_cov=full_cov)
+
+
+def _covariance_of_targets(
+    kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, *, full_cov: bool, num_copies: int
+) -> TargetBlocks:
+    if targets.shape.rank == 2:
+        return TargetBlocks(
+            it=kernel(points, targets)[None], tt=kernel(targets, full_cov=full_cov)[None]
+        )
+    shape = tf.shape(targets)
+    cross = kernel(points, tf.reshape(targets, [-1, targets.shape[-1]]))
+    it = tf.transpose(tf.reshape(cross, [-1, shape[0], shape[1]]), [1, 0, 2])
+    it = tf.ensure_shape(it, [targets.shape[0], points.shape[0], targets.shape[1]])
+    if num_copies > 1:
+        groups = [shape[0], shape[1] // num_copies, num_copies, targets.shape[-1]]
+        return TargetBlocks(it=it, tt=kernel(tf.reshape(targets, groups)))
+    return TargetBlocks(it=it, tt=kernel(targets, full_cov=full_cov))
+
+
+def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
+    shape = tf.shape(draw.gram)
+
+    def spread(matrix: tf.Tensor) -> tf.Tensor:
+        return tf.ensure_shape(tf.broadcast_to(matrix, shape), draw.gram.shape)
+
+    return draw._replace(covariance=Factorised(*map(spread, draw.covariance)))
+
+
+def _target_diagonal(tt: tf.Tensor) -> tf.Tensor:
+    """The diagonal of all blocks, [S, N]."""
+    diagonal = tf.linalg.diag_part(tt)
+    return tf.reshape(diagonal, [tf.shape(diagonal)[0], -1])
 
 
 def _covariance_of_gram(
     layer: GramLayer | OutputLayer, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
 ) -> TargetBlocks:
     kernel = layer.kernel
-    target_diagonal = tf.linalg.diag_part(gram.tt) if full_cov else gram.tt
+    target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
     features = None if gram.features is None else (draw.root, gram.features)
     inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)
     return TargetBlocks(

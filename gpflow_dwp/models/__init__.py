@@ -13,6 +13,11 @@ from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
+from gpflow_dwp.models.latent_variable_deep_gp import (
+    LatentVariableDeepGP,
+    LatentVariablePosterior,
+)
 from gpflow_dwp.models.matrix_gaussian_builder import build_matrix_gaussian_network
 from gpflow_dwp.models.matrix_gaussian_network import (
     ACTIVATIONS,
@@ -20,8 +25,10 @@ from gpflow_dwp.models.matrix_gaussian_network import (
     MatrixGaussianNetwork,
     NetworkPosterior,
 )
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
+    copies_expected_log_likelihoods,
     expected_log_likelihoods,
     mixture_covariance,
     mixture_moments,
@@ -41,14 +48,22 @@ __all__ = [
     "DeepPosterior",
     "DeepWishartProcess",
     "InducingChoice",
+    "LatentVariableDeepGP",
+    "LatentVariablePosterior",
     "MatrixGaussianNetwork",
+    "MixturePosterior",
     "NetworkPosterior",
     "PosteriorDraws",
     "VariationalModel",
     "build_deep_gaussian_process",
+    "build_deep_gaussian_process",
+    "build_deep_inverse_wishart_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
+    "build_deep_wishart_process",
+    "build_latent_variable_deep_gp",
     "build_matrix_gaussian_network",
+    "copies_expected_log_likelihoods",
     "expected_log_likelihoods",
     "from_config",
     "load_model",

@@ -14,13 +14,22 @@ from gpflow.likelihoods import Likelihood
 from gpflow.models.util import inducingpoint_wrapper
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.base import Seed
 from gpflow_dwp.kernels import check_gram_kernel
-from gpflow_dwp.layers import GramLayer, OutputLayer, propagate_targets, sample_inducing_path
+from gpflow_dwp.layers import (
+    GramLayer,
+    InducingPath,
+    LatentVariableLayer,
+    OutputLayer,
+    append_latents,
+    propagate_targets,
+    sample_inducing_path,
+)
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
-from gpflow_dwp.random import as_seed, split_seed
+from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
+from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepKernelProcess"]
@@ -36,11 +45,15 @@ class DeepKernelProcess(VariationalModel):
     :param num_data: Size of the training data, which scales minibatches.
     :param num_samples: S, the draws that estimate the bound.
     :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :param latent_layer: Appends latent variables of each datum to its inputs, below the first
+        kernel; the last columns of Z are theirs.
     :raises ValueError: If the parts do not fit together.
     """
 
     hidden_layer_type: ClassVar[type[GramLayer]]
     """What every hidden layer must be."""
+    draws_copies: ClassVar[bool] = True
+    """Whether the hidden layers can draw copies of each datum jointly."""
 
     def __init__(
         self,
@@ -51,6 +64,7 @@ class DeepKernelProcess(VariationalModel):
         num_samples: int = 10,
         *,
         num_prediction_samples: int = 100,
+        latent_layer: LatentVariableLayer | None = None,
     ) -> None:
         super().__init__()
         self.layers = list(layers)
@@ -59,6 +73,7 @@ class DeepKernelProcess(VariationalModel):
         self.num_data = num_data
         self.num_samples = num_samples
         self.num_prediction_samples = num_prediction_samples
+        self.latent_layer = latent_layer
         self._check_parts()
 
     @property
@@ -76,8 +91,8 @@ class DeepKernelProcess(VariationalModel):
 
     @property
     def num_inputs(self) -> int:
-        """Columns of the inducing inputs, and of X."""
-        return int(self.inducing_variable.Z.shape[1])
+        """Columns of X: those of the inducing inputs that are not latent variables."""
+        return int(self.inducing_variable.Z.shape[1]) - self._latent_dim
 
     @property
     def num_outputs(self) -> int | None:
@@ -85,23 +100,80 @@ class DeepKernelProcess(VariationalModel):
         return getattr(self.output_layer, "num_outputs", None)
 
     def elbo_terms(
-        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
 
         Parameters and errors as for :meth:`elbo`.
         """
+        check_integers(num_importance_samples=num_importance_samples)
+        if num_importance_samples > 1 and self.latent_layer and not self.draws_copies:
+            raise ValueError(
+                f"num_importance_samples must be 1 for a {type(self).__name__} with latent "
+                f"variables, got {num_importance_samples}."
+            )
         X, Y = (to_default_float(part) for part in data)
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed)
+        if self.latent_layer is not None:
+            return self._terms_with_latents(
+                self.latent_layer, path, X, Y, num_importance_samples, target_seed
+            )
         mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             path.log_ratios,
             num_data=self.num_data,
         )
+
+    def _terms_with_latents(
+        self,
+        latent_layer: LatentVariableLayer,
+        path: InducingPath,
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        num_copies: int,
+        seed: Seed,
+    ) -> BoundTerms:
+        latent_seed, target_seed = split_seed(seed, 2)
+        shape = [self.num_samples, tf.shape(X)[0], num_copies, latent_layer.latent_dim]
+        draw = latent_layer.sample(X, Y, normal(shape, latent_seed, X.dtype))
+        # Successive targets are the K copies of one datum.
+        features = append_latents(X[None, :, None, :], draw.latents)
+        targets = tf.reshape(features, [self.num_samples, -1, features.shape[-1]])
+        mean, variance = propagate_targets(
+            self.hidden_layers,
+            self.output_layer,
+            path,
+            targets,
+            self.num_samples,
+            target_seed,
+            keys=X,
+            num_copies=num_copies,
+        )
+        expectations = expected_log_likelihoods(
+            self.likelihood,
+            tf.repeat(X, num_copies, axis=0),
+            tf.repeat(Y, num_copies, axis=0),
+            mean,
+            variance,
+        )
+        return importance_weighted_bound(
+            tf.reshape(expectations, shape[:-1]),
+            draw.local_log_ratio(),
+            path.log_ratios,
+            num_data=self.num_data,
+        )
+
+    @property
+    def _latent_dim(self) -> int:
+        return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
     def posterior(
         self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
@@ -121,6 +193,7 @@ class DeepKernelProcess(VariationalModel):
             tf.convert_to_tensor(self.inducing_variable.Z),
             num_samples,
             as_seed(seed),
+            latent_dim=self._latent_dim,
         )
 
     def _check_parts(self) -> None:

@@ -19,6 +19,8 @@ from gpflow_dwp.layers import (
     GlobalInducingGramLayer,
     GramLayer,
     InverseWishartLayer,
+    LatentVariableLayer,
+    NetworkEncoder,
     PosteriorFamily,
     WishartLayer,
 )
@@ -88,6 +90,7 @@ def build_deep_wishart_process(
     num_samples: int = 2,
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
+    latent_dim: int = 0,
     jitter: float = 1e-6,
     seed: int = 0,
 ) -> DeepWishartProcess:
@@ -101,7 +104,7 @@ def build_deep_wishart_process(
         one output GP.
     :param posterior: Posterior family of every Wishart layer: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
-    :param width: ν of every Wishart layer; None for D.
+    :param width: ν of every Wishart layer; None for D (and latent variables).
     :param num_inducing: M; at most the number of distinct training inputs is used.
     :param inducing: "subset": inducing inputs start on random training rows, pseudo-targets on
         their observations. "kmeans": on cluster centres, with the nearest row's observation.
@@ -112,6 +115,9 @@ def build_deep_wishart_process(
         10.
     :param expected_log_ratio: See :class:`WishartLayer`.
     :param stick_the_landing: See :class:`WishartLayer`.
+    :param latent_dim: W, the number of latent variables of each datum, which are appended to its
+        inputs; see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and
+        a :class:`NetworkEncoder` gives their posterior.
     :param jitter: See :class:`WishartLayer`.
     :param seed: For the starting values.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
@@ -142,6 +148,7 @@ def build_deep_wishart_process(
         kernel=kernel,
         likelihood=likelihood,
         num_samples=num_samples,
+        latent_dim=latent_dim,
         seed=seed,
     )
 
@@ -156,6 +163,7 @@ def build_deep_gaussian_process(
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
     num_samples: int = 2,
+    latent_dim: int = 0,
     jitter: float = 1e-6,
     seed: int = 0,
 ) -> DeepGaussianProcess:
@@ -188,6 +196,7 @@ def build_deep_gaussian_process(
         kernel=kernel,
         likelihood=likelihood,
         num_samples=num_samples,
+        latent_dim=latent_dim,
         seed=seed,
     )
 
@@ -202,6 +211,7 @@ def build_deep_inverse_wishart_process(
     likelihood: Likelihood | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
+    latent_dim: int = 0,
     jitter: float = 1e-6,
     seed: int = 0,
 ) -> DeepInverseWishartProcess:
@@ -234,6 +244,7 @@ def build_deep_inverse_wishart_process(
         kernel=kernel,
         likelihood=likelihood,
         num_samples=num_samples,
+        latent_dim=latent_dim,
         seed=seed,
     )
 
@@ -286,10 +297,13 @@ def _build(
     kernel: str | Sequence[Kernel],
     likelihood: Likelihood | None,
     num_samples: int,
+    latent_dim: int,
     seed: int,
 ) -> Model:
     X, Y = check_data(*data)
-    width = X.shape[1] if width is None else width
+    check_integers(at_least=0, latent_dim=latent_dim)
+    num_inputs = X.shape[1] + latent_dim
+    width = num_inputs if width is None else width
     check_integers(depth=depth, num_inducing=num_inducing, width=width)
     rng = np.random.default_rng(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
@@ -297,7 +311,7 @@ def _build(
         with _positive_by_exp():
             likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
-    *hidden_kernels, output_kernel = make_kernels(kernel, depth, X.shape[1])
+    *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]
     output = GlobalInducingGPLayer(
         output_kernel,
@@ -305,4 +319,16 @@ def _build(
         pseudo_targets=pseudo_targets,
         precision=initial_precision(likelihood),
     )
-    return model_type([*hidden, output], likelihood, Z, num_data=len(X), num_samples=num_samples)
+    latent_layer = None
+    if latent_dim:
+        Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
+        encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
+        latent_layer = LatentVariableLayer(latent_dim, encoder)
+    return model_type(
+        [*hidden, output],
+        likelihood,
+        Z,
+        num_data=len(X),
+        num_samples=num_samples,
+        latent_layer=latent_layer,
+    )

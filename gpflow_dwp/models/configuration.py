@@ -21,6 +21,7 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.models.matrix_gaussian_network import MatrixGaussianNetwork
 
 __all__ = ["from_config", "to_config"]
@@ -38,6 +39,7 @@ _MODELS: tuple[type, ...] = (
     DeepInverseWishartProcess,
     DeepWishartProcess,
     MatrixGaussianNetwork,
+    LatentVariableDeepGP,
 )
 
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
@@ -54,6 +56,7 @@ _ATTRIBUTES: dict[tuple[type, str], Callable[[Any], Any]] = {
     (layers.GlobalInducingGramLayer, "seed"): lambda layer: None,
     (layers.InverseWishartLayer, "seed"): lambda layer: None,
     (layers.MatrixGaussianLayer, "seed"): lambda layer: None,
+    (layers.NetworkEncoder, "seed"): lambda encoder: None,
     (layers.WishartLayer, "seed"): lambda layer: None,
     (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
         switched.likelihoods

@@ -36,3 +36,4 @@ class DeepInverseWishartProcess(DeepKernelProcess):
     """
 
     hidden_layer_type = InverseWishartLayer
+    draws_copies = False

@@ -101,12 +101,17 @@ class MatrixGaussianNetwork(VariationalModel):
         return self.layers[-1].num_outputs
 
     def elbo_terms(
-        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and minus each layer's divergence.
 
-        Parameters as for :meth:`elbo`.
+        Parameters as for :meth:`elbo`; the network has no latent variables.
         """
+        del num_importance_samples
         X, Y = (to_default_float(part) for part in data)
         shape = [self.num_samples, tf.shape(X)[0]]
 

@@ -9,6 +9,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, Softmax
 
 __all__ = [
+    "copies_expected_log_likelihoods",
     "expected_log_likelihoods",
     "mixture_covariance",
     "mixture_moments",
@@ -18,7 +19,7 @@ __all__ = [
 
 
 @check_shapes(
-    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, ...]", "return: [S, N]"
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, columns...]", "return: [S, N]"
 )
 def expected_log_likelihoods(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
@@ -35,7 +36,39 @@ def expected_log_likelihoods(
 
 
 @check_shapes(
-    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, ...]", "return: [S, N]"
+    "X: [N, D]",
+    "Y: [N, P]",
+    "mean: [S, N, K, Q]",
+    "variance: [S, N, K, columns...]",
+    "return: [S, N, K]",
+)
+def copies_expected_log_likelihoods(
+    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tf.Tensor:
+    """Return E log p(y_n | f_nk) under each draw's Gaussian, for K copies of each datum.
+
+    Parameters as for :func:`expected_log_likelihoods`, with an axis of copies.
+    """
+    num_copies = tf.shape(mean)[2]
+
+    def fold(moment: tf.Tensor) -> tf.Tensor:
+        shape = tf.shape(moment)
+        sizes = tf.concat([[shape[0], shape[1] * shape[2]], shape[3:]], axis=0)
+        folded = tf.reshape(moment, sizes)
+        return tf.ensure_shape(folded, [moment.shape[0], None, *moment.shape[3:]])
+
+    expectations = expected_log_likelihoods(
+        likelihood,
+        tf.repeat(X, num_copies, axis=0),
+        tf.repeat(Y, num_copies, axis=0),
+        fold(mean),
+        fold(variance),
+    )
+    return tf.reshape(expectations, tf.shape(mean)[:-1])
+
+
+@check_shapes(
+    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, columns...]", "return: [S, N]"
 )
 def predictive_log_densities(
     likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
@@ -50,7 +83,7 @@ def predictive_log_densities(
 @check_shapes(
     "X: [N, D]",
     "mean: [S, N, Q]",
-    "variance: [S, N, ...]",
+    "variance: [S, N, columns...]",
     "return[0]: [S, N, P]",
     "return[1]: [S, N, P]",
 )
@@ -79,8 +112,8 @@ def mixture_moments(means: tf.Tensor, variances: tf.Tensor) -> tuple[tf.Tensor, 
 
 @check_shapes(
     "means: [S, N, Q]",
-    "covariances: [S, N, N] if full_cov",
-    "covariances: [S, N] if not full_cov",
+    "covariances: [S, columns..., N, N] if full_cov",
+    "covariances: [S, N, columns...] if not full_cov",
     "return[0]: [N, Q]",
     "return[1]: [N, Q, N, Q] if full_cov and full_output_cov",
     "return[1]: [Q, N, N] if full_cov and not full_output_cov",
@@ -92,11 +125,12 @@ def mixture_covariance(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and covariance of an equally weighted mixture of Gaussians, in GPflow's shapes.
 
-    Within a component the outputs are independent and share one covariance; between components
-    the means differ, which correlates the outputs of the mixture.
+    Within a component the outputs are independent; between components the means differ, which
+    correlates the outputs of the mixture.
 
     :param means: Mean of each component.
-    :param covariances: Covariance of each component over points, or its diagonal.
+    :param covariances: Covariance of each component over points, [S, Q, N, N], or its diagonal,
+        [S, N, Q]; without the axis of Q where all outputs share one.
     :param full_cov: Whether covariances between points are wanted.
     :param full_output_cov: Whether covariances between outputs are wanted.
     """
@@ -105,16 +139,18 @@ def mixture_covariance(
     within = tf.reduce_mean(covariances, axis=0)
     num_samples = tf.cast(tf.shape(means)[0], means.dtype)
     identity = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
-    if full_cov and full_output_cov:
-        between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
-        return mean, between + within[:, None, :, None] * identity[:, None, :]
     if full_cov:
-        between = tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples
-        return mean, between + within
-    if full_output_cov:
-        between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
-        return mean, between + within[:, None, None] * identity
-    return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within[:, None]
+        within = within if within.shape.rank == 3 else within[None]
+        if not full_output_cov:
+            return mean, tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples + within
+        between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
+        within = tf.transpose(within, [1, 0, 2])[..., None]
+        return mean, between + within * identity[:, None, :]
+    within = within if within.shape.rank == 2 else within[:, None]
+    if not full_output_cov:
+        return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within
+    between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
+    return mean, between + within[..., None] * identity
 
 
 def _fold_draws(
@@ -139,9 +175,8 @@ def _fold_draws(
         observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
 
     flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
-    if variance.shape.rank == 2:
-        variance = variance[..., None]
-    flat_variance = tf.reshape(tf.broadcast_to(variance, shape), [-1, mean.shape[-1]])
+    columns = variance if variance.shape.rank == 3 else variance[..., None]
+    flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, mean.shape[-1]])
     result = method(repeat(X), flat_mean, flat_variance, *map(repeat, observations))
 
     def unfold(rows: tf.Tensor) -> tf.Tensor:

@@ -67,21 +67,39 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     def num_outputs(self) -> int | None:
         """Latent functions, or None where that is not known."""
 
-    def elbo(self, data: RegressionData, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
-        """Estimate the evidence lower bound of the whole data set, in nats, from a batch.
+    def elbo(
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
         :param data: A batch X [N, D], Y [N, P].
+        :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
+            evidence lower bound, more for the importance-weighted one. Without latent variables
+            the two are the same.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         """
-        return self.elbo_terms(data, seed=seed).weighted_sum()
+        return self.elbo_terms(
+            data, num_importance_samples=num_importance_samples, seed=seed
+        ).weighted_sum()
 
     @abc.abstractmethod
     def elbo_terms(
-        self, data: RegressionData, *, seed: int | tf.Tensor | None = None
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
-        """Estimate the terms of :meth:`elbo`: the data's, and each layer's."""
+        """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
+
+        Parameters and errors as for :meth:`elbo`.
+        """
 
     @abc.abstractmethod
     def posterior(

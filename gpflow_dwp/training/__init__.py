@@ -5,6 +5,7 @@ from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
 from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
@@ -13,11 +14,13 @@ __all__ = [
     "Adam",
     "Callback",
     "CompiledLoop",
+    "NaturalGradientAdam",
     "Protocol",
     "ProtocolName",
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",
+    "decayed_rate",
     "fit",
     "kl_weight",
     "paper_learning_rate",

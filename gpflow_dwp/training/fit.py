@@ -28,6 +28,7 @@ from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import check_integers
 
@@ -43,8 +44,9 @@ def fit(
     *,
     batch_size: int | None = None,
     protocol: ProtocolName = "fast",
-    optimizer: tf_keras.optimizers.Optimizer | Adam | None = None,
+    optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
+    num_importance_samples: int = 1,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -68,10 +70,14 @@ def fit(
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
     :param protocol: "fast", or "papers" for theirs, which takes more steps to the same bound.
-    :param optimizer: None for the protocol's.
+    :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
+        gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
         Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
         annealing helps.
+    :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
+        evidence lower bound, more for the importance-weighted one, whose local log ratios are not
+        annealed.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one.
     :param callback_interval: Steps between calls of the callbacks.
@@ -87,7 +93,11 @@ def fit(
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
-    check_integers(num_steps=num_steps, callback_interval=callback_interval)
+    check_integers(
+        num_steps=num_steps,
+        callback_interval=callback_interval,
+        num_importance_samples=num_importance_samples,
+    )
     if batch_size is not None:
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
@@ -106,7 +116,13 @@ def fit(
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(
-        model, next_batch, optimizer, kl_annealing_steps, as_seed(seed), jit_compile=jit_compile
+        model,
+        next_batch,
+        optimizer,
+        kl_annealing_steps,
+        as_seed(seed),
+        num_importance_samples=num_importance_samples,
+        jit_compile=jit_compile,
     )
 
     settings = {
@@ -115,6 +131,11 @@ def fit(
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
         "seed": seed,
+        **(
+            {}
+            if num_importance_samples == 1
+            else {"num_importance_samples": num_importance_samples}
+        ),
     }
     records: list[StepRecords] = []
     checkpoint, seconds_before = None, 0.0

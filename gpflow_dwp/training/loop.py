@@ -14,6 +14,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training.adam import Adam
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weight
 
 __all__ = ["CompiledLoop", "StepRecords"]
@@ -38,9 +39,10 @@ class CompiledLoop:
 
     :param model: The model, whose trainable variables are changed in place.
     :param next_batch: Returns a batch; traced into the loop.
-    :param optimizer: A Keras optimiser, or :class:`Adam`.
+    :param optimizer: A Keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
+    :param num_importance_samples: K of the bound.
     :param jit_compile: Whether a step is compiled with XLA.
     """
 
@@ -48,10 +50,11 @@ class CompiledLoop:
         self,
         model: VariationalModel,
         next_batch: Callable[[], RegressionData],
-        optimizer: tf_keras.optimizers.Optimizer | Adam,
+        optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam,
         annealing_steps: int,
         seed: Seed,
         *,
+        num_importance_samples: int = 1,
         jit_compile: bool,
     ) -> None:
         self._model = model
@@ -59,6 +62,7 @@ class CompiledLoop:
         self._optimizer = optimizer
         self._annealing_steps = annealing_steps
         self._seed = seed
+        self._num_importance_samples = num_importance_samples
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
@@ -122,7 +126,9 @@ class CompiledLoop:
         seed = fold_in(self._seed, self._step)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
-            terms = self._model.elbo_terms(batch, seed=seed)
+            terms = self._model.elbo_terms(
+                batch, num_importance_samples=self._num_importance_samples, seed=seed
+            )
             weight = kl_weight(self._step, self._annealing_steps, terms.data.dtype)
             loss = -(terms.weighted_sum(weight) + self._model.log_prior_density())
         gradients = tape.gradient(

@@ -170,7 +170,7 @@ def test_internal_batches_change_nothing(
         ]
 
     whole = predict()
-    monkeypatch.setattr("gpflow_dwp.models.posterior._MAX_BLOCK_SIZE", max_block_size)
+    monkeypatch.setattr("gpflow_dwp.models.mixture_posterior._MAX_BLOCK_SIZE", max_block_size)
 
     for value, expected in zip(predict(), whole, strict=True):
         assert value.shape == expected.shape

@@ -1,0 +1,117 @@
+"""Approximate posteriors over the latent variables of single data points."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter, default_float
+from gpflow.utilities import positive
+
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["Encoder", "FreeEncoder", "NetworkEncoder"]
+
+_LOG_SCALE_BIAS = -5.0
+
+
+class Encoder(gpflow.Module, abc.ABC):
+    """Gives each datum a mean-field Gaussian over its latent variables."""
+
+    @abc.abstractmethod
+    @check_shapes("X: [N, D]", "Y: [N, P]", "return[0]: [N, W]", "return[1]: [N, W]")
+    def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return mean and standard deviation of q(w_n).
+
+        :param X: The model's inputs, [N, D].
+        :param Y: Observations, [N, P].
+        """
+
+
+class FreeEncoder(Encoder):
+    """A mean and a standard deviation of its own for every training row: full batches only.
+
+    :param num_data: N.
+    :param latent_dim: W.
+    :raises ValueError: If an argument is not a positive integer.
+    """
+
+    def __init__(self, num_data: int, latent_dim: int = 1) -> None:
+        check_integers(num_data=num_data, latent_dim=latent_dim)
+        super().__init__(name="FreeEncoder")
+        self.num_data = num_data
+        self.latent_dim = latent_dim
+        shape, dtype = (num_data, latent_dim), default_float()
+        self.mean = Parameter(np.zeros(shape), dtype=dtype)
+        self.scale = Parameter(
+            np.full(shape, np.exp(_LOG_SCALE_BIAS)), dtype=dtype, transform=positive(base="exp")
+        )
+
+    @inherit_check_shapes
+    def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        if X.shape[0] is not None and X.shape[0] != self.num_data:
+            raise ValueError(
+                f"X must hold all {self.num_data} training rows, in their order, as every row has "
+                f"parameters of its own, got {X.shape[0]}; use a NetworkEncoder with minibatches."
+            )
+        return tf.convert_to_tensor(self.mean), tf.convert_to_tensor(self.scale)
+
+
+class NetworkEncoder(Encoder):
+    """A tanh network of inputs and observations, shared by all data points.
+
+    The defaults are those of Salimbeni, Dutordoir, Hensman and Deisenroth (2019): three layers,
+    the inner two of width 10, with a skip connection past each of these (what comes in is cut, or
+    padded with zeros, to their width), weights as in Glorot and Bengio (2010), and standard
+    deviations that are exponentials with a bias of -5.
+
+    :param num_inputs: D + P, columns of inputs and observations together.
+    :param latent_dim: W.
+    :param hidden_dims: Widths of the inner layers.
+    :param seed: For the starting weights.
+    :raises ValueError: If a size is not a positive integer.
+    """
+
+    def __init__(
+        self,
+        num_inputs: int,
+        latent_dim: int = 1,
+        hidden_dims: Sequence[int] = (10, 10),
+        *,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        check_integers(num_inputs=num_inputs, latent_dim=latent_dim)
+        for width in hidden_dims:
+            check_integers(hidden_dims=width)
+        super().__init__(name="NetworkEncoder")
+        self.num_inputs = num_inputs
+        self.latent_dim = latent_dim
+        self.hidden_dims = list(hidden_dims)
+        rng = np.random.default_rng(seed)
+        sizes = [num_inputs, *hidden_dims, 2 * latent_dim]
+        self.weights = [
+            Parameter(_glorot(rng, rows, columns), dtype=default_float())
+            for rows, columns in zip(sizes, sizes[1:], strict=False)
+        ]
+        self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
+
+    @inherit_check_shapes
+    def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        units = tf.concat([X, Y], axis=-1)
+        for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            units = tf.tanh(tf.matmul(units, weights) + bias) + _resize(units, weights.shape[1])
+        mean, log_scale = tf.split(tf.matmul(units, self.weights[-1]) + self.biases[-1], 2, axis=-1)
+        return mean, tf.exp(log_scale + _LOG_SCALE_BIAS)
+
+
+def _glorot(rng: np.random.Generator, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    return rng.standard_normal((rows, columns)) * np.sqrt(2.0 / (rows + columns))
+
+
+def _resize(units: tf.Tensor, width: int) -> tf.Tensor:
+    return tf.pad(units[:, :width], [[0, 0], [0, max(0, width - units.shape[1])]])

@@ -1,0 +1,96 @@
+"""Latent variables of single data points, as extra inputs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gpflow
+import tensorflow as tf
+from check_shapes import check_shapes
+
+from gpflow_dwp.layers.encoder import Encoder
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["LatentDraw", "LatentVariableLayer", "append_latents"]
+
+
+class LatentDraw(NamedTuple):
+    """Draws of the latent variables of data points.
+
+    :param latents: w, [S, N, K, W].
+    :param log_ratio: log p(w) - log q(w) of each draw, summed over its W entries, [S, N, K].
+    :param expected_log_ratio: Its expectation under q, -KL[q ‖ p], [N].
+    """
+
+    latents: tf.Tensor
+    log_ratio: tf.Tensor
+    expected_log_ratio: tf.Tensor
+
+    def local_log_ratio(self) -> tf.Tensor:
+        """Return what a bound takes: of one copy the closed form, of more the draws', [*, N, K]."""
+        if self.latents.shape[2] == 1:
+            return self.expected_log_ratio[None, :, None]
+        return self.log_ratio
+
+
+class LatentVariableLayer(gpflow.Module):
+    """Appends w_n ~ N(0, I), independent from datum to datum, to what comes from below.
+
+    As inputs of a Gaussian process rather than noise added to its output, they give the model
+    non-Gaussian marginals (Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes
+    with importance-weighted variational inference", 2019, section 2). Their posterior comes from
+    the encoder; predictions draw them from the prior.
+
+    :param latent_dim: W.
+    :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
+    :raises ValueError: If ``latent_dim`` is not a positive integer, or not that of the encoder.
+    """
+
+    def __init__(self, latent_dim: int, encoder: Encoder) -> None:
+        check_integers(latent_dim=latent_dim)
+        if getattr(encoder, "latent_dim", latent_dim) != latent_dim:
+            raise ValueError(
+                f"encoder must have latent_dim={latent_dim}, as its layer, "
+                f"got {encoder.latent_dim}."
+            )
+        super().__init__(name="LatentVariableLayer")
+        self.latent_dim = latent_dim
+        self.encoder = encoder
+
+    @check_shapes(
+        "X: [N, D]",
+        "Y: [N, P]",
+        "noise: [S, N, K, W]",
+        "return.latents: [S, N, K, W]",
+        "return.log_ratio: [S, N, K]",
+        "return.expected_log_ratio: [N]",
+    )
+    def sample(self, X: tf.Tensor, Y: tf.Tensor, noise: tf.Tensor) -> LatentDraw:
+        """Draw w_n from its approximate posterior.
+
+        :param X: The model's inputs.
+        :param Y: Observations.
+        :param noise: Standard normal numbers.
+        """
+        mean, scale = self.encoder(X, Y)
+        values = mean[:, None, :] + scale[:, None, :] * noise
+        # log N(w; 0, 1) - log N(w; m, s²), in which the constants cancel and (w - m)/s is noise.
+        log_scale = tf.math.log(scale)
+        log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + log_scale[:, None, :]
+        expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + log_scale
+        return LatentDraw(
+            values, tf.reduce_sum(log_ratio, axis=-1), tf.reduce_sum(expected, axis=-1)
+        )
+
+
+@check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")
+def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
+    """Append latent variables to features as further columns.
+
+    :param features: [..., D], whose leading axes broadcast to those of the latent variables.
+    :param latents: w, [..., W].
+    """
+    shape = tf.concat([tf.shape(latents)[:-1], tf.shape(features)[-1:]], axis=0)
+    appended = tf.concat([tf.broadcast_to(features, shape), latents], axis=-1)
+    width = features.shape[-1] + latents.shape[-1]
+    return tf.ensure_shape(appended, [*latents.shape[:-1], width])

@@ -1,0 +1,190 @@
+"""A Gaussian process layer with inducing inputs of its own."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow import Parameter, default_float
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Kernel
+from gpflow.kullback_leiblers import gauss_kl
+from gpflow.models.util import inducingpoint_wrapper
+from gpflow.utilities import triangular
+
+from gpflow_dwp.linalg import cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["LocalInducingGPLayer"]
+
+Array = npt.NDArray[np.float64]
+
+
+class LocalInducingGPLayer(gpflow.Module):
+    r"""Gaussian processes that share a kernel, mixed linearly, with a whitened Gaussian posterior.
+
+    The layer's output is f(x) = g(x) W + x A, with G independent processes g, a fixed ``mixing``
+    W and a fixed linear mean ``skip`` A. For each process q(u) = N(L m, L C Lᵀ), L Lᵀ = K_uu
+    (Salimbeni and Deisenroth, "Doubly stochastic variational inference for deep Gaussian
+    processes", 2017; Salimbeni et al., 2019, equations 14 to 16).
+
+    In every method a leading part of the inputs' shape, ``[batch..., T, D]``, is a batch of
+    independent problems; T points of one problem may be drawn jointly.
+
+    :param kernel: Of all G processes.
+    :param inducing_variable: Inducing inputs, [M, D].
+    :param num_outputs: Q.
+    :param mixing: W, [G, Q]; None for the identity.
+    :param skip: A, [D, Q]; None for a mean of zero.
+    :param q_scale: Standard deviation at which the whitened posterior starts.
+    :param jitter: Added to the diagonal of what is factorised, relative to the mean variance.
+    :raises ValueError: If sizes are not positive integers or do not fit each other, ``q_scale`` is
+        not positive, or ``jitter`` is negative.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing_variable: InducingPoints | Array | tf.Tensor,
+        num_outputs: int,
+        *,
+        mixing: Array | None = None,
+        skip: Array | None = None,
+        q_scale: float = 1.0,
+        jitter: float = 1e-6,
+    ) -> None:
+        check_integers(num_outputs=num_outputs)
+        if not q_scale > 0:
+            raise ValueError(f"q_scale must be positive, got {q_scale}.")
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        super().__init__(name="LocalInducingGPLayer")
+        self.kernel = kernel
+        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self.num_outputs = num_outputs
+        self.q_scale = q_scale
+        self.jitter = jitter
+        num_inducing, num_inputs = map(int, self.inducing_variable.Z.shape)
+        self.mixing = _fixed("mixing", mixing, None, num_outputs)
+        self.skip = _fixed("skip", skip, num_inputs, num_outputs)
+        num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[0])
+        dtype = default_float()
+        self.q_mu = Parameter(np.zeros((num_inducing, num_functions)), dtype=dtype)
+        self.q_sqrt = Parameter(
+            np.tile(q_scale * np.eye(num_inducing), [num_functions, 1, 1]),
+            dtype=dtype,
+            transform=triangular(),
+        )
+
+    @property
+    def num_inputs(self) -> int:
+        """D, the columns of the inputs."""
+        return int(self.inducing_variable.Z.shape[1])
+
+    @property
+    def num_functions(self) -> int:
+        """G, the processes that are mixed."""
+        return int(self.q_mu.shape[1])
+
+    @property
+    def num_inducing(self) -> int:
+        """M, the number of inducing inputs."""
+        return int(self.q_mu.shape[0])
+
+    @check_shapes("return: [1]")
+    def log_ratio(self) -> tf.Tensor:
+        """Return -KL[q(u) ‖ p(u)], summed over processes."""
+        return -gauss_kl(self.q_mu, self.q_sqrt)[None]
+
+    @check_shapes(
+        "inputs: [batch..., T, D]",
+        "return[0]: [batch..., T, Q]",
+        "return[1]: [batch..., Q, T, T] if full_cov",
+        "return[1]: [batch..., T, Q] if not full_cov",
+    )
+    def predict(self, inputs: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return mean and variance of f, or its covariance over T points for every output.
+
+        :param inputs: What comes from below.
+        :param full_cov: Whether covariances between the T points are wanted.
+        """
+        mean, variance = self._predict_functions(inputs, full_cov=full_cov)
+        if self.mixing is not None:
+            squares = tf.square(self.mixing)
+            equation = "...gtu,gq->...qtu" if full_cov else "...tg,gq->...tq"
+            variance = tf.einsum(equation, variance, squares)
+        return self._mix(inputs, mean), variance
+
+    @check_shapes(
+        "inputs: [broadcast batch..., T, D]",
+        "noise: [batch..., T, G]",
+        "return: [batch..., T, Q]",
+    )
+    def sample(self, inputs: tf.Tensor, noise: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+        """Draw f, jointly over T points with ``full_cov``, each point on its own without.
+
+        :param inputs: What comes from below.
+        :param noise: Standard normal numbers, one for each process and point.
+        :param full_cov: Whether the T points of one problem are values of one function.
+        """
+        mean, variance = self._predict_functions(inputs, full_cov=full_cov)
+        if not full_cov:
+            return self._mix(inputs, mean + tf.sqrt(variance) * noise)
+        prior_variance = tf.reduce_mean(self.kernel(inputs, full_cov=False), axis=-1)
+        jitter = self.jitter * prior_variance[..., None] + tf.zeros_like(variance[..., 0, 0])
+        tril = cholesky(factorise(variance, jitter, name="a layer's covariance of targets"))
+        deviation = tf.einsum("...gtu,...ug->...tg", tril, noise)
+        return self._mix(inputs, mean + deviation)
+
+    def _predict_functions(
+        self, inputs: tf.Tensor, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Moments of g: [batch..., T, G], and the same or [batch..., G, T, T]."""
+        points = tf.convert_to_tensor(self.inducing_variable.Z)
+        leading = tf.shape(inputs)[:-1]
+        flat = tf.reshape(inputs, [-1, inputs.shape[-1]])
+        covariance = self.kernel(points)
+        factorised = factorise(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_uu"
+        )
+        whitened, _ = whiten(factorised, self.kernel(points, flat))  # L⁻¹ K_uf, [M, batch T]
+        mean = tf.matmul(whitened, self.q_mu, transpose_a=True)
+        mean = tf.reshape(mean, tf.concat([leading, [self.num_functions]], axis=0))
+        spread = tf.einsum("gmk,mn->gkn", self.q_sqrt, whitened)
+        if not full_cov:
+            prior = self.kernel(flat, full_cov=False)
+            remainder = prior - tf.reduce_sum(tf.square(whitened), axis=0)
+            # Cancellation may leave a rounding error, where the square root has no derivative.
+            floor = np.finfo(prior.dtype.as_numpy_dtype).eps * prior
+            variance = tf.maximum(remainder, floor) + tf.reduce_sum(tf.square(spread), axis=1)
+            return mean, tf.reshape(tf.transpose(variance), tf.shape(mean))
+        whitened = tf.reshape(tf.transpose(whitened), tf.concat([leading, [-1]], axis=0))
+        remainder = self.kernel(inputs) - tf.matmul(whitened, whitened, transpose_b=True)
+        spread = tf.reshape(
+            tf.transpose(spread, [0, 2, 1]),
+            tf.concat([[self.num_functions], leading, [self.num_inducing]], axis=0),
+        )
+        product = tf.matmul(spread, spread, transpose_b=True)
+        rank = len(inputs.shape)
+        axes = [*range(1, rank - 1), 0, rank - 1, rank]
+        return mean, remainder[..., None, :, :] + tf.transpose(product, axes)
+
+    def _mix(self, inputs: tf.Tensor, functions: tf.Tensor) -> tf.Tensor:
+        mixed = functions
+        if self.mixing is not None:
+            mixed = tf.einsum("...g,gq->...q", functions, self.mixing)
+        if self.skip is not None:
+            mixed += tf.einsum("...d,dq->...q", inputs, self.skip)
+        return mixed
+
+
+def _fixed(name: str, matrix: Array | None, rows: int | None, columns: int) -> Parameter | None:
+    if matrix is None:
+        return None
+    shape = np.shape(matrix)
+    if len(shape) != 2 or shape[1] != columns or (rows is not None and shape[0] != rows):
+        expected = "any number of" if rows is None else rows
+        raise ValueError(f"{name} must have {expected} rows and {columns} columns, got {shape}.")
+    return Parameter(matrix, dtype=default_float(), trainable=False)

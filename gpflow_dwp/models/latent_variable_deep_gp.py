@@ -1,0 +1,170 @@
+"""Deep Gaussian processes with latent variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+from gpflow.base import RegressionData
+from gpflow.likelihoods import Likelihood
+from gpflow.utilities import to_default_float
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.layers import (
+    LatentVariableLayer,
+    LocalInducingGPLayer,
+    LocalLayer,
+    propagate_copies,
+    propagate_from_prior,
+)
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
+from gpflow_dwp.models.variational import VariationalModel
+from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
+from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
+
+
+class LatentVariableDeepGP(VariationalModel):
+    """Latent-variable and Gaussian process layers in any order, ending in a Gaussian process.
+
+    Inference is doubly stochastic (Salimbeni and Deisenroth, 2017), with the importance-weighted
+    bound of Salimbeni, Dutordoir, Hensman and Deisenroth (2019) where more than one importance
+    sample is asked for. A single Gaussian process layer is GPflow's ``SVGP``.
+
+    :param layers: Bottom first.
+    :param likelihood: Any GPflow likelihood.
+    :param num_data: Size of the training data, which scales minibatches.
+    :param num_samples: S, the draws that estimate the bound.
+    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :raises ValueError: If the parts do not fit together.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[LocalLayer],
+        likelihood: Likelihood,
+        num_data: int,
+        num_samples: int = 1,
+        *,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__()
+        self.layers = list(layers)
+        self.likelihood = likelihood
+        self.num_data = num_data
+        self.num_samples = num_samples
+        self.num_prediction_samples = num_prediction_samples
+        self._check_parts()
+
+    @property
+    def output_layer(self) -> LocalInducingGPLayer:
+        """The Gaussian process at the top."""
+        layer = self.layers[-1] if self.layers else None
+        if not isinstance(layer, LocalInducingGPLayer):
+            raise ValueError(
+                f"layers must end in a LocalInducingGPLayer, got {type(layer).__name__}."
+            )
+        return layer
+
+    @property
+    def num_inputs(self) -> int:
+        num_latents = 0
+        for layer in self.layers:
+            if isinstance(layer, LocalInducingGPLayer):
+                return layer.num_inputs - num_latents
+            num_latents += layer.latent_dim
+        raise ValueError("layers must have a LocalInducingGPLayer.")
+
+    def elbo_terms(
+        self,
+        data: RegressionData,
+        *,
+        num_importance_samples: int = 1,
+        seed: int | tf.Tensor | None = None,
+    ) -> BoundTerms:
+        check_integers(num_importance_samples=num_importance_samples)
+        X, Y = (to_default_float(part) for part in data)
+        copies = propagate_copies(
+            self.layers, X, Y, self.num_samples, num_importance_samples, as_seed(seed)
+        )
+        expectations = copies_expected_log_likelihoods(
+            self.likelihood, X, Y, copies.mean, copies.variance
+        )
+        return importance_weighted_bound(
+            expectations, copies.local_log_ratio, copies.log_ratios, num_data=self.num_data
+        )
+
+    def posterior(
+        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> LatentVariablePosterior:
+        num_samples = self.num_prediction_samples if num_samples is None else num_samples
+        check_integers(num_samples=num_samples)
+        return LatentVariablePosterior(self, num_samples, as_seed(seed))
+
+    def _check_parts(self) -> None:
+        output = self.output_layer
+        if output.mixing is not None or output.skip is not None:
+            raise ValueError("layers[-1] must have neither mixing nor skip: its outputs are f.")
+        width = self.num_inputs
+        for index, layer in enumerate(self.layers):
+            if isinstance(layer, LatentVariableLayer):
+                width += layer.latent_dim
+                continue
+            if not isinstance(layer, LocalInducingGPLayer):
+                raise ValueError(
+                    f"layers[{index}] must be a LatentVariableLayer or a LocalInducingGPLayer, "
+                    f"got {type(layer).__name__}."
+                )
+            if layer.num_inputs != width:
+                raise ValueError(
+                    f"layers[{index}] has inducing inputs with {layer.num_inputs} columns, but "
+                    f"{width} come from below."
+                )
+            width = layer.num_outputs
+        latent_dim = self.likelihood.latent_dim
+        if latent_dim is not None and latent_dim != output.num_outputs:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
+                f"output layer has num_outputs={output.num_outputs}."
+            )
+        check_integers(
+            num_data=self.num_data,
+            num_samples=self.num_samples,
+            num_prediction_samples=self.num_prediction_samples,
+        )
+
+
+class LatentVariablePosterior(MixturePosterior):
+    """S draws of all below the output, with latent variables from their prior.
+
+    :param model: The model.
+    :param num_samples: S.
+    :param seed: A stateless seed, [2].
+    """
+
+    def __init__(self, model: LatentVariableDeepGP, num_samples: int, seed: Seed) -> None:
+        self._target_seed, function_seed = split_seed(seed, 2)
+        super().__init__(
+            model.likelihood,
+            num_inputs=model.num_inputs,
+            num_inducing=max(
+                layer.num_inducing
+                for layer in model.layers
+                if isinstance(layer, LocalInducingGPLayer)
+            ),
+            num_samples=num_samples,
+            function_seed=function_seed,
+        )
+        self._layers = model.layers
+
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        def noise(seed: Seed, width: int) -> tf.Tensor:
+            if full_cov:
+                # Joint draws need numbers that are independent even where two points coincide.
+                return normal([self.num_samples, tf.shape(X)[0], width], seed, X.dtype)
+            return normal_at_points(X, seed, self.num_samples, width)
+
+        return propagate_from_prior(self._layers, X, noise, self._target_seed, full_cov=full_cov)

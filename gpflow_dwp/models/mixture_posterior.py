@@ -1,0 +1,224 @@
+"""Predictions from a fixed set of draws: what the posteriors of all models share."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.likelihoods import Likelihood
+from gpflow.utilities import assert_params_false, to_default_float
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
+from gpflow_dwp.models.predictive import (
+    mixture_covariance,
+    mixture_moments,
+    predictive_log_densities,
+    predictive_moments,
+)
+from gpflow_dwp.random import normal
+
+__all__ = ["MixturePosterior"]
+
+# Entries of one [S, M, N] block that a batch of predictions may have: 64 MiB in float64.
+_MAX_BLOCK_SIZE = 2**23
+
+
+class MixturePosterior(abc.ABC):
+    """S draws of what is global in a model, which then serve any number of test points.
+
+    The predictive distribution is an equally weighted mixture over the draws. Predictions at a
+    point do not depend on the batch in which it comes. Long inputs are worked through in batches
+    whose memory does not grow with their number.
+
+    The draws belong to the parameters that the model had; make a new posterior after training on.
+
+    :param likelihood: The likelihood.
+    :param num_inputs: D, the columns of test inputs.
+    :param num_inducing: M, for the size of batches.
+    :param num_samples: S.
+    :param function_seed: A stateless seed for draws of f given its moments, [2].
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        *,
+        num_inputs: int,
+        num_inducing: int,
+        num_samples: int,
+        function_seed: Seed,
+    ) -> None:
+        self._likelihood = likelihood
+        self._num_inputs = num_inputs
+        self._num_inducing = num_inducing
+        self.num_samples = num_samples
+        self._function_seed = function_seed
+
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """Return mean and variance of the latent functions.
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Whether covariances between the points are wanted (no batches then).
+        :param full_output_cov: Whether covariances between the outputs are wanted.
+        :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
+            ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+        X = self._check_inputs(Xnew)
+
+        def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            means, variances = self._propagate(X, full_cov=full_cov)
+            return mixture_covariance(
+                means, variances, full_cov=full_cov, full_output_cov=full_output_cov
+            )
+
+        return predict(X) if full_cov else self._in_batches(predict, X)
+
+    def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of the latent functions under every draw.
+
+        :param Xnew: Inputs, [N, D].
+        :return: Mean and variance, [S, N, Q] each.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+        return self._components(Xnew, self._propagate_columns)
+
+    def predict_y(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """Return mean and variance of observations.
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Not supported, as in GPflow.
+        :param full_output_cov: Not supported, as in GPflow.
+        :return: Mean and variance, [N, P] each.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises NotImplementedError: If a covariance is asked for.
+        """
+        assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
+        X = self._check_inputs(Xnew)
+        return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
+
+    def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of observations under every draw.
+
+        :param Xnew: Inputs, [N, D].
+        :return: Mean and variance, [S, N, P] each.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+        return self._components(Xnew, self._observe)
+
+    def predict_log_density(
+        self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> tf.Tensor:
+        """Return the logarithm of the mixture's predictive density of each observation.
+
+        :param data: Inputs, [N, D], and observations, [N, P].
+        :param full_cov: Not supported, as in GPflow.
+        :param full_output_cov: Not supported, as in GPflow.
+        :return: [N].
+        :raises ValueError: If the inputs are not a finite matrix with D columns, or inputs and
+            observations have different lengths.
+        :raises NotImplementedError: If a covariance is asked for.
+        """
+        assert_params_false(
+            self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
+        )
+        X = self._check_inputs(data[0])
+        Y = to_default_float(data[1])
+        if Y.shape.rank != 2 or not Y.shape[:1].is_compatible_with(X.shape[:1]):
+            raise ValueError(
+                f"data must hold X [N, D] and Y [N, P] of one length, got {X.shape} and {Y.shape}."
+            )
+
+        def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+            densities = predictive_log_densities(self._likelihood, X, Y, *self._propagate(X))
+            count = tf.cast(tf.shape(densities)[0], densities.dtype)
+            return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+
+        return self._in_batches(predict, X, Y)
+
+    def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
+        """Draw the latent functions, one from each of the S draws.
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Whether each draw is one coherent function of all points, or independent
+            from point to point.
+        :return: [S, N, Q].
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+        X = self._check_inputs(Xnew)
+        means, variances = (
+            self._propagate(X, full_cov=True) if full_cov else self._propagate_columns(X)
+        )
+        shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
+        noise = normal(shape, self._function_seed, means.dtype)
+        if not full_cov:
+            return means + tf.sqrt(variances) * noise
+        # The kernel's own variance is not at hand here; the prior's is at least the posterior's.
+        jitter = relative_jitter(variances, np.sqrt(np.finfo(means.dtype.as_numpy_dtype).eps))
+        tril = cholesky(factorise(variances, jitter, name="the predictive covariance"))
+        if variances.shape.rank == 3:
+            return means + tf.matmul(tril, noise)
+        return means + tf.einsum("sqnm,smq->snq", tril, noise)
+
+    @abc.abstractmethod
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """Mean [S, N, Q] and variance, [S, N] or [S, N, Q], of f at X under every draw.
+
+        With ``full_cov`` the covariance between points, [S, N, N] or [S, Q, N, N].
+        """
+
+    def _propagate_columns(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        means, variances = self._propagate(X)
+        columns = variances if variances.shape.rank == 3 else variances[..., None]
+        return means, tf.broadcast_to(columns, tf.shape(means))
+
+    def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return predictive_moments(self._likelihood, X, *self._propagate(X))
+
+    def _components(
+        self, Xnew: InputData, predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+    ) -> MeanAndVariance:
+        def points_first(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            return tuple(tf.transpose(moment, [1, 0, 2]) for moment in predict(X))
+
+        mean, variance = self._in_batches(points_first, self._check_inputs(Xnew))
+        return tf.transpose(mean, [1, 0, 2]), tf.transpose(variance, [1, 0, 2])
+
+    def _in_batches(self, predict: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
+        """Call ``predict`` on batches of rows and join what it returns along the first axis."""
+        num_inducing = self._num_inducing
+        batch_size = max(1, _MAX_BLOCK_SIZE // (self.num_samples * num_inducing))
+        num_points = rows[0].shape[0]
+        if num_points is None or num_points <= batch_size:
+            return predict(*rows)
+        batches = [
+            predict(*(row[start : start + batch_size] for row in rows))
+            for start in range(0, num_points, batch_size)
+        ]
+        return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *batches)
+
+    def _check_inputs(self, Xnew: InputData) -> tf.Tensor:
+        X = to_default_float(Xnew)
+        width = self._num_inputs
+        if X.shape.rank != 2 or not X.shape[1:].is_compatible_with([width]):
+            raise ValueError(
+                f"Xnew must be a matrix with {width} columns, as the training inputs had, "
+                f"got shape {tuple(X.shape)}."
+            )
+        if tf.executing_eagerly():
+            finite = tf.math.is_finite(X).numpy()
+            if not finite.all():
+                row, column = np.argwhere(~finite)[0]
+                raise ValueError(
+                    f"Xnew must be finite, got {X[row, column].numpy()} in row {row}, "
+                    f"column {column} (counted from 0)."
+                )
+        return X

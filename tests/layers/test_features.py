@@ -1,0 +1,39 @@
+"""Targets of feature layers that are drawn in groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import covariances, make_layer
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import GramDraw
+from gpflow_dwp.random import as_seed
+
+
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 5)])
+def test_groups_are_drawn_as_each_would_be_alone(size: int, df: int) -> None:
+    num_samples, num_groups, num_copies = 2, 3, 4
+    num_targets = num_groups * num_copies
+    joint = covariances(num_samples, size + num_targets)
+    layer = make_layer(size, df)
+    draw: GramDraw = layer.sample_inducing(joint[:, :size, :size], num_samples, as_seed(0))
+    it, tt = joint[:, :size, size:], joint[:, size:, size:].numpy()
+    noise = np.random.default_rng(0).normal(size=(num_samples, num_targets, df))
+    groups = [slice(k * num_copies, (k + 1) * num_copies) for k in range(num_groups)]
+    blocks = np.stack([tt[:, rows, rows] for rows in groups], axis=1)
+
+    together = layer.condition(
+        draw, TargetBlocks(it, tf.constant(blocks)), tf.constant(noise), full_cov=True
+    )
+
+    for index, rows in enumerate(groups):
+        alone = layer.condition(
+            draw,
+            TargetBlocks(it[:, :, rows], tf.constant(tt[:, rows, rows])),
+            tf.constant(noise[:, rows]),
+            full_cov=True,
+        )
+        np.testing.assert_allclose(together.it[:, :, rows], alone.it, atol=1e-9)
+        np.testing.assert_allclose(together.tt[:, index], alone.tt, atol=1e-9)

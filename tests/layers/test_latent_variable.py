@@ -1,0 +1,70 @@
+"""Latent variables: their densities against SciPy and GPflow, and encoders against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow.kullback_leiblers import gauss_kl
+from scipy import stats
+
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer, NetworkEncoder
+
+
+def test_network_is_that_of_a_numpy_loop() -> None:
+    rng = np.random.default_rng(0)
+    encoder = NetworkEncoder(3, latent_dim=2, hidden_dims=(4, 5), seed=1)
+    for bias in encoder.biases:
+        bias.assign(rng.normal(size=bias.shape))
+    X, Y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+
+    mean, scale = encoder(tf.constant(X), tf.constant(Y))
+
+    units = np.hstack([X, Y])
+    for index, width in enumerate((4, 5)):
+        skip = np.zeros((6, width))
+        skip[:, : units.shape[1]] = units
+        pre = units @ encoder.weights[index].numpy() + encoder.biases[index].numpy()
+        units = np.tanh(pre) + skip
+    last = units @ encoder.weights[2].numpy() + encoder.biases[2].numpy()
+    np.testing.assert_allclose(mean, last[:, :2], rtol=1e-12)
+    np.testing.assert_allclose(scale, np.exp(last[:, 2:] - 5.0), rtol=1e-12)
+
+
+def test_free_encoder_takes_all_rows_only() -> None:
+    encoder = FreeEncoder(num_data=4)
+    X = tf.zeros([4, 1], tf.float64)
+
+    mean, scale = encoder(X, X)
+
+    np.testing.assert_allclose(mean, np.zeros((4, 1)))
+    np.testing.assert_allclose(scale, np.full((4, 1), np.exp(-5.0)))
+    with pytest.raises(ValueError, match="X must hold all 4 training rows"):
+        encoder(X[:2], X[:2])
+
+
+def test_log_ratio_is_the_difference_of_two_log_densities() -> None:
+    rng = np.random.default_rng(0)
+    encoder = FreeEncoder(num_data=4, latent_dim=2)
+    encoder.mean.assign(rng.normal(size=(4, 2)))
+    encoder.scale.assign(rng.uniform(0.3, 2.0, size=(4, 2)))
+    layer = LatentVariableLayer(2, encoder)
+    X = tf.zeros([4, 1], tf.float64)
+
+    draw = layer.sample(X, X, tf.constant(rng.normal(size=(3, 4, 5, 2))))
+
+    mean, scale = encoder.mean.numpy()[:, None], encoder.scale.numpy()[:, None]
+    log_p = stats.norm.logpdf(draw.latents.numpy())
+    log_q = stats.norm.logpdf(draw.latents.numpy(), mean, scale)
+    np.testing.assert_allclose(draw.log_ratio, (log_p - log_q).sum(axis=-1), rtol=1e-10)
+    kl = gauss_kl(encoder.mean, encoder.scale)
+    np.testing.assert_allclose(tf.reduce_sum(draw.expected_log_ratio), -kl, rtol=1e-10)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="encoder must have latent_dim=2"):
+        LatentVariableLayer(2, NetworkEncoder(3, latent_dim=1))
+    with pytest.raises(ValueError, match="latent_dim"):
+        LatentVariableLayer(0, NetworkEncoder(3))
+    with pytest.raises(ValueError, match="hidden_dims"):
+        NetworkEncoder(3, hidden_dims=(0,))

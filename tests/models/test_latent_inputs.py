@@ -1,0 +1,118 @@
+"""Latent variables below the first kernel of a deep kernel process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    load_model,
+    save_model,
+)
+
+BUILDERS = [build_deep_wishart_process, build_deep_gaussian_process]
+
+
+def without_latents(model, data):
+    """The model with its latent variables as inputs that are known: their posterior means."""
+    X, Y = data
+    latents, _ = model.latent_layer.encoder(tf.constant(X), tf.constant(Y))
+    plain = type(model)(
+        model.layers,
+        model.likelihood,
+        model.inducing_variable,
+        num_data=model.num_data,
+        num_samples=model.num_samples,
+    )
+    return plain, (np.hstack([X, latents]), Y)
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("num_importance_samples", [1, 4])
+def test_latents_that_are_known_are_inputs(build, depth, num_importance_samples) -> None:
+    data = toy_data(num=5)
+    model = tiny_model(depth, build, data=data, latent_dim=2, num_samples=2000)
+    last = model.latent_layer.encoder.biases[-1]
+    last.assign([0.3, -0.2, -20.0, -20.0])  # their standard deviations are e⁻²⁵
+
+    terms = model.elbo_terms(data, num_importance_samples=num_importance_samples, seed=0)
+
+    plain, known = without_latents(model, data)
+    expected = plain.elbo_terms(known, seed=1)
+    np.testing.assert_allclose(terms.log_ratios, expected.log_ratios, rtol=0.1, atol=0.1)
+    # Copies coincide, so the bound is the same for all K; p(w)/q(w) is known up to noise.
+    mean, scale = model.latent_layer.encoder(*map(tf.constant, data))
+    expected_ratio = 0.5 * (1.0 - mean**2 - scale**2) + np.log(scale)
+    data_term = float(terms.data - np.sum(expected_ratio))
+    if num_importance_samples == 1:
+        spread = np.abs(float(expected.data)) * (1e-8 if depth == 1 else 0.05)
+        np.testing.assert_allclose(data_term, expected.data, atol=spread)
+    else:
+        # log-mean-exp of exp(½(ε² - 1)): at least what K = 1 gives.
+        assert data_term > expected.data - 0.05 * np.abs(expected.data)
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_bound_grows_with_importance_samples(build) -> None:
+    data = toy_data()
+    model = tiny_model(2, build, data=data, latent_dim=1, num_samples=400)
+    model.latent_layer.encoder.biases[-1].assign([0.0, 4.8])
+
+    bounds = [float(model.elbo(data, num_importance_samples=k, seed=0)) for k in (1, 3, 10)]
+
+    assert bounds[0] < bounds[1] < bounds[2]
+
+
+def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
+    data = toy_data()
+    model = tiny_model(3, data=data, latent_dim=1, num_samples=2)
+    model.latent_layer.encoder.biases[-1].assign([0.0, 4.0])
+    variable = model.latent_layer.encoder.weights[1].unconstrained_variable
+
+    def bound() -> tf.Tensor:
+        return model.elbo(data, num_importance_samples=3, seed=0)
+
+    with tf.GradientTape() as tape:
+        value = bound()
+    gradient = tape.gradient(value, variable)
+    direction = np.random.default_rng(0).normal(size=variable.shape)
+    start, step = variable.numpy(), 1e-5
+    variable.assign(start + step * direction)
+    above = bound()
+    variable.assign(start - step * direction)
+    expected = (above - bound()) / (2 * step)
+    np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", [*BUILDERS, build_deep_inverse_wishart_process])
+def test_predictions_and_files(build, tmp_path: Path) -> None:
+    X, _ = data = toy_data()
+    model = tiny_model(2, build, data=data, latent_dim=1)
+
+    mean, variance = model.predict_f(X, num_samples=7)
+
+    assert model.num_inputs == 2
+    assert mean.shape == variance.shape == (12, 1)
+    np.testing.assert_allclose(model.predict_f(X[::-1][:5], num_samples=7)[0], mean[::-1][:5])
+    assert model.predict_f(X, full_cov=True, num_samples=7)[1].shape == (1, 12, 12)
+    assert np.isfinite(model.elbo(data, seed=0))
+    save_model(model, tmp_path / "model")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model").predict_f(X, num_samples=7)[0], mean
+    )
+
+
+def test_inverse_wishart_layers_take_one_importance_sample() -> None:
+    data = toy_data()
+    model = tiny_model(2, build_deep_inverse_wishart_process, data=data, latent_dim=1)
+
+    with pytest.raises(ValueError, match="num_importance_samples must be 1"):
+        model.elbo(data, num_importance_samples=2)
