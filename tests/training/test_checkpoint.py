@@ -123,7 +123,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"num_steps": 12}, "num_steps=10, got 12"),
         ({"batch_size": 5}, "batch_size=None, got 5"),
         ({"seed": 1}, "seed=0, got 1"),
-        ({"kl_annealing_steps": 3}, "kl_annealing_steps=5, got 3"),
+        ({"kl_annealing_steps": 3}, "kl_annealing_steps=1, got 3"),
+        ({"protocol": "papers"}, "protocol='fast', got 'papers'"),
     ],
 )
 def test_another_run_is_refused(changes: dict[str, Any], message: str, saved: Path) -> None:
