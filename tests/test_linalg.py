@@ -122,6 +122,7 @@ CASES = [
     ("relative_precision", [(1, 4, 4), (1, 4, 4), (2, 4, 3)]),
     ("regularised_inverse", [(2, 4, 4), (4, 4)]),
     ("quadratic_forms", [(2, 4, 4), (2, 4, 5)]),
+    ("quadratic_forms", [(1, 4, 4), (2, 4, 5)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
     ("conditional_moments", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),

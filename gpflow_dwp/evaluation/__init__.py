@@ -21,11 +21,16 @@ from gpflow_dwp.evaluation.plots import (
     plot_learning_curve,
     plot_predictions,
 )
+from gpflow_dwp.evaluation.sampled_marginals import (
+    kernel_log_density,
+    shapiro_wilk_statistics,
+)
 
 __all__ = [
     "Scores",
     "accuracy",
     "interval_coverage",
+    "kernel_log_density",
     "linear_scores",
     "logistic_scores",
     "mean_log_density",
@@ -39,5 +44,6 @@ __all__ = [
     "plot_learning_curve",
     "plot_predictions",
     "rmse",
+    "shapiro_wilk_statistics",
     "sparse_gp_scores",
 ]

@@ -134,8 +134,8 @@ def regularised_inverse(
 
 
 @check_shapes(
-    "matrix: [batch, M, M]",
-    "columns: [batch, M, N]",
+    "matrix: [broadcast batch, M, M]",
+    "columns: [broadcast batch, M, N]",
     "return: [batch, N]",
 )
 def quadratic_forms(matrix: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
@@ -157,7 +157,8 @@ def quadratic_forms(matrix: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
         def gradient(forms_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             weight = forms_bar[:, None, :]
             matrix_bar = tf.matmul(weight * columns, columns, transpose_b=True)
-            return matrix_bar, (2.0 * weight) * product
+            columns_bar = (2.0 * weight) * product
+            return sum_to(matrix_bar, matrix), sum_to(columns_bar, columns)
 
         return tf.reduce_sum(columns * product, axis=-2), gradient
 

@@ -70,6 +70,11 @@ class LatentVariableDeepGP(VariationalModel):
         return layer
 
     @property
+    def num_outputs(self) -> int:
+        """Latent functions."""
+        return self.layers[-1].num_outputs
+
+    @property
     def num_inputs(self) -> int:
         num_latents = 0
         for layer in self.layers:
