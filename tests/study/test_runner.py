@@ -44,6 +44,8 @@ STAND_IN = """
     if seed == 3:
         sys.exit("nothing to say")
     if seed == 4 and not Path("hurry").exists():
+        # As a cell does: what is started in the background inherits that Ctrl-C is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             time.sleep(600)
         except KeyboardInterrupt:
