@@ -25,6 +25,7 @@ ORDER = (
     "objectives",
     "models",
     "training",
+    "iterates",
     "evaluation",
     "study",
     "estimator",
