@@ -31,6 +31,13 @@ class FactorModel(NamedTuple):
     factors: tf.Tensor
     variances: tf.Tensor
 
+    @classmethod
+    def from_arrays(
+        cls, mean: npt.ArrayLike, factors: npt.ArrayLike, variances: npt.ArrayLike
+    ) -> FactorModel:
+        """Return the model of float64 tensors, whatever GPflow's default is."""
+        return cls(*(tf.constant(part, tf.float64) for part in (mean, factors, variances)))
+
     def as_distribution(self) -> tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance:
         """Return the TFP distribution, which works with K by K matrices only."""
         return tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance(

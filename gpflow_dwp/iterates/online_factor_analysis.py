@@ -35,6 +35,10 @@ class _State(Protocol):
     def num_observations(self) -> tf.Tensor:
         """How many vectors were seen, []."""
 
+    @property
+    def mean(self) -> tf.Tensor:
+        """Their mean, [..., D]."""
+
 
 StateT = TypeVar("StateT", bound=_State)
 
@@ -302,7 +306,7 @@ def _orthonormal_factors(
 def _count(state: _State) -> tuple[tf.Tensor, tf.Tensor]:
     """Number of vectors with the new one, and its weight in their averages."""
     count = state.num_observations + 1
-    return count, 1.0 / tf.cast(count, gpflow.default_float())
+    return count, 1.0 / tf.cast(count, state.mean.dtype)
 
 
 def _outer(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:

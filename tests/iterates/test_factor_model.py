@@ -55,7 +55,7 @@ def test_generated_model_has_the_spectrum() -> None:
     gram = np.asarray(tf.matmul(model.factors, model.factors, transpose_a=True))
     np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-12)
     assert np.all((np.diag(gram) >= 2.0) & (np.diag(gram) <= 9.0))
-    assert np.all((0.0 <= model.variances) & (model.variances <= 9.0))
+    assert np.all((model.variances >= 0.0) & (model.variances <= 9.0))
     again = generate_factor_model(30, 4, (2.0, 9.0), seed=0)
     np.testing.assert_array_equal(model.factors, again.factors)
 
