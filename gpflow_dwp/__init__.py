@@ -53,6 +53,7 @@ _SUBPACKAGES = frozenset(
         "data",
         "distributions",
         "evaluation",
+        "experiments",
         "iterates",
         "kernels",
         "layers",

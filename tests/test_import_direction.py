@@ -28,6 +28,7 @@ ORDER = (
     "iterates",
     "evaluation",
     "study",
+    "experiments",
     "estimator",
     "benchmarks",
     "cli",

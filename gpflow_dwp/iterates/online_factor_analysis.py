@@ -7,7 +7,8 @@ observations hold several streams, which are independent of each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -247,7 +248,6 @@ class OnlineGradientAscent:
         return FactorModel(state.mean, state.factors, tf.exp(state.log_variances))
 
 
-@tf.function
 def observe_all(
     algorithm: OnlineFactorAnalysis[StateT], state: StateT, observations: tf.Tensor
 ) -> StateT:
@@ -258,7 +258,16 @@ def observe_all(
     :param observations: Vectors in their order, [T, ..., D].
     :return: The state after the last one.
     """
-    return tf.foldl(algorithm.update, observations, state)
+    return _compiled(algorithm)(state, observations)
+
+
+@functools.cache
+def _compiled(algorithm: OnlineFactorAnalysis[StateT]) -> Callable[[StateT, tf.Tensor], StateT]:
+    @tf.function(reduce_retracing=True)
+    def observe(state: StateT, observations: tf.Tensor) -> StateT:
+        return tf.foldl(algorithm.update, observations, state)
+
+    return observe
 
 
 class _Latent(NamedTuple):
