@@ -55,7 +55,7 @@ def results_files() -> list[Path]:
     for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
         if files := sorted(place.glob("ci/results/uci/*.csv")):
             return files
-    raise FileNotFoundError("no ci/results/uci/*.csv above here; name a table in GPFLOW_DWP_RESULTS")
+    raise FileNotFoundError("no ci/results/uci above here; name a table in GPFLOW_DWP_RESULTS")
 
 
 results = pd.concat([read_results_table(path) for path in results_files()], ignore_index=True)

@@ -34,9 +34,10 @@ def run_iterates(options: argparse.Namespace) -> None:
         raise UsageError(f"--out {path} cannot be read as a table: {error}") from error
     provenance = describe_provenance("float64", int(os.environ.get("TF_NUM_INTRAOP_THREADS", "0")))
     versions = "; ".join(f"{name} {number}" for name, number in provenance.pop("versions").items())
+    groups, values = _COLUMNS[options.what]
+    if len(table) and not {*groups, *values} <= set(table.columns):
+        raise UsageError(f"--out {path} holds another experiment; choose another name.")
     for key, run in _parts(options):
-        if len(table) and not set(key) <= set(table.columns):
-            raise UsageError(f"--out {path} holds another experiment; choose another name.")
         if len(table) and (table[list(key)] == list(key.values())).all(axis=1).any():
             continue
         if not options.quiet:

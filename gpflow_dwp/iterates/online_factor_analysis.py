@@ -47,6 +47,9 @@ StateT = TypeVar("StateT", bound=_State)
 class OnlineFactorAnalysis(Protocol, Generic[StateT]):
     """An algorithm: a start, a step, and the model that a state stands for."""
 
+    def __hash__(self) -> int:
+        """Equal algorithms share what was compiled for them."""
+
     @property
     def rank(self) -> int:
         """K, the number of factors."""
@@ -263,7 +266,7 @@ def observe_all(
 
 @functools.cache
 def _compiled(algorithm: OnlineFactorAnalysis[StateT]) -> Callable[[StateT, tf.Tensor], StateT]:
-    @tf.function(reduce_retracing=True)
+    @tf.function
     def observe(state: StateT, observations: tf.Tensor) -> StateT:
         return tf.foldl(algorithm.update, observations, state)
 
