@@ -84,6 +84,12 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         default="subset",
         help="where they start: on training rows or cluster centres (default: %(default)s)",
     )
+    model.add_argument(
+        "--latent-dim",
+        type=positive_integer,
+        metavar="W",
+        help="latent variables of each row, extra inputs that its target tells of (default: none)",
+    )
     training = parser.add_argument_group("training")
     training.add_argument(
         "--num-steps",
@@ -98,6 +104,15 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         default=2,
         metavar="S",
         help="draws that estimate the bound (default: %(default)s)",
+    )
+    training.add_argument(
+        "--importance-samples",
+        dest="num_importance_samples",
+        type=positive_integer,
+        default=1,
+        metavar="K",
+        help="draws of each row's latent variables: more than 1 for the importance-weighted bound "
+        "(default: %(default)s)",
     )
     training.add_argument(
         "--batch-size",
@@ -212,6 +227,15 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         type=positive_integer,
         metavar="S",
         help="draws that estimate the bound (default: 10, as in the papers; 2 if fast)",
+    )
+    training.add_argument(
+        "--importance-samples",
+        dest="num_importance_samples",
+        type=positive_integer,
+        default=1,
+        metavar="K",
+        help="draws of each row's latent variables, in models that have them: more than 1 for the "
+        "importance-weighted bound (default: %(default)s)",
     )
     training.add_argument(
         "--kl-annealing-steps",

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,6 +56,7 @@ class Cell:
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
     :param protocol: See :func:`gpflow_dwp.fit`.
     :param options: Further arguments of the model's builder, as sorted pairs of name and value.
+    :param num_importance_samples: K in training; 1 for models without latent variables.
     """
 
     dataset: str
@@ -72,6 +73,7 @@ class Cell:
     kl_annealing_steps: int | None = None
     protocol: ProtocolName = "papers"
     options: tuple[tuple[str, Any], ...] = ()
+    num_importance_samples: int = 1
 
     def __post_init__(self) -> None:
         check_integers(
@@ -80,6 +82,7 @@ class Cell:
             num_inducing=self.num_inducing,
             num_samples=self.num_samples,
             num_prediction_samples=self.num_prediction_samples,
+            num_importance_samples=self.num_importance_samples,
             batch_size=1 if self.batch_size is None else self.batch_size,
         )
         check_integers(
@@ -102,6 +105,16 @@ class Cell:
         for name, _ in self.options:
             if name not in accepted or name in _SET_BY_CELL:
                 raise ValueError(f"options: the builder of model {self.model} takes no {name!r}.")
+        if self.num_importance_samples > 1 and not self.takes_importance_samples:
+            raise ValueError(
+                f"num_importance_samples must be 1 for this cell of model {self.model}, "
+                f"got {self.num_importance_samples}."
+            )
+
+    @property
+    def takes_importance_samples(self) -> bool:
+        """Whether the model has latent variables of which it can take more than one draw."""
+        return self.model != "DIWP" and bool(dict(self.options).get("latent_dim", 0))
 
     @property
     def key(self) -> str:
@@ -115,12 +128,16 @@ class Cell:
         return f"{self.dataset}, depth {self.depth}, {self.model}, split {self.split}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON, without what is left at None or empty by default."""
+        """Return plain values, for JSON, without some that are left at their defaults.
+
+        These came later than the first results, whose keys stay what they were.
+        """
         result = asdict(self) | {"options": dict(self.options)}
         for name, default in (
             ("kl_annealing_steps", None),
             ("protocol", "papers"),
             ("options", {}),
+            ("num_importance_samples", 1),
         ):
             if result[name] == default:
                 del result[name]
@@ -188,6 +205,7 @@ def make_cells(
     kl_annealing_steps: int | None = None,
     protocol: ProtocolName = "papers",
     options: Mapping[str, Any] | None = None,
+    num_importance_samples: int = 1,
     uci_folder: str | Path | None = None,
 ) -> list[Cell]:
     """Make every combination, in the order of data set, depth, split and model.
@@ -211,6 +229,8 @@ def make_cells(
     :param kl_annealing_steps: See :class:`Cell`.
     :param protocol: See :func:`gpflow_dwp.fit`.
     :param options: Further arguments of the models' builders.
+    :param num_importance_samples: K in training; other models than those with latent variables
+        take 1 in any case.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
         is out of range, or a number is not a positive integer.
@@ -254,17 +274,24 @@ def make_cells(
         for dataset in datasets
         for split in splits
     }
-    return [_with_batch_size(cell, rows[cell.dataset, cell.split]) for cell in cells]
+    check_integers(num_importance_samples=num_importance_samples)
+    return [
+        replace(
+            cell,
+            batch_size=_batch_size(cell.batch_size, rows[cell.dataset, cell.split]),
+            num_importance_samples=num_importance_samples if cell.takes_importance_samples else 1,
+        )
+        for cell in cells
+    ]
 
 
-def _with_batch_size(cell: Cell, num_rows: int) -> Cell:
-    """Write down the batch size that is meant: None for a full batch, whatever was asked for."""
-    batch_size = cell.batch_size
+def _batch_size(batch_size: int | None, num_rows: int) -> int | None:
+    """Return the batch size that is meant: None for a full batch, whatever was asked for."""
     if batch_size is None and num_rows > _LARGEST_FULL_BATCH:
         batch_size = _BATCH_SIZE
     if batch_size is not None and batch_size >= num_rows:
-        batch_size = None
-    return Cell.from_dict({**cell.to_dict(), "batch_size": batch_size})
+        return None
+    return batch_size
 
 
 def _sorted_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

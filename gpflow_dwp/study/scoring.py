@@ -25,12 +25,18 @@ _MOST_SEEDS, _FEWEST_SEEDS = 100, 10
 
 
 def whole_data_bound(
-    model: VariationalModel, data: RegressionData, *, num_seeds: int | None = None, seed: int = 0
+    model: VariationalModel,
+    data: RegressionData,
+    *,
+    num_importance_samples: int = 1,
+    num_seeds: int | None = None,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Estimate the bound per row of the whole training set, and the estimate's standard error.
 
     :param model: A trained model.
     :param data: Its training data, standardised, [N, D] and [N, 1].
+    :param num_importance_samples: K of the bound.
     :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
         fewer than 10, above 2,000 rows.
     :param seed: For the draws.
@@ -47,7 +53,7 @@ def whole_data_bound(
 
     @tf.function(input_signature=signature, autograph=False)
     def terms(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        result = model.elbo_terms((X, Y), seed=seed)
+        result = model.elbo_terms((X, Y), num_importance_samples=num_importance_samples, seed=seed)
         return result.data, tf.reduce_sum(result.log_ratios)
 
     blocks = [slice(start, start + _BLOCK) for start in range(0, num_rows, _BLOCK)]

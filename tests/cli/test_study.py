@@ -40,6 +40,7 @@ def test_defaults() -> None:
         "seed": 0,
         "protocol": "papers",
         "num_samples": None,
+        "num_importance_samples": 1,
         "kl_annealing_steps": None,
         "options": [],
         "jobs": 1,
@@ -145,15 +146,28 @@ def test_cells_that_are_asked_for(
         *NEEDED,
         *("--depths", "2", "3", "--models", "GW", "A", "--splits", "1", "--steps", "50"),
         *("--num-inducing", "7", "--batch-size", "9", "--dtype", "float32", "--seed", "4"),
-        *("--set", "jitter=1e-5", "inducing=kmeans", "--jobs", "3", "--threads", "2"),
+        *("--set", "jitter=1e-5", "latent_dim=2", "--jobs", "3", "--threads", "2"),
+        *("--importance-samples", "5"),
         *("--retry-failed", "--quiet", "--uci-folder", "archive"),
     )
 
     assert code == 0
-    options = (("inducing", "kmeans"), ("jitter", 1e-5))
+    options = (("jitter", 1e-5), ("latent_dim", 2))
     (call,) = asked
     assert call.pop("cells") == [
-        Cell("yacht", depth, model, 1, 50, 9, 7, dtype="float32", seed=4, options=options)
+        Cell(
+            "yacht",
+            depth,
+            model,
+            1,
+            50,
+            9,
+            7,
+            dtype="float32",
+            seed=4,
+            options=options,
+            num_importance_samples=5,
+        )
         for depth in (2, 3)
         for model in ("GW", "A")
     ]

@@ -41,8 +41,10 @@ def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
         {"kl_annealing_steps": 6},
         {"options": {"jitter": 1e-5}},
         {"options": {"jitter": 1e-4}},
+        {"options": {"latent_dim": 1}},
+        {"options": {"latent_dim": 1}, "num_importance_samples": 5},
     ]
-    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 11
+    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 13
 
 
 def test_combinations_come_split_by_split(archive: Path) -> None:
@@ -110,6 +112,8 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"dataset": "protein", "split": 5}, "from 0 to 4 for protein, got 5"),
         ({"num_steps": 1.5}, "num_steps must be a positive integer"),
         ({"options": {"colour": 1}}, "options: the builder of model GW takes no 'colour'"),
+        ({"num_importance_samples": 0}, "num_importance_samples must be a positive integer"),
+        ({"num_importance_samples": 2}, "must be 1 for this cell of model GW, got 2"),
         ({"options": {"seed": 1}}, "options: the builder of model GW takes no 'seed'"),
         ({"rank": 1}, r"unknown fields \['rank'\]"),
     ],
@@ -129,6 +133,19 @@ def test_the_protocol_is_part_of_a_cell(archive: Path) -> None:
     # Results that were kept before there was a choice stay what they are.
     assert "protocol" not in papers.to_dict()
     assert Cell.from_dict(fast.to_dict()).protocol == "fast"
+
+
+def test_importance_samples_are_for_latent_variables(archive: Path) -> None:
+    where = {"datasets": ["yacht"], "depths": [2], "splits": [0], "uci_folder": archive}
+    latent = {"options": {"latent_dim": 1}, "num_importance_samples": 5}
+
+    with_latents = make_cells(models=["GW", "DIWP"], **latent, **where)
+    (without,) = make_cells(models=["GW"], num_importance_samples=5, **where)
+
+    assert [cell.num_importance_samples for cell in with_latents] == [5, 1]
+    assert without.num_importance_samples == 1
+    # As before there was a choice.
+    assert "num_importance_samples" not in without.to_dict()
 
 
 def test_a_cell_needs_its_coordinates() -> None:
