@@ -15,7 +15,15 @@ from study_archive import write_archive
 from study_results import invented_study
 
 from gpflow_dwp.cli.options import add_study_options, add_study_report_options
-from gpflow_dwp.study import RESULTS, Cell, Record, append_record, read_results
+from gpflow_dwp.study import (
+    RESULTS,
+    STUDY_MODELS,
+    STUDY_PROTOCOLS,
+    Cell,
+    Record,
+    append_record,
+    read_results,
+)
 
 RUN = "gpflow_dwp.study.run_study"
 NEEDED = ["--datasets", "yacht", "--out", "study"]
@@ -34,7 +42,7 @@ def test_defaults() -> None:
         "models": ["DGP", "GW", "A", "AB"],
         "splits": [(0,)],
         "num_steps": 20_000,
-        "num_inducing": 100,
+        "num_inducing": None,
         "batch_size": None,
         "dtype": "float64",
         "seed": 0,
@@ -91,7 +99,7 @@ def test_numbers_of_splits(
         ["study", *NEEDED, "--splits", "0-"],
         ["study", *NEEDED, "--splits", "-1"],
         ["study", *NEEDED, "--splits", "one"],
-        ["study", *NEEDED, "--models", "GP"],
+        ["study", *NEEDED, "--models", "LV"],
         ["study", *NEEDED, "--depths", "0"],
         ["study", *NEEDED, "--jobs", "0"],
         ["study", *NEEDED, "--dtype", "float16"],
@@ -180,6 +188,13 @@ def test_cells_that_are_asked_for(
         "retry_failed": True,
     }
     assert capsys.readouterr().out == "4 of 4 cells are in study\n"
+
+
+def test_every_model_and_protocol_of_studies_can_be_asked_for() -> None:
+    (models,) = (a for a in parser(add_study_options)._actions if a.dest == "models")
+    (protocols,) = (a for a in parser(add_study_options)._actions if a.dest == "protocol")
+    assert tuple(models.choices) == STUDY_MODELS
+    assert tuple(protocols.choices) == STUDY_PROTOCOLS
 
 
 @pytest.mark.parametrize(
