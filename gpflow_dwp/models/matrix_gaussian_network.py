@@ -16,6 +16,7 @@ from gpflow.utilities import assert_params_false, to_default_float
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
     expected_log_likelihoods,
     mixture_moments,
@@ -24,7 +25,7 @@ from gpflow_dwp.models.predictive import (
 )
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
-from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.random import as_seed, fold_in, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
@@ -276,6 +277,20 @@ class NetworkPosterior:
         width = self._model.num_outputs
         noise = normal_at_points(X, self._function_seed, self.num_samples, width)
         return mean + tf.sqrt(variance) * noise
+
+    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
+        """Draw observations, each point from its marginal, [S, N, P].
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Not supported, as in :meth:`sample_f`.
+        :raises ValueError: If ``Xnew`` is not a matrix with D columns.
+        :raises NotImplementedError: If a covariance is asked for, or it is not known how to draw
+            from the likelihood.
+        """
+        X = self._check_inputs(Xnew)
+        functions = self.sample_f(X, full_cov)
+        seed = fold_in(self._function_seed, 0)
+        return sample_observations(self._model.likelihood, X, functions, seed)
 
     def _propagate(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         def noise(seed: Seed, width: int) -> tf.Tensor:

@@ -13,13 +13,14 @@ from gpflow.utilities import assert_params_false, to_default_float
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
+from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
     mixture_covariance,
     mixture_moments,
     predictive_log_densities,
     predictive_moments,
 )
-from gpflow_dwp.random import normal
+from gpflow_dwp.random import fold_in, normal
 
 __all__ = ["MixturePosterior"]
 
@@ -155,7 +156,7 @@ class MixturePosterior(abc.ABC):
         """
         X = self._check_inputs(Xnew)
         means, variances = (
-            self._propagate(X, full_cov=True) if full_cov else self._propagate_columns(X)
+            self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
         shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
         noise = normal(shape, self._function_seed, means.dtype)
@@ -167,6 +168,20 @@ class MixturePosterior(abc.ABC):
         if variances.shape.rank == 3:
             return means + tf.matmul(tril, noise)
         return means + tf.einsum("sqnm,smq->snq", tril, noise)
+
+    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
+        """Draw observations, one at each point for each of the S draws.
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Whether the latent functions of a draw are coherent, as in
+            :meth:`sample_f`, or drawn point by point, which is quicker.
+        :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises NotImplementedError: If it is not known how to draw from the likelihood.
+        """
+        X = self._check_inputs(Xnew)
+        functions = self.sample_f(X, full_cov)
+        return sample_observations(self._likelihood, X, functions, fold_in(self._function_seed, 0))
 
     @abc.abstractmethod
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:

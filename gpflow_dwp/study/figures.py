@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METRIC_LABELS",
     "plot_coverage",
+    "plot_densities",
     "plot_differences",
     "plot_runtimes",
     "plot_scores",
@@ -40,9 +41,17 @@ _COLOURS = {
     "A": "#0072B2",
     "AB": "#009E73",
     "VMG": "#56B4E9",
+    # The last of the eight and mixtures of them.
+    "GP": "#8A8A8A",
+    "GP-GP": "#A05A00",
+    "LV-GP": "#F0E442",
+    "LV-GP-GP": "#D55E00",
+    "LV-GP-GP-GP": "#882255",
+    "LV-DWP": "#332288",
 }
 _GREY = "#8A8A8A"
 _MARKERS = {"improved": "s", "original": "D"}
+_INFERENCE = {"VI": ("o", -0.15), "IWVI": ("^", 0.15)}
 _LEVELS = (50, 90, 95)
 _PANELS_IN_A_ROW = 4
 
@@ -160,6 +169,45 @@ def plot_coverage(calibration: pd.DataFrame) -> Figure:
                 rows[f"coverage_{level}"], height, xerr=bars, fmt="o", markersize=4, **shown
             )
     figure.supxlabel("share of test points within", fontsize="medium")
+    _legend(figure, panels)
+    return figure
+
+
+def plot_densities(densities: pd.DataFrame) -> Figure:
+    """Log-likelihoods of standardised targets: a panel for each data set, a row for each model.
+
+    :param densities: The table of :func:`~gpflow_dwp.study.densities.density_table`, with a row.
+    :return: The figure, with measured and printed kernel estimates and one standard error.
+    :raises ImportError: If matplotlib is not installed.
+    """
+    models = [model for model in PRINTED_NAMES if (densities["model"] == model).any()]
+    blocks = list(groups(densities, ["dataset"]))
+    figure = _figure((2.3 * len(blocks) + 1.6, 0.42 * len(models) + 1.6))
+    panels = list(figure.subplots(1, len(blocks), sharey=True, squeeze=False)[0])
+    for ax, (place, block) in zip(panels, blocks, strict=True):
+        for row in block.to_dict("records"):
+            marker, shift = _INFERENCE[row["inference"]]
+            height = models.index(row["model"]) + shift
+            shown: dict[str, Any] = {"color": _COLOURS[row["model"]], "marker": marker}
+            bar = None if row["splits"] < 2 else row["kernel_standard_error"]
+            ax.errorbar(row["kernel"], height, xerr=bar, linestyle="none", **shown)
+            if row["printed_mean"] == row["printed_mean"]:  # not NaN
+                bar = max(row["printed_standard_error"], LARGEST_ROUNDING)
+                shown |= {"markerfacecolor": "white", "alpha": 0.7, "linestyle": "none"}
+                ax.errorbar(row["printed_mean"], height + 0.15, xerr=bar, **shown)
+        ax.set_title(place["dataset"], fontsize="medium")
+        ax.set_yticks(range(len(models)), [PRINTED_NAMES[model] for model in models])
+        ax.set_ylim(len(models) - 0.4, -0.6)
+        ax.locator_params(axis="x", nbins=4)
+        ax.grid(axis="y", color="#EEEEEE")
+        ax.spines[["top", "right"]].set_visible(False)
+    for inference in densities["inference"].unique():
+        for label, fill in (("measured", "full"), ("printed", "none")):
+            name, marker = f"{inference}, {label}", _INFERENCE[inference][0]
+            empty: list[float] = []
+            shown = {"linestyle": "none", "color": _GREY, "fillstyle": fill}
+            panels[0].plot(empty, empty, marker=marker, label=name, **shown)
+    figure.supxlabel("test log-likelihood (nats, standardised units)", fontsize="medium")
     _legend(figure, panels)
     return figure
 

@@ -21,6 +21,7 @@ from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import (
     CELL_COLUMNS,
     LARGER_IS_BETTER,
+    MARGINAL_COLUMNS,
     METRIC_COLUMNS,
     PROVENANCE_COLUMNS,
     configuration_columns,
@@ -65,9 +66,10 @@ def results_frame(records: Iterable[Record]) -> pd.DataFrame:
 
     :param records: Records of a study.
     :return: Columns: ``key``; ``dataset``, ``depth``, ``model`` and ``split``; the fields of the
-        cell's configuration; the metrics; ``commit``, ``date``, ``machine``, ``seconds``,
-        ``threads`` and ``versions`` ("gpflow 2.11.2; numpy 1.26.4"). Rows in the order of dataset,
-        depth, model and split. Without a finished cell, a table with ``key`` only and no row.
+        cell's configuration; the metrics, and those of marginals where there are any; ``commit``,
+        ``date``, ``machine``, ``seconds``, ``threads`` and ``versions`` ("gpflow 2.11.2; numpy
+        1.26.4"). Rows in the order of dataset, depth, model and split. Without a finished cell, a
+        table with ``key`` only and no row.
     :raises ImportError: If pandas is not installed.
     """
     pandas = import_optional("pandas", "cli")
@@ -214,6 +216,7 @@ def _row(record: Record) -> dict[str, Any]:
         **{name: cell.pop(name) for name in CELL_COLUMNS},
         **{name: _flat(value) for name, value in cell.items()},
         **{name: _number(metrics.get(name)) for name in METRIC_COLUMNS},
+        **{name: float(metrics[name]) for name in MARGINAL_COLUMNS if name in metrics},
         **{name: provenance.get(name) for name in PROVENANCE_COLUMNS},
     }
 

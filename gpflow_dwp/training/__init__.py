@@ -7,7 +7,7 @@ from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
 from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
-from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
+from gpflow_dwp.training.schedule import cosine_learning_rate, kl_weight, paper_learning_rate
 
 __all__ = [
     "PROTOCOLS",
@@ -20,6 +20,7 @@ __all__ = [
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",
+    "cosine_learning_rate",
     "decayed_rate",
     "fit",
     "kl_weight",

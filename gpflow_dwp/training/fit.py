@@ -69,7 +69,8 @@ def fit(
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
-    :param protocol: "fast", or "papers" for theirs, which takes more steps to the same bound.
+    :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound; or
+        "natural" for a :class:`LatentVariableDeepGP`.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
         gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
@@ -112,7 +113,7 @@ def fit(
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(num_steps)
     if optimizer is None:
-        optimizer = PROTOCOLS[protocol].optimizer(num_steps)
+        optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(

@@ -8,6 +8,7 @@ from study_results import only_row
 
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
+    published_densities,
     published_differences,
     published_runtimes,
     published_scores,
@@ -114,3 +115,30 @@ def test_runtimes_as_printed(
     assert runtimes.set_index(place).loc[(paper, dataset, depth, model), "seconds_per_epoch"] == (
         seconds
     )
+
+
+@pytest.mark.parametrize(
+    ("dataset", "model", "inference", "mean", "error"),
+    [
+        # Salimbeni, Dutordoir, Hensman and Deisenroth (2019), Table 1.
+        ("power", "GP", "VI", -0.65, 0.04),
+        ("power", "LV-GP-GP", "IWVI", -0.28, 0.05),
+        ("energy", "LV-GP-GP-GP", "IWVI", 2.28, 0.01),
+        ("houseelectric", "LV-GP-GP-GP", "VI", 1.77, 0.06),
+    ],
+)
+def test_densities_as_printed(
+    dataset: str, model: str, inference: str, mean: float, error: float
+) -> None:
+    row = only_row(published_densities(), dataset=dataset, model=model, inference=inference)
+    assert (row["mean"], row["standard_error"], row["splits"]) == (mean, error, 5)
+
+
+def test_every_density_is_there_once() -> None:
+    densities = published_densities()
+    assert len(densities) == 41 * 9
+    assert not densities.duplicated(["dataset", "model", "inference"]).any()
+    assert not densities.isna().any().any()
+    assert set(DATASETS) <= set(densities["dataset"])
+    latent = densities["model"].str.startswith("LV-")
+    assert not (densities["inference"] == "IWVI")[~latent].any()
