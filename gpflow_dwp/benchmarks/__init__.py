@@ -1,25 +1,32 @@
 """How fast a training step is, as ratios taken in one run."""
 
+from gpflow_dwp.benchmarks.figures import plot_scale
 from gpflow_dwp.benchmarks.floor import Floor, Operation, floor_operations
 from gpflow_dwp.benchmarks.import_time import benchmark_import
 from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
+from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
 from gpflow_dwp.benchmarks.step import benchmark_step
 from gpflow_dwp.benchmarks.subjects import MODELS, Subject, prepare
 
 __all__ = [
+    "GRIDS",
     "MODELS",
     "SHAPES",
     "Figure",
     "Floor",
+    "Grid",
     "Operation",
     "Shape",
     "Subject",
     "Timings",
     "benchmark_import",
+    "benchmark_scale",
     "benchmark_step",
+    "exponents",
     "floor_operations",
     "measure",
+    "plot_scale",
     "prepare",
     "ratio",
     "summary",

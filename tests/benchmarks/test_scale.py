@@ -1,0 +1,73 @@
+"""Exponents from times, and the benchmark of growth at sizes that take no time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpflow_dwp.benchmarks import GRIDS, Grid, Shape, benchmark_scale, exponents
+
+TINY = {"N": Grid(Shape(0, 2, 4, 2, 2), "num_data", (6, 12), 1.0)}
+
+
+def test_exponents_of_powers_are_found() -> None:
+    values = np.array([50.0, 100.0, 300.0])
+    seconds = np.stack([2.0 * values, 0.1 * values**3], axis=1)
+
+    np.testing.assert_allclose(exponents(values, seconds), [1.0, 3.0], rtol=1e-12)
+
+
+def test_exponents_are_those_of_a_fitted_polynomial() -> None:
+    rng = np.random.default_rng(0)
+    values, seconds = [1, 2, 5, 7], rng.uniform(1.0, 2.0, size=(4, 3))
+
+    slopes, _ = np.polyfit(np.log(values), np.log(seconds), 1)
+    np.testing.assert_allclose(exponents(values, seconds), slopes, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("axis", "grid"), GRIDS.items())
+def test_a_grid_changes_its_axis_alone(axis: str, grid: Grid) -> None:
+    shapes = grid.shapes()
+
+    assert [getattr(shape, grid.field) for shape in shapes] == sorted(grid.values)
+    held = {shape._replace(**{grid.field: 0}) for shape in shapes}
+    assert len(held) == 1 and min(min(shape) for shape in shapes) > 0
+    # The builders take no more inducing points than there are rows.
+    assert all(shape.num_inducing <= shape.num_data for shape in shapes)
+
+
+def test_every_figure_is_there() -> None:
+    lines: list[str] = []
+
+    result = benchmark_scale(["N"], turns=1, grids=TINY, report=lines.append)
+
+    assert lines[0] == "N = 6, 12:" and lines[-1] == "turn 1 of 1"
+    measured = result["N"]
+    names = [figure["name"] for figure in measured["figures"]]
+    assert names == [
+        "exponent of N, all sizes",
+        "exponent of N, two largest",
+        "N = 6, ms",
+        "N = 12, ms",
+    ]
+    small, large = (measured["timings"][f"N = {value}"]["seconds"][0] for value in (6, 12))
+    assert measured["figures"][0]["value"] == pytest.approx(np.log2(large / small))
+    assert measured["values"] == [6, 12]
+    assert measured["held"] == {"num_inputs": 2, "num_inducing": 4, "num_samples": 2, "depth": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"axes": ["D"]}, r"axes must be some of N, S, depth, M, got \['D'\]"),
+        ({"axes": []}, r"axes must be some of N, S, depth, M, got \[\]"),
+        ({"model": "SVGP"}, "model must be one of GW, A, AB, A-whitened, DGP, got 'SVGP'"),
+        ({"dtype": "float16"}, "dtype must be float64 or float32, got 'float16'"),
+        ({"turns": 0}, "turns must be at least 1, got 0"),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        benchmark_scale(**arguments)
