@@ -3,7 +3,16 @@
 from gpflow_dwp.benchmarks.figures import plot_scale
 from gpflow_dwp.benchmarks.floor import Floor, Operation, floor_operations
 from gpflow_dwp.benchmarks.import_time import benchmark_import
-from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
+from gpflow_dwp.benchmarks.kept import KeptArray, kept_arrays
+from gpflow_dwp.benchmarks.measurement import (
+    Figure,
+    Timings,
+    measure,
+    ratio,
+    summary,
+    thread_environment,
+)
+from gpflow_dwp.benchmarks.memory import MEMORY_MODELS, benchmark_memory
 from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
 from gpflow_dwp.benchmarks.step import benchmark_step
@@ -11,23 +20,28 @@ from gpflow_dwp.benchmarks.subjects import MODELS, Subject, prepare
 
 __all__ = [
     "GRIDS",
+    "MEMORY_MODELS",
     "MODELS",
     "SHAPES",
     "Figure",
     "Floor",
     "Grid",
+    "KeptArray",
     "Operation",
     "Shape",
     "Subject",
     "Timings",
     "benchmark_import",
+    "benchmark_memory",
     "benchmark_scale",
     "benchmark_step",
     "exponents",
     "floor_operations",
+    "kept_arrays",
     "measure",
     "plot_scale",
     "prepare",
     "ratio",
     "summary",
+    "thread_environment",
 ]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.benchmarks.subjects import Subject
 
-__all__ = ["Figure", "Timings", "measure", "ratio", "summary"]
+__all__ = ["Figure", "Timings", "measure", "ratio", "summary", "thread_environment"]
 
 _SECONDS_PER_TURN = 0.4
 _THREAD_VARIABLES = (
@@ -70,8 +70,7 @@ def measure(
     :param report: Called with a line of progress.
     :raises RuntimeError: If a process ends by itself; its error output is on standard error.
     """
-    environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads))
-    environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    environment = os.environ | thread_environment(threads)
     with contextlib.ExitStack() as stack:
         processes = []
         for subject in subjects:
@@ -103,6 +102,11 @@ def measure(
                 timing.processor_seconds.append(answer["processor"])
             report(f"turn {turn + 1} of {turns}")
     return timings
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Environment variables of a quiet process with so many threads."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def ratio(name: str, over: Timings, under: Timings, at_most: float | None = None) -> Figure:

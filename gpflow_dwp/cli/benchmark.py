@@ -13,6 +13,7 @@ from gpflow_dwp.benchmarks import (
     GRIDS,
     SHAPES,
     benchmark_import,
+    benchmark_memory,
     benchmark_scale,
     benchmark_step,
     floor_operations,
@@ -36,6 +37,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     measured: dict[str, Callable[[argparse.Namespace, _Report], dict[str, Any]]] = {
         "step": _step,
         "scale": _scale,
+        "memory": _memory,
         "import": _import,
     }
     dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
@@ -73,6 +75,17 @@ def _scale(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
     if options.figure is not None:
         plot_scale(result).savefig(options.figure)
     return result
+
+
+def _memory(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_memory(
+        options.shapes,
+        options.models,
+        options.dtypes,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
 
 
 def _import(options: argparse.Namespace, report: _Report) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     _add_step_options(kinds.add_parser("step", help="time a step against its linear algebra"))
     _add_scale_options(kinds.add_parser("scale", help="time a step at growing sizes"))
+    _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
     _add_common_options(
         kinds.add_parser("import", help="time the import of the package"), turns=7, threads=False
     )
@@ -51,6 +52,13 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
     _add_common_options(parser, turns=7)
 
 
+def _add_memory_options(parser: argparse.ArgumentParser) -> None:
+    _add_shapes(parser)
+    _add_models(parser, [model for model in _MODELS if model != "DGP"])
+    _add_dtypes(parser)
+    _add_common_options(parser, turns=5)
+
+
 def _add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shapes",
@@ -62,14 +70,14 @@ def _add_shapes(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_models(parser: argparse.ArgumentParser) -> None:
+def _add_models(parser: argparse.ArgumentParser, models: list[str] = _MODELS) -> None:
     parser.add_argument(
         "--models",
         nargs="+",
-        choices=_MODELS,
-        default=_MODELS,
+        choices=models,
+        default=models,
         metavar="MODEL",
-        help=f"{' '.join(_MODELS)} (default: all)",
+        help=f"{' '.join(models)} (default: all)",
     )
 
 

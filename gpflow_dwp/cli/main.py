@@ -182,11 +182,13 @@ distance of the quartiles, and what is aimed at.
   step    training steps of all models, and the dense linear algebra of a step alone by LAPACK and
           BLAS: ratios, and milliseconds
   scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
+  memory  peak memory of a step, over the arrays that its reverse pass must keep
   import  what the import of the package adds to that of GPflow
 
 examples:
   gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
   gpflow-dwp benchmark scale --figure scale.png
+  gpflow-dwp benchmark memory --shapes yacht-5 protein-5
   gpflow-dwp benchmark import
 """
