@@ -25,10 +25,10 @@ _GREY = "#8A8A8A"
 
 
 def plot_scale(scale: Mapping[str, Any]) -> Figure:
-    """Draw the time of a step against each size, both on logarithmic axes.
+    """Draw the processor time of a step against each size, both on logarithmic axes.
 
     Points are medians over turns, their bars quartiles; the grey line through the last point has
-    the exponent that is meant to be reached at most.
+    the exponent that growth is meant to have at most.
 
     :param scale: What :func:`~gpflow_dwp.benchmarks.scale.benchmark_scale` returned.
     :return: The figure, one panel for each axis.
@@ -40,15 +40,15 @@ def plot_scale(scale: Mapping[str, Any]) -> Figure:
     panels = figure.subplots(1, len(scale), squeeze=False)[0]
     for ax, (axis, measured) in zip(panels, scale.items(), strict=True):
         values = np.array(measured["values"], float)
-        seconds = np.array([timing["seconds"] for timing in measured["timings"].values()])
+        seconds = np.array([timing["processor_seconds"] for timing in measured["timings"].values()])
         low, middle, high = 1e3 * np.percentile(seconds, [25, 50, 75], axis=1)
-        largest = measured["figures"][1]
+        growth = measured["figures"][2]
         ax.plot(
             values,
-            middle[-1] * (values / values[-1]) ** largest["at_most"],
+            middle[-1] * (values / values[-1]) ** growth["at_most"],
             color=_GREY,
             linewidth=1,
-            label=f"exponent {largest['at_most']:g}",
+            label=f"exponent {growth['at_most']:g}",
         )
         ax.errorbar(
             values,
@@ -57,7 +57,7 @@ def plot_scale(scale: Mapping[str, Any]) -> Figure:
             fmt="o-",
             color=_COLOUR,
             markersize=4,
-            label=f"measured, {largest['value']:.2f} at the end",
+            label=f"measured, growth {growth['value']:.2f}",
         )
         ax.set_xscale("log")
         ax.set_yscale("log")
@@ -66,5 +66,5 @@ def plot_scale(scale: Mapping[str, Any]) -> Figure:
         ax.set_xlabel(_AXIS_LABELS.get(axis, axis))
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")
-    panels[0].set_ylabel("step (ms)")
+    panels[0].set_ylabel("processor time of a step (ms)")
     return figure

@@ -20,8 +20,8 @@ class Grid(NamedTuple):
 
     :param base: The sizes that are held.
     :param field: Which of them changes.
-    :param values: What it takes, ascending; at least two.
-    :param at_most: What the exponent is meant to be at most.
+    :param values: What it takes, ascending; at least three.
+    :param at_most: What the exponent of growth is meant to be at most.
     """
 
     base: Shape
@@ -55,8 +55,11 @@ def benchmark_scale(
 ) -> dict[str, Any]:
     """Time training steps at several sizes along each axis, and fit exponents.
 
-    A step has parts that do not grow, so that an exponent over all sizes is below that of the
-    largest ones, which is given besides.
+    Exponents are those of processor time, which other processes disturb less than wall time. A step
+    has parts that do not grow, and a first layer that costs less than the others, so besides the
+    exponents of the time itself, over all sizes and over the two largest, there is that of its
+    growth: c in t(x) - t(x_0) ~ (x - x_0)ᶜ for the two largest sizes x and the smallest, x_0. It is
+    1 for any a + b x. The aim is for this one.
 
     :param axes: Keys of ``grids``.
     :param model: One of :data:`MODELS`.
@@ -113,14 +116,15 @@ def exponents(
 
 
 def _figures(axis: str, grid: Grid, timings: Sequence[Timings]) -> list[Figure]:
-    seconds = np.array([timing.seconds for timing in timings])
-    overall = exponents(grid.values, seconds)
-    largest = exponents(grid.values[-2:], seconds[-2:])
+    seconds = np.array([timing.processor_seconds for timing in timings])
+    values = np.array(grid.values, float)
+    growth = exponents(values[-2:] - values[0], seconds[-2:] - seconds[0])
     return [
-        summary(f"exponent of {axis}, all sizes", overall, grid.at_most),
-        summary(f"exponent of {axis}, two largest", largest, grid.at_most),
+        summary(f"exponent of {axis}, all sizes", exponents(values, seconds)),
+        summary(f"exponent of {axis}, two largest", exponents(values[-2:], seconds[-2:])),
+        summary(f"exponent of growth beyond {axis} = {grid.values[0]}", growth, grid.at_most),
         *(
-            summary(f"{axis} = {value}, ms", 1e3 * row)
+            summary(f"{axis} = {value}, processor ms", 1e3 * row)
             for value, row in zip(grid.values, seconds, strict=True)
         ),
     ]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gpflow_dwp.benchmarks import GRIDS, Grid, Shape, benchmark_scale, exponents
+from gpflow_dwp.benchmarks import (
+    GRIDS,
+    Grid,
+    Shape,
+    Subject,
+    Timings,
+    benchmark_scale,
+    exponents,
+    scale,
+)
 
-TINY = {"N": Grid(Shape(0, 2, 4, 2, 2), "num_data", (6, 12), 1.0)}
+TINY = {"N": Grid(Shape(0, 2, 4, 2, 2), "num_data", (6, 12, 24), 1.0)}
 
 
 def test_exponents_of_powers_are_found() -> None:
@@ -43,19 +53,37 @@ def test_every_figure_is_there() -> None:
 
     result = benchmark_scale(["N"], turns=1, grids=TINY, report=lines.append)
 
-    assert lines[0] == "N = 6, 12:" and lines[-1] == "turn 1 of 1"
+    assert lines[0] == "N = 6, 12, 24:" and lines[-1] == "turn 1 of 1"
     measured = result["N"]
     names = [figure["name"] for figure in measured["figures"]]
     assert names == [
         "exponent of N, all sizes",
         "exponent of N, two largest",
-        "N = 6, ms",
-        "N = 12, ms",
+        "exponent of growth beyond N = 6",
+        "N = 6, processor ms",
+        "N = 12, processor ms",
+        "N = 24, processor ms",
     ]
-    small, large = (measured["timings"][f"N = {value}"]["seconds"][0] for value in (6, 12))
-    assert measured["figures"][0]["value"] == pytest.approx(np.log2(large / small))
-    assert measured["values"] == [6, 12]
+    small, large = (
+        measured["timings"][f"N = {value}"]["processor_seconds"][0] for value in (12, 24)
+    )
+    assert measured["figures"][1]["value"] == pytest.approx(np.log2(large / small))
+    assert [figure["at_most"] for figure in measured["figures"][:3]] == [None, None, 1.0]
+    assert measured["values"] == [6, 12, 24]
     assert measured["held"] == {"num_inputs": 2, "num_inducing": 4, "num_samples": 2, "depth": 2}
+
+
+def test_growth_with_a_part_that_does_not_grow_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(subjects: Sequence[Subject], **_: Any) -> list[Timings]:
+        times = [0.5 + 0.1 * subject.shape.num_data for subject in subjects]
+        return [Timings([], [time, 2.0 * time], 1.0) for time in times]
+
+    monkeypatch.setattr(scale, "measure", measured)
+
+    overall, largest, growth = benchmark_scale(["N"], grids=TINY)["N"]["figures"][:3]
+
+    assert overall["value"] < largest["value"] < 1.0
+    assert growth["value"] == pytest.approx(1.0) and growth["spread"] == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(

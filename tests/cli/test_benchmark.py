@@ -54,9 +54,12 @@ def test_growth_is_printed_kept_and_drawn(
     pytest.importorskip("matplotlib")
     figure = {"name": "exponent of N, two largest", "value": 0.9, "spread": 0.1, "at_most": 1.0}
     measured = {
-        "figures": [figure, figure],
+        "figures": [figure, figure, figure],
         "values": [1, 2],
-        "timings": {"N = 1": {"seconds": [1.0]}, "N = 2": {"seconds": [2.0]}},
+        "timings": {
+            "N = 1": {"processor_seconds": [1.0]},
+            "N = 2": {"processor_seconds": [2.0]},
+        },
     }
     asked: dict[str, Any] = {}
 
