@@ -13,6 +13,7 @@ from gpflow_dwp.benchmarks.measurement import (
     thread_environment,
 )
 from gpflow_dwp.benchmarks.memory import MEMORY_MODELS, benchmark_memory
+from gpflow_dwp.benchmarks.peers import PEERS, peer_command, peer_versions
 from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
 from gpflow_dwp.benchmarks.step import benchmark_step
@@ -22,6 +23,7 @@ __all__ = [
     "GRIDS",
     "MEMORY_MODELS",
     "MODELS",
+    "PEERS",
     "SHAPES",
     "Figure",
     "Floor",
@@ -39,6 +41,8 @@ __all__ = [
     "floor_operations",
     "kept_arrays",
     "measure",
+    "peer_command",
+    "peer_versions",
     "plot_scale",
     "prepare",
     "ratio",

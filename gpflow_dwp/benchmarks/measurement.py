@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.benchmarks.peers import PEERS, peer_command
 from gpflow_dwp.benchmarks.subjects import Subject
 
 __all__ = ["Figure", "Timings", "measure", "ratio", "summary", "thread_environment"]
@@ -60,6 +61,7 @@ def measure(
     *,
     turns: int,
     threads: int,
+    peer_python: str | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> list[Timings]:
     """Time subjects in turns, so that whatever slows the machine slows them alike.
@@ -67,16 +69,19 @@ def measure(
     :param subjects: What to time; all are in memory at once.
     :param turns: How often each one is timed, for about 0.4 seconds each time.
     :param threads: Threads of each process, of TensorFlow, BLAS and LAPACK.
+    :param peer_python: See :func:`~gpflow_dwp.benchmarks.peers.peer_command`.
     :param report: Called with a line of progress.
-    :raises RuntimeError: If a process ends by itself; its error output is on standard error.
+    :raises RuntimeError: If a process ends by itself.
     """
     environment = os.environ | thread_environment(threads)
     with contextlib.ExitStack() as stack:
         processes = []
         for subject in subjects:
-            command = [sys.executable, "-m", "gpflow_dwp.benchmarks._child", json.dumps(subject)]
+            command = [sys.executable, "-m", "gpflow_dwp.benchmarks._child"]
+            if subject.model in PEERS:
+                command = peer_command(peer_python)
             process = subprocess.Popen(
-                command,
+                [*command, json.dumps(subject)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.benchmarks._peer_child import regression_data
 from gpflow_dwp.benchmarks.floor import Floor, floor_operations
 from gpflow_dwp.benchmarks.shapes import Shape
 
@@ -26,7 +26,7 @@ _FAMILIES: dict[str, PosteriorFamily] = {"GW": "GW", "A": "A", "AB": "AB", "A-wh
 class Subject(NamedTuple):
     """One thing to time.
 
-    :param model: One of :data:`MODELS`.
+    :param model: One of :data:`MODELS`, or of :data:`~gpflow_dwp.benchmarks.peers.PEERS`.
     :param shape: Sizes of a step.
     :param dtype: "float64" or "float32".
     :param floor: Whether to time the step's dense linear algebra alone.
@@ -42,6 +42,8 @@ def prepare(subject: Subject) -> Callable[[int], Any]:
     """Return what takes a number of steps and returns when they are done.
 
     It sets GPflow's default float.
+
+    :param subject: One of this package's models, or its floor.
     """
     dtype = np.dtype(subject.dtype).type
     if subject.floor:
@@ -57,7 +59,7 @@ def prepare(subject: Subject) -> Callable[[int], Any]:
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam, CompiledLoop
 
-    data = _data(subject.shape)
+    data = regression_data(subject.shape.num_data, subject.shape.num_inputs)
     arguments: dict[str, Any] = {
         "num_inducing": subject.shape.num_inducing,
         "num_samples": subject.shape.num_samples,
@@ -76,11 +78,3 @@ def prepare(subject: Subject) -> Callable[[int], Any]:
     gpu = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(model, lambda: tensors, Adam(1e-3), 1_000, as_seed(0), jit_compile=gpu)
     return loop.run
-
-
-def _data(shape: Shape) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Standardised inputs, and a smooth function of them with noise."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(shape.num_data, shape.num_inputs))
-    Y = np.sin(X.sum(axis=1, keepdims=True)) + 0.1 * rng.normal(size=(shape.num_data, 1))
-    return X, (Y - Y.mean()) / Y.std()

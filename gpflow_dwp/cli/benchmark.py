@@ -19,7 +19,7 @@ from gpflow_dwp.benchmarks import (
     floor_operations,
     plot_scale,
 )
-from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 
@@ -42,7 +42,8 @@ def run_benchmark(options: argparse.Namespace) -> None:
     }
     dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
     provenance = describe_provenance("+".join(dtypes), getattr(options, "threads", 1))
-    result = measured[options.what](options, _silent if options.quiet else _to_standard_error)
+    with user_mistakes():
+        result = measured[options.what](options, _silent if options.quiet else _to_standard_error)
     for name, part in result.items():
         _print_figures(name, part["figures"])
     if options.json is not None:
@@ -55,6 +56,8 @@ def _step(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
         options.shapes,
         options.models,
         options.dtypes,
+        peers=options.peers,
+        peer_python=options.peer_python,
         turns=options.turns,
         threads=options.threads,
         report=report,

@@ -30,6 +30,19 @@ def _add_step_options(parser: argparse.ArgumentParser) -> None:
     _add_models(parser)
     _add_dtypes(parser)
     parser.add_argument(
+        "--peers",
+        nargs="+",
+        choices=["gpflux", "gpytorch"],
+        default=[],
+        metavar="PEER",
+        help="deep GPs of other libraries: gpflux gpytorch (default: none)",
+    )
+    parser.add_argument(
+        "--peer-python",
+        metavar="PATH",
+        help="interpreter of an environment that has the peers (default: this one)",
+    )
+    parser.add_argument(
         "--show-floor",
         action="store_true",
         help="print the dense operations of a step instead, and time nothing",
