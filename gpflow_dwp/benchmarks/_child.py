@@ -12,8 +12,8 @@ from gpflow_dwp.benchmarks.subjects import Subject, prepare
 
 def main() -> None:
     """Serve the subject that the first argument describes, in JSON."""
-    model, shape, dtype, floor = json.loads(sys.argv[1])
-    serve(lambda: prepare(Subject(model, Shape(*shape), dtype, floor)))
+    model, shape, dtype, floor, task = json.loads(sys.argv[1])
+    serve(lambda: prepare(Subject(model, Shape(*shape), dtype, floor, task)))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from gpflow_dwp.benchmarks.subjects import Subject, prepare
 
 def main() -> None:
     """Write a line of JSON: for each turn, bytes of a step's peak above what was there before."""
-    model, shape, dtype, floor = json.loads(sys.argv[1])
-    run = prepare(Subject(model, Shape(*shape), dtype, floor))
+    model, shape, *others = json.loads(sys.argv[1])
+    run = prepare(Subject(model, Shape(*shape), *others))
     run(3)  # with tracing and compilation, which are not to be measured
     print(json.dumps([_peak_of_step(run) for _ in range(int(sys.argv[2]))]))
 

@@ -148,7 +148,7 @@ def prepare_gpytorch(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[in
 
 def main() -> None:
     """Serve the subject that the first argument describes, in JSON."""
-    peer, (num_data, num_inputs, num_inducing, num_samples, depth), dtype, _ = json.loads(
+    peer, (num_data, num_inputs, num_inducing, num_samples, depth), dtype, *_ = json.loads(
         sys.argv[1]
     )
     X, Y = (part.astype(dtype) for part in regression_data(num_data, num_inputs))

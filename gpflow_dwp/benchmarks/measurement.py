@@ -92,7 +92,7 @@ def measure(
             stack.callback(process.kill)
             # One at a time: another's start would be part of this one's first step.
             processes.append((process, _answer(process, subject)["first_step"]))
-            report(f"prepared {subject.model}{' floor' if subject.floor else ''}, {subject.dtype}")
+            report(f"prepared {subject}")
         steps = [
             max(1, int(_SECONDS_PER_TURN / _ask(process, subject, 3)["wall"]))
             for (process, _), subject in zip(processes, subjects, strict=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpflow_dwp.benchmarks._arguments import check_arguments
 from gpflow_dwp.benchmarks.kept import kept_arrays
 from gpflow_dwp.benchmarks.measurement import Figure, summary, thread_environment
 from gpflow_dwp.benchmarks.shapes import SHAPES
@@ -50,19 +51,12 @@ def benchmark_memory(
     :param report: Called with a line of progress.
     :return: For each shape, under "figures" a list of :class:`Figure` as dictionaries, under
         "peaks" bytes, step by step, and under "kept" the bytes of each array that must be kept.
-    :raises ValueError: If a name is unknown, or ``turns`` is less than 1.
+    :raises ValueError: If a name is unknown, or a count is not a positive integer.
     :raises RuntimeError: If this is not Linux, whose /proc tells the peak, or a process fails.
     """
-    for name, values, known in (
-        ("shapes", shapes, tuple(SHAPES)),
-        ("models", models, MEMORY_MODELS),
-        ("dtypes", dtypes, ("float64", "float32")),
-    ):
-        unknown = [value for value in values if value not in known]
-        if unknown or not values:
-            raise ValueError(f"{name} must be some of {', '.join(known)}, got {list(values)}.")
-    if turns < 1:
-        raise ValueError(f"turns must be at least 1, got {turns}.")
+    check_arguments(
+        shapes, models, dtypes, known_models=MEMORY_MODELS, turns=turns, threads=threads
+    )
     if not sys.platform.startswith("linux"):
         raise RuntimeError(f"peak memory can be measured on Linux only, this is {sys.platform}.")
     result: dict[str, Any] = {}
@@ -76,7 +70,7 @@ def benchmark_memory(
                 size = np.dtype(dtype).itemsize
                 kept = {a.name: size * a.elements for a in kept_arrays(subject.shape, model)}
                 total = sum(kept.values())
-                title = f"{model} step {dtype}"
+                title = str(subject)
                 ratios = [peak / total for peak in peaks]
                 figures += [
                     summary(f"{title}, peak / kept", ratios, _AT_MOST),
@@ -85,7 +79,7 @@ def benchmark_memory(
                 ]
                 result[name]["peaks"][title] = peaks
                 result[name]["kept"][title] = kept
-                report(f"{name}: measured {model}, {dtype}")
+                report(f"{name}: measured {subject}")
         result[name]["figures"] = [figure._asdict() for figure in figures]
     return result
 

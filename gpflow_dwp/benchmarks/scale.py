@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.benchmarks._arguments import DTYPES, check_names
 from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, summary
 from gpflow_dwp.benchmarks.shapes import Shape
 from gpflow_dwp.benchmarks.subjects import MODELS, Subject
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["GRIDS", "Grid", "benchmark_scale", "exponents"]
 
@@ -71,17 +73,14 @@ def benchmark_scale(
     :return: For each axis, under "figures" a list of :class:`Figure` as dictionaries, under
         "values" the sizes, under "held" the others, and under "timings" what was measured at each
         size, in seconds.
-    :raises ValueError: If a name is unknown, or ``turns`` is less than 1.
+    :raises ValueError: If a name is unknown, or a count is not a positive integer.
     """
-    unknown = [axis for axis in axes if axis not in grids]
-    if unknown or not axes:
-        raise ValueError(f"axes must be some of {', '.join(grids)}, got {list(axes)}.")
+    check_names("axes", axes, tuple(grids))
     if model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}, got {model!r}.")
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}.")
-    if turns < 1:
-        raise ValueError(f"turns must be at least 1, got {turns}.")
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    check_integers(turns=turns, threads=threads)
     result = {}
     for axis in axes:
         grid = grids[axis]
@@ -108,11 +107,12 @@ def exponents(
 
     :param values: Sizes, [V].
     :param seconds: Times at each size, [V, T].
-    :return: c of each turn, [T].
+    :return: c of each turn, [T]; NaN where a time is not positive.
     """
     logarithms = np.log(np.asarray(values, float))
     deviations = logarithms - logarithms.mean()
-    return deviations @ np.log(np.asarray(seconds)) / np.sum(deviations**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return deviations @ np.log(np.asarray(seconds)) / np.sum(deviations**2)
 
 
 def _figures(axis: str, grid: Grid, timings: Sequence[Timings]) -> list[Figure]:

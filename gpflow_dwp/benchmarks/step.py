@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpflow_dwp.benchmarks._arguments import check_arguments
 from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
 from gpflow_dwp.benchmarks.peers import PEERS, peer_versions
 from gpflow_dwp.benchmarks.shapes import SHAPES
 from gpflow_dwp.benchmarks.subjects import MODELS, Subject
 
 __all__ = ["benchmark_step"]
-
-_DTYPES = ("float64", "float32")
 
 # (over, under, at most): pairs of (model, dtype, floor), and the aim at all shapes or at one.
 _RATIOS: tuple[tuple[tuple[str, str, bool], tuple[str, str, bool], float | None], ...] = (
@@ -24,6 +23,8 @@ _RATIOS: tuple[tuple[tuple[str, str, bool], tuple[str, str, bool], float | None]
     (("AB", "float32", False), ("AB", "float64", False), 0.6),
     (("AB", "float64", False), ("gpflux", "float64", False), 0.33),
     (("AB", "float64", False), ("gpytorch", "float64", False), 0.12),
+    (("A-whitened", "float64", False), ("gpflux", "float64", False), 0.33),
+    (("A-whitened", "float64", False), ("gpytorch", "float64", False), 0.12),
 )
 
 
@@ -54,18 +55,10 @@ def benchmark_step(
     :return: For each shape, under "figures" a list of :class:`Figure` as dictionaries, and under
         "timings" what was measured of each subject, in seconds; where there are peers, under
         "peers" their versions.
-    :raises ValueError: If a name is unknown, a peer is not installed, or ``turns`` is less than 1.
+    :raises ValueError: If a name is unknown, a peer is not installed, or a count is not
+        a positive integer.
     """
-    for name, values, known in (
-        ("shapes", shapes, tuple(SHAPES)),
-        ("models", models, MODELS),
-        ("dtypes", dtypes, _DTYPES),
-    ):
-        unknown = [value for value in values if value not in known]
-        if unknown or not values:
-            raise ValueError(f"{name} must be some of {', '.join(known)}, got {list(values)}.")
-    if turns < 1:
-        raise ValueError(f"turns must be at least 1, got {turns}.")
+    check_arguments(shapes, models, dtypes, known_models=MODELS, turns=turns, threads=threads)
     versions = peer_versions(peers, peer_python) if peers else {}
     result: dict[str, Any] = {}
     for name in shapes:

@@ -14,6 +14,7 @@ from gpflow_dwp.benchmarks import (
     SHAPES,
     benchmark_import,
     benchmark_memory,
+    benchmark_predict,
     benchmark_scale,
     benchmark_step,
     floor_operations,
@@ -36,6 +37,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
         return
     measured: dict[str, Callable[[argparse.Namespace, _Report], dict[str, Any]]] = {
         "step": _step,
+        "predict": _predict,
         "scale": _scale,
         "memory": _memory,
         "import": _import,
@@ -58,6 +60,18 @@ def _step(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
         options.dtypes,
         peers=options.peers,
         peer_python=options.peer_python,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
+
+
+def _predict(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_predict(
+        options.shapes,
+        options.models,
+        options.dtypes,
+        num_samples=options.num_samples,
         turns=options.turns,
         threads=options.threads,
         report=report,

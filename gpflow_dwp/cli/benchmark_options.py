@@ -18,6 +18,7 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     """Add what can be measured, each with its options, to ``gpflow-dwp benchmark``."""
     kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     _add_step_options(kinds.add_parser("step", help="time a step against its linear algebra"))
+    _add_predict_options(kinds.add_parser("predict", help="time predictions"))
     _add_scale_options(kinds.add_parser("scale", help="time a step at growing sizes"))
     _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
     _add_common_options(
@@ -48,6 +49,20 @@ def _add_step_options(parser: argparse.ArgumentParser) -> None:
         help="print the dense operations of a step instead, and time nothing",
     )
     _add_common_options(parser, turns=15)
+
+
+def _add_predict_options(parser: argparse.ArgumentParser) -> None:
+    _add_shapes(parser)
+    _add_models(parser)
+    _add_dtypes(parser)
+    parser.add_argument(
+        "--num-samples",
+        type=positive_integer,
+        default=100,
+        metavar="S",
+        help="draws that make up the predictive mixture (default: %(default)s)",
+    )
+    _add_common_options(parser, turns=9)
 
 
 def _add_scale_options(parser: argparse.ArgumentParser) -> None:

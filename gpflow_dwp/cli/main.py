@@ -181,6 +181,7 @@ distance of the quartiles, and what is aimed at.
 
   step    training steps of all models, and the dense linear algebra of a step alone by LAPACK and
           BLAS, and deep GPs of other libraries: ratios, and milliseconds
+  predict compiled predictions, and their linear algebra alone
   scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
   memory  peak memory of a step, over the arrays that its reverse pass must keep
   import  what the import of the package adds to that of GPflow
@@ -189,6 +190,7 @@ examples:
   gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
   gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
+  gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
   gpflow-dwp benchmark scale --figure scale.png
   gpflow-dwp benchmark memory --shapes yacht-5 protein-5
   gpflow-dwp benchmark import

@@ -43,7 +43,7 @@ def test_a_step_needs_what_it_must_keep_and_little_more(monkeypatch: pytest.Monk
 
     result = benchmark_memory(["small"], ["AB"], turns=3, report=lines.append)
 
-    assert lines == ["small: measured AB, float64"]
+    assert lines == ["small: measured AB step float64"]
     ratio, peak, kept = result["small"]["figures"]
     assert ratio["name"] == "AB step float64, peak / kept" and ratio["at_most"] == 2.0
     assert 1.0 < ratio["value"] < 3.0
@@ -57,7 +57,7 @@ def test_a_step_needs_what_it_must_keep_and_little_more(monkeypatch: pytest.Monk
         ({"shapes": ["huge"]}, r"shapes must be some of yacht-2, .*, got \['huge'\]"),
         ({"models": ["DGP"]}, r"models must be some of GW, A, AB, A-whitened, got \['DGP'\]"),
         ({"dtypes": []}, r"dtypes must be some of float64, float32, got \[\]"),
-        ({"turns": 0}, "turns must be at least 1, got 0"),
+        ({"turns": 0}, "turns must be a positive integer, got 0"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str) -> None:

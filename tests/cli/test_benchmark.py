@@ -87,7 +87,7 @@ def test_a_figure_that_cannot_be_written_costs_no_time(
     assert "--figure" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["step", "scale", "memory", "import"])
+@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "import"])
 def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", what, "--help") == 0
     assert "--json" in capsys.readouterr().out
