@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     add_benchmark_options(
         commands.add_parser(
             "benchmark",
-            help="time training steps against their linear algebra alone, on this machine",
+            help="measure how fast training is on this machine",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             description=_BENCHMARK_DESCRIPTION,
         )
@@ -187,13 +187,23 @@ example:
 """
 
 _BENCHMARK_DESCRIPTION = """\
-Time training steps of all models, and the dense linear algebra of a step alone by LAPACK and BLAS,
-in turns, each in a process of its own; print ratios, and times in milliseconds. Or time what the
-import of the package adds to that of GPflow.
+Measure on this machine, in turns, each subject in a process of its own; print medians, half of the
+distance of the quartiles, and what is aimed at.
+
+  step    training steps of all models, and the dense linear algebra of a step alone by LAPACK and
+          BLAS, and deep GPs of other libraries: ratios, and milliseconds
+  predict compiled predictions, and their linear algebra alone
+  scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
+  memory  peak memory of a step, over the arrays that its reverse pass must keep
+  import  what the import of the package adds to that of GPflow
 
 examples:
   gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
+  gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
+  gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
+  gpflow-dwp benchmark scale --figure scale.png
+  gpflow-dwp benchmark memory --shapes yacht-5 protein-5
   gpflow-dwp benchmark import
 """
 
