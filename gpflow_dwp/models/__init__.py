@@ -35,7 +35,12 @@ from gpflow_dwp.models.predictive import (
     predictive_log_densities,
     predictive_moments,
 )
-from gpflow_dwp.models.saving import load_model, save_model
+from gpflow_dwp.models.saving import (
+    load_model,
+    model_from_bytes,
+    model_to_bytes,
+    save_model,
+)
 from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
@@ -67,6 +72,8 @@ __all__ = [
     "make_kernels",
     "mixture_covariance",
     "mixture_moments",
+    "model_from_bytes",
+    "model_to_bytes",
     "predictive_log_densities",
     "predictive_moments",
     "save_model",
