@@ -15,13 +15,11 @@ from gpflow.base import RegressionData
 from gpflow_dwp import models as _models
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training import PROTOCOLS, ProtocolName
+from gpflow_dwp.training import PROTOCOLS, ProtocolName, default_batch_size
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "Cell", "make_cells"]
 
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
 _DTYPES = ("float64", "float32")
 
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -259,9 +257,7 @@ def make_cells(
 
 def _with_batch_size(cell: Cell, num_rows: int) -> Cell:
     """Write down the batch size that is meant: None for a full batch, whatever was asked for."""
-    batch_size = cell.batch_size
-    if batch_size is None and num_rows > _LARGEST_FULL_BATCH:
-        batch_size = _BATCH_SIZE
+    batch_size = default_batch_size(num_rows) if cell.batch_size is None else cell.batch_size
     if batch_size is not None and batch_size >= num_rows:
         batch_size = None
     return Cell.from_dict({**cell.to_dict(), "batch_size": batch_size})

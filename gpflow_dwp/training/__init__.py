@@ -6,7 +6,7 @@ from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
-from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
+from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName, default_batch_size
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "TrainingHistory",
     "TrainingProgress",
     "decayed_rate",
+    "default_batch_size",
     "fit",
     "kl_weight",
     "paper_learning_rate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.training import PROTOCOLS
+from gpflow_dwp.training import PROTOCOLS, default_batch_size
 
 
 def test_learning_rates() -> None:
@@ -26,3 +26,7 @@ def test_learning_rates() -> None:
 )
 def test_annealing_is_over_before_the_run_is(name: str, num_steps: int, expected: int) -> None:
     assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
+
+
+def test_large_data_come_in_minibatches() -> None:
+    assert [default_batch_size(rows) for rows in (1, 2_000, 2_001)] == [None, None, 1_000]
