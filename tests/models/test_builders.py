@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from model_reference import toy_data
 
 from gpflow_dwp import fit
@@ -269,10 +270,10 @@ def test_every_output_has_its_own_noise() -> None:
     both, first, second = (
         expected_log_likelihoods(
             gpflow.likelihoods.Gaussian(noise),
-            X,
-            Y[:, columns],
-            mean[..., columns],
-            variance[..., columns],
+            tf.constant(X),
+            tf.constant(Y[:, columns]),
+            tf.constant(mean[..., columns]),
+            tf.constant(variance[..., columns]),
         )
         for noise, columns in (
             ([0.1, 0.5], slice(None)),
