@@ -52,6 +52,7 @@ _SUBPACKAGES = frozenset(
         "bijectors",
         "data",
         "distributions",
+        "estimator",
         "evaluation",
         "experiments",
         "iterates",

@@ -33,7 +33,8 @@ ORDER = (
     "benchmarks",
     "cli",
 )
-PROGRAMS = ("benchmarks", "cli", "__main__")  # these may need extras as soon as they are imported
+# These may need extras as soon as they are imported.
+PROGRAMS = ("benchmarks", "cli", "estimator", "__main__")
 OPTIONAL_PACKAGES = ("matplotlib", "pandas", "pooch", "scoringrules", "sklearn", "tensorboard")
 
 BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]

@@ -47,14 +47,12 @@ from gpflow_dwp.models import (
     save_model,
 )
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.training import TrainingHistory, fit
+from gpflow_dwp.training import TrainingHistory, default_batch_size, fit
 
 __all__ = ["run_fit"]
 
 Array = npt.NDArray[np.float64]
 
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
 _STEPS_IN_FINAL_BOUND = 100
 
 _BUILDERS: dict[str, Callable[..., DeepKernelProcess]] = {
@@ -112,7 +110,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         prepared.model,
         prepared.standardised(train),
         options.num_steps,
-        batch_size=_batch_size(options, len(train.X)),
+        batch_size=options.batch_size or default_batch_size(len(train.X)),
         num_importance_samples=options.num_importance_samples,
         seed=options.seed,
         progress=not options.quiet,
@@ -217,12 +215,6 @@ def _likelihood(table: Table) -> Likelihood | None:
     if len(table.classes) == 2:
         return gpflow.likelihoods.Bernoulli()
     return gpflow.likelihoods.Softmax(len(table.classes))
-
-
-def _batch_size(options: argparse.Namespace, num_rows: int) -> int | None:
-    if options.batch_size is not None or num_rows <= _LARGEST_FULL_BATCH:
-        return options.batch_size
-    return _BATCH_SIZE
 
 
 def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:

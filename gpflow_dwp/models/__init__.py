@@ -36,7 +36,13 @@ from gpflow_dwp.models.predictive import (
     predictive_log_densities,
     predictive_moments,
 )
-from gpflow_dwp.models.saving import load_model, save_model
+from gpflow_dwp.models.saving import (
+    load_model,
+    model_from_bytes,
+    model_to_bytes,
+    save_model,
+)
+from gpflow_dwp.models.summary import ModelSummary, PartSummary, model_summary
 from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
@@ -53,7 +59,9 @@ __all__ = [
     "LatentVariablePosterior",
     "MatrixGaussianNetwork",
     "MixturePosterior",
+    "ModelSummary",
     "NetworkPosterior",
+    "PartSummary",
     "PosteriorDraws",
     "VariationalModel",
     "build_deep_gaussian_process",
@@ -68,6 +76,9 @@ __all__ = [
     "make_kernels",
     "mixture_covariance",
     "mixture_moments",
+    "model_from_bytes",
+    "model_summary",
+    "model_to_bytes",
     "predictive_log_densities",
     "predictive_moments",
     "sample_observations",

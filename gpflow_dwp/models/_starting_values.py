@@ -42,9 +42,9 @@ def initial_precision(likelihood: Likelihood) -> float:
     if isinstance(likelihood, gpflow.likelihoods.Gaussian | gpflow.likelihoods.StudentT):
         scale, variance = likelihood.scale, getattr(likelihood, "variance", None)
         if isinstance(scale, gpflow.Parameter):
-            return float(scale.numpy()) ** -2
+            return float(np.mean(scale.numpy() ** -2))
         if isinstance(variance, gpflow.Parameter):
-            return 1.0 / float(variance.numpy())
+            return float(np.mean(1.0 / variance.numpy()))
     return float(np.exp(-4.0))
 
 

@@ -110,7 +110,7 @@ def build_deep_wishart_process(
         their observations. "kmeans": on cluster centres, with the nearest row's observation.
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
         and one in all others; or ``depth`` kernels, bottom first.
-    :param likelihood: None for a Gaussian one with standard deviation e⁻².
+    :param likelihood: None for a Gaussian one with standard deviation e⁻², for each output its own.
     :param num_samples: S in training. More draws make steps dearer and less noisy; the papers take
         10.
     :param expected_log_ratio: See :class:`WishartLayer`.
@@ -309,7 +309,9 @@ def _build(
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
         with _positive_by_exp():
-            likelihood = gpflow.likelihoods.Gaussian(variance=_NOISE_VARIANCE)
+            # Outputs differ in their noise.
+            variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
+            likelihood = gpflow.likelihoods.Gaussian(variance)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]

@@ -1,4 +1,4 @@
-"""Models on disk: a directory with a description (JSON) and the values of its parameters."""
+"""Models on disk or as bytes: a description (JSON) and the values of the parameters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model"]
 
 _FORMAT = "gpflow_dwp.model"
 _FORMAT_VERSION = 1
@@ -50,6 +51,36 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
     directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or _is_foreign(directory)):
         raise SavedModelError(f"{directory} exists and is not a saved model; choose another name.")
+    description, weights = _describe(model)
+    directory.mkdir(parents=True, exist_ok=True)
+    # The description names its archive, so replacing the description switches models at once.
+    _write(directory / description["weights"]["file"], weights)
+    _write(directory / _DESCRIPTION, _to_json(description))
+    for archive in directory.glob(_WEIGHTS):
+        if archive.name != description["weights"]["file"]:
+            archive.unlink()
+
+
+def model_to_bytes(model: VariationalModel) -> bytes:
+    """Return the files that :func:`save_model` would write, in one uncompressed zip archive.
+
+    :param model: The model.
+    :raises SavedModelError: If a part of the model cannot be described.
+    """
+    description, weights = _describe(model)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        # Without the time of day, so that one model has one archive.
+        for name, content in (
+            (_DESCRIPTION, _to_json(description)),
+            (description["weights"]["file"], weights),
+        ):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+def _describe(model: VariationalModel) -> tuple[dict[str, Any], bytes]:
+    """Return a model's description, and the archive of weights that it names."""
     parameters = parameter_dict(model)
     description: dict[str, Any] = {
         "format": _FORMAT,
@@ -74,14 +105,11 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
     )
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()
     description["weights"] = {"file": f"weights-{digest[:16]}.npz", "sha256": digest}
+    return description, buffer.getvalue()
 
-    directory.mkdir(parents=True, exist_ok=True)
-    # The description names its archive, so replacing the description switches models at once.
-    _write(directory / description["weights"]["file"], buffer.getvalue())
-    _write(directory / _DESCRIPTION, json.dumps(description, indent=1).encode())
-    for archive in directory.glob(_WEIGHTS):
-        if archive.name != description["weights"]["file"]:
-            archive.unlink()
+
+def _to_json(description: dict[str, Any]) -> bytes:
+    return json.dumps(description, indent=1).encode()
 
 
 def load_model(
@@ -97,7 +125,24 @@ def load_model(
         later format, or names classes that are not known.
     :raises ValueError: If the model's dtype is not GPflow's present default.
     """
-    directory = Path(directory)
+    return _load(Path(directory), custom_classes)
+
+
+def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
+    """Build the model that :func:`model_to_bytes` described.
+
+    :param content: What it returned.
+    :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            archive.filename = "archive"  # for messages: bytes have no name
+            return _load(zipfile.Path(archive), custom_classes)
+    except zipfile.BadZipFile as error:
+        raise SavedModelError(f"The bytes are not those of a saved model: {error}") from error
+
+
+def _load(directory: Path | zipfile.Path, custom_classes: Sequence[type]) -> VariationalModel:
     description = _read_description(directory)
     dtype = description["dtype"]
     if dtype != np.dtype(default_float()).name:
@@ -224,7 +269,7 @@ def _is_foreign(directory: Path) -> bool:
     return not isinstance(description, dict) or description.get("format") != _FORMAT
 
 
-def _read_description(directory: Path) -> dict[str, Any]:
+def _read_description(directory: Path | zipfile.Path) -> dict[str, Any]:
     path = directory / _DESCRIPTION
     if not path.is_file():
         raise SavedModelError(f"{directory} is not a saved model: it has no {_DESCRIPTION}.")
@@ -247,7 +292,9 @@ def _read_description(directory: Path) -> dict[str, Any]:
     return description
 
 
-def _read_weights(directory: Path, entry: dict[str, str]) -> dict[str, npt.NDArray[np.float64]]:
+def _read_weights(
+    directory: Path | zipfile.Path, entry: dict[str, str]
+) -> dict[str, npt.NDArray[np.float64]]:
     if not isinstance(entry, dict):
         raise SavedModelError(f"{directory / _DESCRIPTION} is damaged: weights is {entry!r}.")
     path = directory / str(entry.get("file"))

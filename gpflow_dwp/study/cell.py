@@ -15,13 +15,11 @@ from gpflow.base import RegressionData
 from gpflow_dwp import models as _models
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training import PROTOCOLS, ProtocolName
+from gpflow_dwp.training import PROTOCOLS, ProtocolName, default_batch_size
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "STUDY_PROTOCOLS", "Cell", "StudyProtocol", "make_cells"]
 
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
 _BATCH_SIZE_OF_CDE = 512
 _DTYPES = ("float64", "float32")
 _LATENT_VARIABLES = "build_latent_variable_deep_gp"
@@ -340,10 +338,9 @@ def _own_depth(model: str) -> int | None:
 def _batch_size(cell: Cell, num_rows: int) -> int | None:
     """Return the batch size that is meant: None for a full batch, whatever was asked for."""
     batch_size = cell.batch_size
-    if batch_size is None and cell.protocol == "cde":
-        batch_size = _BATCH_SIZE_OF_CDE
-    elif batch_size is None and num_rows > _LARGEST_FULL_BATCH:
-        batch_size = _BATCH_SIZE
+    if batch_size is None:
+        cde = cell.protocol == "cde"
+        batch_size = _BATCH_SIZE_OF_CDE if cde else default_batch_size(num_rows)
     if batch_size is not None and batch_size >= num_rows:
         return None
     return batch_size

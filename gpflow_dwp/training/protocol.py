@@ -10,10 +10,22 @@ from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
 
-__all__ = ["PROTOCOLS", "Protocol", "ProtocolName"]
+__all__ = ["PROTOCOLS", "Protocol", "ProtocolName", "default_batch_size"]
 
 ProtocolName = Literal["fast", "natural", "papers"]
 """What :func:`fit` takes by name."""
+
+_LARGEST_FULL_BATCH = 2_000
+_BATCH_SIZE = 1_000
+
+
+def default_batch_size(num_rows: int) -> int | None:
+    """Return how many rows a minibatch has, where nothing else is asked for.
+
+    :param num_rows: Training rows.
+    :return: None, for all rows at every step, up to 2,000 rows; 1,000 above.
+    """
+    return _BATCH_SIZE if num_rows > _LARGEST_FULL_BATCH else None
 
 
 class Protocol(NamedTuple):

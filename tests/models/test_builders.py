@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from model_reference import toy_data
 
 from gpflow_dwp import fit
@@ -19,6 +20,7 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    expected_log_likelihoods,
     make_kernels,
 )
 
@@ -209,6 +211,7 @@ def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() ->
         (None, np.exp(4.0)),
         (gpflow.likelihoods.Gaussian(variance=0.1), 10.0),
         (gpflow.likelihoods.Gaussian(scale=0.5), 4.0),
+        (gpflow.likelihoods.Gaussian(variance=[0.1, 0.5]), 6.0),
         (gpflow.likelihoods.StudentT(scale=0.2), 25.0),
         (gpflow.likelihoods.Poisson(), np.exp(-4.0)),
     ],
@@ -256,6 +259,30 @@ def test_two_output_columns() -> None:
 
     assert model.output_layer.num_outputs == 2
     assert np.isfinite(model.elbo(data))
+    assert model.likelihood.variance.shape == (2,)
+
+
+def test_every_output_has_its_own_noise() -> None:
+    X, Y = toy_data(num_outputs=2)
+    rng = np.random.default_rng(0)
+    mean, variance = rng.normal(size=(3, *Y.shape)), rng.uniform(size=(3, *Y.shape))
+
+    both, first, second = (
+        expected_log_likelihoods(
+            gpflow.likelihoods.Gaussian(noise),
+            tf.constant(X),
+            tf.constant(Y[:, columns]),
+            tf.constant(mean[..., columns]),
+            tf.constant(variance[..., columns]),
+        )
+        for noise, columns in (
+            ([0.1, 0.5], slice(None)),
+            (0.1, slice(0, 1)),
+            (0.5, slice(1, 2)),
+        )
+    )
+
+    np.testing.assert_allclose(both, first + second)
 
 
 def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,12 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, load_model, save_model
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    model_from_bytes,
+    model_to_bytes,
+)
 
 DATA = toy_data()
 XNEW = toy_data(5, seed=5)[0]
@@ -102,6 +109,33 @@ def test_predictions_in_a_new_process_are_identical(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
 
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.stack(model.predict_y(XNEW)))
+
+
+def test_bytes_are_the_files_of_the_directory(tmp_path: Path) -> None:
+    model = tiny_model(2)
+    save_model(model, tmp_path)
+    content = model_to_bytes(model)
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            path.name: path.read_bytes() for path in tmp_path.iterdir()
+        }
+    assert_same(model, model_from_bytes(content))
+    assert model_to_bytes(model_from_bytes(content)) == content
+
+
+def test_damaged_bytes_are_an_error() -> None:
+    content = model_to_bytes(tiny_model(1))
+    flipped = bytearray(content)
+    flipped[200] ^= 1
+    for damaged in (b"", content[:100], content[:-100], bytes(flipped)):
+        with pytest.raises(SavedModelError, match="not (those of )?a saved model"):
+            model_from_bytes(damaged)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a", "b")
+    with pytest.raises(SavedModelError, match=r"it has no model\.json"):
+        model_from_bytes(buffer.getvalue())
 
 
 def test_trainable_flags_and_priors_are_kept(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gpflow_dwp.layers import LatentVariableLayer, WishartLayer
 from gpflow_dwp.models import LatentVariableDeepGP
 from gpflow_dwp.study import STUDY_MODELS, Cell, make_cells
 from gpflow_dwp.study import cell as cell_module
+from gpflow_dwp.training import protocol
 
 
 def test_a_cell_survives_json() -> None:
@@ -70,8 +71,8 @@ def test_batch_sizes(
     archive: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cell_module, "_LARGEST_FULL_BATCH", limit)
-    monkeypatch.setattr(cell_module, "_BATCH_SIZE", 10)
+    monkeypatch.setattr(protocol, "_LARGEST_FULL_BATCH", limit)
+    monkeypatch.setattr(protocol, "_BATCH_SIZE", 10)
 
     (cell,) = make_cells(["yacht"], [2], ["GW"], [0], batch_size=asked, uci_folder=archive)
 

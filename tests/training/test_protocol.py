@@ -14,6 +14,7 @@ from gpflow_dwp.training import (
     NaturalGradientAdam,
     ProtocolName,
     cosine_learning_rate,
+    default_batch_size,
     fit,
     paper_learning_rate,
 )
@@ -75,3 +76,7 @@ def test_annealing_is_over_before_the_run_is(
     name: ProtocolName, num_steps: int, expected: int
 ) -> None:
     assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
+
+
+def test_large_data_come_in_minibatches() -> None:
+    assert [default_batch_size(rows) for rows in (1, 2_000, 2_001)] == [None, None, 1_000]

@@ -1,0 +1,145 @@
+"""What the regressor and the classifier share: arguments, training, pickling."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Likelihood
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.layers import PosteriorFamily
+from gpflow_dwp.models import (
+    DeepPosterior,
+    DeepWishartProcess,
+    InducingChoice,
+    build_deep_wishart_process,
+    model_from_bytes,
+    model_to_bytes,
+)
+from gpflow_dwp.training import TrainingHistory, default_batch_size, fit
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["Array", "DeepWishartEstimator"]
+
+Array = npt.NDArray[np.float64]
+
+
+class DeepWishartEstimator(BaseEstimator):
+    """A deep Wishart process behind scikit-learn's interface; see its two subclasses."""
+
+    def __init__(
+        self,
+        *,
+        depth: int = 3,
+        posterior: PosteriorFamily = "AB",
+        whiten: bool = False,
+        width: int | None = None,
+        kernel: str | Kernel | Sequence[Kernel] = "SquaredExponential",
+        num_inducing: int = 100,
+        inducing: InducingChoice = "subset",
+        num_steps: int = 3_000,
+        batch_size: int | None = None,
+        num_samples: int = 2,
+        num_prediction_samples: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.depth = depth
+        self.posterior = posterior
+        self.whiten = whiten
+        self.width = width
+        self.kernel = kernel
+        self.num_inducing = num_inducing
+        self.inducing = inducing
+        self.num_steps = num_steps
+        self.batch_size = batch_size
+        self.num_samples = num_samples
+        self.num_prediction_samples = num_prediction_samples
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _train(self, X: Array, Y: Array, likelihood: Likelihood | None) -> None:
+        """Build and train a model on raw inputs [N, D] and the model's own targets [N, P]."""
+        check_integers(
+            depth=self.depth,
+            num_steps=self.num_steps,
+            num_prediction_samples=self.num_prediction_samples,
+        )
+        random_state = check_random_state(self.random_state)
+        seed = int(random_state.randint(np.iinfo(np.int32).max))
+        standardiser = Standardiser.fit(X)
+        data = standardiser.transform(X), Y
+        model = build_deep_wishart_process(
+            data,
+            self.depth,
+            posterior=self.posterior,
+            whiten=self.whiten,
+            width=self.width,
+            num_inducing=self.num_inducing,
+            inducing=self.inducing,
+            kernel=self._kernels(),
+            likelihood=likelihood,
+            num_samples=self.num_samples,
+            seed=seed,
+        )
+        model.num_prediction_samples = self.num_prediction_samples
+        batch_size = default_batch_size(len(X)) if self.batch_size is None else self.batch_size
+        history = fit(
+            model,
+            data,
+            self.num_steps,
+            batch_size=batch_size,
+            seed=seed,
+            progress=bool(self.verbose),
+        )
+        self.input_standardiser_: Standardiser = standardiser
+        self.model_: DeepWishartProcess = model
+        self.history_: TrainingHistory = history
+        self._seed = seed
+
+    def _kernels(self) -> str | list[Kernel]:
+        """What the builder takes; training must not change the estimator's own kernels."""
+        kernel = self.kernel
+        if isinstance(kernel, str):
+            return kernel
+        if isinstance(kernel, Kernel):
+            return [copy.deepcopy(kernel) for _ in range(self.depth)]
+        if not isinstance(kernel, Sequence):
+            raise ValueError(
+                f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
+            )
+        kernels: list[Any] = list(kernel)
+        return [copy.deepcopy(each) for each in kernels]
+
+    def _check_inputs(self, X: npt.ArrayLike) -> Array:
+        """Inputs for predictions, in the model's units, [N, D]."""
+        check_is_fitted(self, "model_")
+        rows: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.input_standardiser_.transform(rows)
+
+    def _posterior(self) -> DeepPosterior:
+        """The draws of all predictions: the same at every call."""
+        return self.model_.posterior(seed=self._seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            state["model_"] = model_to_bytes(state["model_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "model_" in state:
+            # Only the user's kernels can be of classes that the package does not know.
+            own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
+            custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
+            self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))

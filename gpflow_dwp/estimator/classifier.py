@@ -1,0 +1,90 @@
+"""Classification behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator
+from gpflow_dwp.estimator._softmax import mean_softmax
+
+__all__ = ["DeepWishartClassifier"]
+
+
+class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
+    """A deep Wishart process for classification, as a scikit-learn estimator.
+
+    Two classes have a Bernoulli likelihood, more have a softmax of as many latent functions. Inputs
+    are standardised on the rows that ``fit`` is given.
+
+    >>> import numpy as np
+    >>> from gpflow_dwp.estimator import DeepWishartClassifier
+    >>> X = np.linspace(-1.0, 1.0, 20)[:, None]
+    >>> labels = np.where(X[:, 0] > 0.0, "right", "left")
+    >>> classifier = DeepWishartClassifier(depth=2, num_steps=20, random_state=0).fit(X, labels)
+    >>> classifier.predict([[-0.8], [0.8]]).tolist()
+    ['left', 'right']
+
+    Parameters of the constructor are those of
+    :class:`~gpflow_dwp.estimator.DeepWishartRegressor`.
+
+    Attributes of a fitted classifier: ``classes_`` (the labels, sorted), ``model_`` (the GPflow
+    model), ``history_`` (its training), ``input_standardiser_``, ``n_features_in_``, and
+    ``feature_names_in_`` where the inputs had names.
+    """
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DeepWishartClassifier:
+        """Train a new model.
+
+        :param X: Inputs, [N, D].
+        :param y: Labels of any kind, [N].
+        :return: The classifier.
+        :raises ValueError: If the data are not finite inputs and labels of one length, there is a
+            single class, or an argument of the constructor cannot be used.
+        """
+        inputs, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        classes, indices = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold two classes or more, got one class, {classes[0]!r}.")
+        likelihood = (
+            gpflow.likelihoods.Bernoulli()
+            if len(classes) == 2
+            else gpflow.likelihoods.Softmax(len(classes))
+        )
+        self._train(inputs, indices.astype(np.float64)[:, None], likelihood)
+        self.classes_: npt.NDArray[np.generic] = classes
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Predict the most probable label.
+
+        :param X: Inputs, [N, D].
+        :return: Labels, [N].
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Predict the probability of each class.
+
+        For two classes it is exact for the draws that make up the mixture; for more, the softmax's
+        expectation is estimated, with the same normal draws at every point.
+
+        :param X: Inputs, [N, D].
+        :return: Probabilities in the order of ``classes_``, [N, C].
+        """
+        inputs = self._check_inputs(X)
+        posterior = self._posterior()
+        if len(self.classes_) == 2:
+            second = posterior.predict_y(inputs)[0].numpy()
+            return np.hstack([1.0 - second, second])
+        return mean_softmax(posterior, inputs, len(self.classes_), seed=self._seed)
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
+        """Predict the logarithm of each class's probability, [N, C]: see :meth:`predict_proba`."""
+        return np.log(self.predict_proba(X))

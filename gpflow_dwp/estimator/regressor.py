@@ -1,0 +1,195 @@
+"""Regression behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator
+from gpflow_dwp.evaluation import mixture_quantile
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["DeepWishartRegressor"]
+
+# A mixture's components, [S, rows], are held for this many rows at a time.
+_BLOCK = 10_000
+
+
+class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
+    """A deep Wishart process for regression, as a scikit-learn estimator.
+
+    Inputs and targets are standardised on the rows that ``fit`` is given; all predictions are in
+    raw units and are of observations, noise included. The predictive distribution of a target is a
+    mixture of normals, one for each of ``num_prediction_samples`` draws of all layers; the draws
+    are the same at every call.
+
+    >>> import numpy as np
+    >>> from gpflow_dwp.estimator import DeepWishartRegressor
+    >>> X = np.linspace(0.0, 6.0, 30)[:, None]
+    >>> regressor = DeepWishartRegressor(depth=2, num_steps=20, random_state=0)
+    >>> mean, std = regressor.fit(X, np.sin(X[:, 0])).predict(X, return_std=True)
+    >>> mean.shape, std.shape
+    ((30,), (30,))
+
+    :param depth: GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and one output
+        GP.
+    :param posterior: Family of approximate posteriors: "GW", "A" or "AB".
+    :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
+    :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
+    :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
+        the first layer; a GPflow kernel, of which every layer gets a copy; or ``depth`` kernels.
+        Kernels that are given act on standardised inputs and stay as they are: copies are trained.
+    :param num_inducing: Inducing points, at most.
+    :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
+    :param num_steps: Gradient steps.
+    :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above.
+    :param num_samples: Draws that estimate the bound in training.
+    :param num_prediction_samples: Draws that make up a predictive mixture.
+    :param random_state: Seed or generator for the start, the draws and the minibatches; None for
+        another result at every call of ``fit``.
+    :param verbose: Whether to show a progress bar.
+
+    Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
+    ``history_`` (its training), ``input_standardiser_``, ``output_standardiser_``,
+    ``n_features_in_``, and ``feature_names_in_`` where the inputs had names.
+    """
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DeepWishartRegressor:
+        """Train a new model.
+
+        :param X: Inputs, [N, D].
+        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own.
+        :return: The regressor.
+        :raises ValueError: If the data are not finite numbers of one length with at least two
+            rows, a target is constant, or an argument of the constructor cannot be used.
+        """
+        inputs, y = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+        )
+        targets = np.asarray(y, np.float64)
+        columns = targets.reshape(len(targets), -1)
+        standardiser = Standardiser.fit(columns)
+        self._train(inputs, standardiser.transform(columns), None)
+        self.output_standardiser_: Standardiser = standardiser
+        self._target_shape = targets.shape[1:]
+        return self
+
+    def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predict means, and standard deviations of observations where they are asked for.
+
+        :param X: Inputs, [N, D].
+        :param return_std: Whether standard deviations are wanted.
+        :return: Means, [N] or [N, Q] as the targets of ``fit``; with ``return_std`` also the
+            standard deviations, of the same shape.
+        """
+        inputs = self._check_inputs(X)
+        moments = self._posterior().predict_y(inputs)
+        mean = self._shaped(self.output_standardiser_.inverse_transform(moments[0]))
+        if not return_std:
+            return mean
+        variance = self.output_standardiser_.inverse_transform_variance(moments[1])
+        return mean, self._shaped(np.sqrt(variance))
+
+    def predict_quantiles(
+        self, X: npt.ArrayLike, quantiles: npt.ArrayLike = (0.05, 0.5, 0.95)
+    ) -> Array:
+        """Predict quantiles of observations, exactly those of the mixture.
+
+        :param X: Inputs, [N, D].
+        :param quantiles: K probabilities, strictly between 0 and 1.
+        :return: [N, K], or [N, Q, K] for targets of Q columns.
+        :raises ValueError: If a probability is not between 0 and 1.
+        """
+        inputs = self._check_inputs(X)
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+        blocks = []
+        for means, variances in self._components(inputs):
+            num_samples, num_points, num_outputs = means.shape
+            flat = (num_samples, num_points * num_outputs)
+            values = mixture_quantile(levels, means.reshape(flat), variances.reshape(flat))
+            blocks.append(values.reshape(len(levels), num_points, num_outputs))
+        return np.moveaxis(self._shaped(np.concatenate(blocks, axis=1)), 0, -1)
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
+        """Predict central intervals of observations.
+
+        :param X: Inputs, [N, D].
+        :param coverage: Probability of the intervals, strictly between 0 and 1.
+        :return: Lower and upper ends, [N] or [N, Q] each.
+        :raises ValueError: If ``coverage`` is not between 0 and 1.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}.")
+        tail = 0.5 * (1.0 - coverage)
+        ends = self.predict_quantiles(X, (tail, 1.0 - tail))
+        return ends[..., 0], ends[..., 1]
+
+    def predict_log_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Return the log density of each observation, per unit of the targets.
+
+        :param X: Inputs, [N, D].
+        :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
+        :return: Log densities, of all outputs jointly, [N].
+        :raises ValueError: If the shapes do not fit.
+        """
+        inputs = self._check_inputs(X)
+        targets = np.asarray(y, np.float64)
+        if targets.shape != (len(inputs), *self._target_shape):
+            expected = [len(inputs), *self._target_shape]
+            raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
+        columns = self.output_standardiser_.transform(targets.reshape(len(targets), -1))
+        densities = self._posterior().predict_log_density((inputs, columns)).numpy()
+        return densities + self.output_standardiser_.log_density_offset
+
+    def sample_y(
+        self,
+        X: npt.ArrayLike,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> Array:
+        """Draw observations, jointly over the points: functions, plus noise.
+
+        Every draw has a covariance of all points, so memory grows with N².
+
+        :param X: Inputs, [N, D].
+        :param n_samples: S, the number of draws.
+        :param random_state: Seed or generator.
+        :return: [N, S], or [N, Q, S] for targets of Q columns, as scikit-learn's Gaussian
+            processes have it.
+        :raises ValueError: If ``n_samples`` is not a positive integer.
+        """
+        check_integers(n_samples=n_samples)
+        inputs = self._check_inputs(X)
+        rng = check_random_state(random_state)
+        posterior = self.model_.posterior(n_samples, seed=int(rng.randint(np.iinfo(np.int32).max)))
+        functions = posterior.sample_f(inputs).numpy()
+        deviation = np.sqrt(self.model_.likelihood.variance.numpy())
+        samples = functions + deviation * rng.standard_normal(functions.shape)
+        raw = self.output_standardiser_.inverse_transform(samples)
+        return np.moveaxis(self._shaped(raw), 0, -1)
+
+    def _components(self, inputs: Array) -> Iterator[tuple[Array, Array]]:
+        """Means and variances of the mixtures in raw units, [S, n, Q], for blocks of n rows."""
+        posterior, standardiser = self._posterior(), self.output_standardiser_
+        for start in range(0, len(inputs), _BLOCK):
+            means, variances = posterior.predict_y_components(inputs[start : start + _BLOCK])
+            yield (
+                standardiser.inverse_transform(means),
+                standardiser.inverse_transform_variance(variances),
+            )
+
+    def _shaped(self, values: Array) -> Array:
+        """Without the axis of outputs, the last one, where the targets had none."""
+        return values if self._target_shape else values[..., 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,34 @@
+"""scikit-learn's own checks of what an estimator must do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from check_shapes import disable_check_shapes
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
+
+SMALL = {"depth": 2, "num_inducing": 5, "num_prediction_samples": 3, "num_steps": 1}
+# Two checks want good predictions, which a single layer makes after one step.
+TRAINED = {"depth": 1, "num_inducing": 100}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick() -> Iterator[None]:
+    """Take steps without compiling them, which would take far longer than the steps."""
+    tf.config.run_functions_eagerly(True)
+    with disable_check_shapes():
+        yield
+    tf.config.run_functions_eagerly(False)
+
+
+@parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
+def test_scikit_learn_checks(estimator: Any, check: functools.partial[None]) -> None:
+    if check.func.__name__ in ("check_classifiers_train", "check_regressors_train"):
+        estimator.set_params(**TRAINED)
+    check(estimator)

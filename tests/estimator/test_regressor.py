@@ -1,0 +1,271 @@
+"""The regressor: raw units, mixtures, several outputs, scikit-learn's tools."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import gpflow
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.evaluation import mixture_cdf
+
+SMALL: dict[str, Any] = {
+    "depth": 2,
+    "num_inducing": 15,
+    "num_prediction_samples": 10,
+    "num_steps": 30,
+    "random_state": 0,
+}
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, (40, 2)) * [1.0, 100.0] + [0.0, 1_000.0]
+NOISE = 20.0
+Y = 500.0 + 100.0 * np.sin(X[:, 0]) + NOISE * RNG.standard_normal(40)
+
+
+@pytest.fixture(scope="module")
+def regressor() -> DeepWishartRegressor:
+    return DeepWishartRegressor(**SMALL).fit(X, Y)
+
+
+@pytest.fixture
+def _eager() -> Iterator[None]:
+    """Take steps without compiling them, which takes longer than a few steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture(scope="module")
+def two_outputs() -> DeepWishartRegressor:
+    short = {**SMALL, "depth": 1, "num_steps": 2}
+    return DeepWishartRegressor(**short).fit(X, np.stack([Y, -0.01 * Y], 1))
+
+
+def components(regressor: DeepWishartRegressor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the mixture at rows, in raw units, [S, N], undone by hand."""
+    inputs = (rows - X.mean(axis=0)) / X.std(axis=0)
+    posterior = regressor.model_.posterior(seed=regressor._seed)
+    mean, variance = (moment.numpy()[..., 0] for moment in posterior.predict_y_components(inputs))
+    return Y.mean() + Y.std() * mean, Y.var() * variance
+
+
+def test_predictions_are_those_of_the_mixture_in_raw_units(regressor: DeepWishartRegressor) -> None:
+    means, variances = components(regressor, X)
+
+    mean, std = regressor.predict(X, return_std=True)
+    quantiles = regressor.predict_quantiles(X, [0.1, 0.8])
+
+    np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(std, np.sqrt(variances.mean(axis=0) + means.var(axis=0)), rtol=1e-10)
+    np.testing.assert_array_equal(regressor.predict(X), mean)
+    assert quantiles.shape == (40, 2)
+    for column, level in enumerate((0.1, 0.8)):
+        below = mixture_cdf(quantiles[:, column], means, variances)
+        np.testing.assert_allclose(below, level, rtol=1e-8)
+
+
+def test_densities_are_per_unit_of_the_target(regressor: DeepWishartRegressor) -> None:
+    means, variances = components(regressor, X)
+    expected = np.log(stats.norm.pdf(Y, means, np.sqrt(variances)).mean(axis=0))
+
+    np.testing.assert_allclose(regressor.predict_log_density(X, Y), expected, rtol=1e-8)
+    with pytest.raises(ValueError, match=r"y must have shape \[40\], got \[40, 1\]"):
+        regressor.predict_log_density(X, Y[:, None])
+
+
+def test_intervals_are_quantiles(
+    regressor: DeepWishartRegressor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower, upper = regressor.predict_interval(X, coverage=0.9)
+
+    quantiles = regressor.predict_quantiles(X, (0.05, 0.95))
+    np.testing.assert_allclose(np.stack([lower, upper], 1), quantiles, rtol=1e-12)
+    monkeypatch.setattr("gpflow_dwp.estimator.regressor._BLOCK", 7)
+    np.testing.assert_allclose(regressor.predict_interval(X, 0.9), [lower, upper], rtol=1e-9)
+    for coverage in (0.0, 1.0, np.nan):
+        with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
+            regressor.predict_interval(X, coverage)
+    with pytest.raises(ValueError, match="levels must lie strictly between 0 and 1"):
+        regressor.predict_quantiles(X, [0.5, 1.0])
+
+
+def test_samples_have_the_predictive_moments(regressor: DeepWishartRegressor) -> None:
+    rows = X[:3]
+    # The mixture of a single call has ten components; that of the samples has one for each.
+    posterior = regressor.model_.posterior(2_000, seed=1)
+    moments = posterior.predict_y(regressor.input_standardiser_.transform(rows))
+    mean = regressor.output_standardiser_.inverse_transform(moments[0])[:, 0]
+    std = Y.std() * np.sqrt(moments[1].numpy()[:, 0])
+
+    samples = regressor.sample_y(rows, 2_000, random_state=3)
+
+    assert samples.shape == (3, 2_000)
+    four_standard_errors = 4.0 * std * np.sqrt(2.0 / 2_000)
+    assert (np.abs(samples.mean(axis=1) - mean) < four_standard_errors).all()
+    np.testing.assert_allclose(samples.std(axis=1), std, rtol=0.15)
+    np.testing.assert_array_equal(regressor.sample_y(rows, 4), regressor.sample_y(rows, 4))
+    assert not np.array_equal(regressor.sample_y(rows), regressor.sample_y(rows, random_state=1))
+    with pytest.raises(ValueError, match="n_samples must be a positive integer, got 0"):
+        regressor.sample_y(rows, 0)
+
+
+def test_it_learns_and_keeps_its_history(regressor: DeepWishartRegressor) -> None:
+    assert regressor.score(X, Y) > 0.8
+    assert regressor.history_.num_steps == SMALL["num_steps"]
+    assert regressor.n_features_in_ == 2
+
+
+def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishartRegressor) -> None:
+    mean, std = two_outputs.predict(X, return_std=True)
+    assert mean.shape == std.shape == (40, 2)
+    assert abs(mean[:, 0].mean() / mean[:, 1].mean() + 100.0) < 10.0
+    assert two_outputs.model_.likelihood.variance.shape == (2,)
+    assert two_outputs.predict_quantiles(X[:3], [0.5]).shape == (3, 2, 1)
+    assert two_outputs.predict_interval(X[:3])[0].shape == (3, 2)
+    assert two_outputs.sample_y(X[:3], 5).shape == (3, 2, 5)
+    assert two_outputs.predict_log_density(X[:3], mean[:3]).shape == (3,)
+    scale = two_outputs.output_standardiser_.scale
+    np.testing.assert_allclose(scale, [Y.std(), 0.01 * Y.std()])
+
+
+class Unpickler(pickle.Unpickler):
+    """Notes which packages a pickle asks for."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.modules: set[str] = set()
+
+    def find_class(self, module: str, name: str) -> Any:
+        self.modules.add(module.split(".")[0])
+        return super().find_class(module, name)
+
+
+def test_a_pickle_predicts_the_same(
+    regressor: DeepWishartRegressor, two_outputs: DeepWishartRegressor
+) -> None:
+    for fitted in (regressor, two_outputs):
+        unpickler = Unpickler(io.BytesIO(pickle.dumps(fitted)))
+        again = unpickler.load()
+        assert unpickler.modules <= {"gpflow_dwp", "numpy"}
+        np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+        np.testing.assert_array_equal(again.sample_y(X[:2], 3), fitted.sample_y(X[:2], 3))
+        np.testing.assert_array_equal(again.history_.elbo, fitted.history_.elbo)
+    assert pickle.loads(pickle.dumps(DeepWishartRegressor(depth=5))).depth == 5
+
+
+class Wiggly(gpflow.kernels.SquaredExponential):
+    """A kernel of one's own."""
+
+
+@pytest.mark.usefixtures("_eager")
+def test_kernels_are_copied_and_come_back() -> None:
+    kernel = Wiggly(variance=2.0)
+    short = {**SMALL, "num_steps": 1}
+    regressor = DeepWishartRegressor(**short, kernel=kernel).fit(X, Y)
+    kernels = [layer.kernel for layer in regressor.model_.layers]
+    assert [type(each) for each in kernels] == [Wiggly, Wiggly]
+    assert kernel.variance.numpy() == 2.0
+    assert kernels[0].variance.numpy() != kernels[1].variance.numpy()
+
+    again = pickle.loads(pickle.dumps(regressor))
+    np.testing.assert_array_equal(again.predict(X), regressor.predict(X))
+
+    per_layer = [gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0]), Wiggly()]
+    several = clone(DeepWishartRegressor(**short, kernel=per_layer)).fit(X, Y)
+    assert several.model_.layers[0].kernel.lengthscales.shape == (2,)
+
+
+@pytest.mark.usefixtures("_eager")
+def test_feature_names_are_kept() -> None:
+    frame = pd.DataFrame(X, columns=["length", "weight"])
+    regressor = DeepWishartRegressor(**{**SMALL, "num_steps": 1}).fit(frame, pd.Series(Y))
+
+    assert list(regressor.feature_names_in_) == ["length", "weight"]
+    assert regressor.predict(frame).shape == (40,)
+    with pytest.raises(ValueError, match="feature names should match"):
+        regressor.predict(frame[["weight", "length"]])
+
+
+@pytest.mark.usefixtures("_eager")
+def test_seeds() -> None:
+    first, same, other = (
+        DeepWishartRegressor(**{**SMALL, "num_steps": 2, "random_state": seed}).fit(X, Y)
+        for seed in (0, 0, np.random.RandomState(5))
+    )
+
+    np.testing.assert_array_equal(same.predict(X), first.predict(X))
+    assert not np.allclose(other.predict(X), first.predict(X))
+
+
+@pytest.mark.usefixtures("_eager")
+def test_cross_validation_of_a_pipeline() -> None:
+    short = {**SMALL, "depth": 1, "num_steps": 5}
+    pipeline = make_pipeline(StandardScaler(), DeepWishartRegressor(**short))
+
+    scores = cross_val_score(pipeline, X, Y, cv=2)
+
+    assert scores.shape == (2,) and (scores > 0.3).all()
+
+
+def test_grid_search_in_two_processes() -> None:
+    small = {**SMALL, "depth": 1, "num_steps": 2}
+    search = GridSearchCV(
+        DeepWishartRegressor(**small), {"inducing": ["subset", "kmeans"]}, cv=2, n_jobs=2
+    ).fit(X, Y)
+
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    alone = DeepWishartRegressor(**small, **search.best_params_).fit(X, Y)
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"depth": 0}, "depth must be a positive integer, got 0"),
+        ({"num_steps": 2.5}, "num_steps must be a positive integer, got 2.5"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer"),
+        ({"num_prediction_samples": 0}, "num_prediction_samples must be a positive integer"),
+        ({"num_samples": -1}, "num_samples must be a positive integer"),
+        ({"batch_size": 0}, "batch_size must be a positive integer"),
+        ({"width": 0}, "width must be a positive integer"),
+        ({"kernel": "RBF"}, "kernel must be one of ArcCosine, .* got 'RBF'"),
+        ({"kernel": [gpflow.kernels.Matern32()]}, "kernel must hold depth=2 kernels, got 1"),
+        ({"kernel": 3}, "kernel must be a name, a kernel or a sequence of kernels, got 3"),
+        ({"posterior": "B"}, "must be .* got 'B'"),
+        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+    ],
+)
+def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str) -> None:
+    regressor = DeepWishartRegressor(**{**SMALL, **arguments})
+
+    with pytest.raises(ValueError, match=message):
+        regressor.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        regressor.predict(X)
+
+
+def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:
+    fresh = DeepWishartRegressor(**SMALL)
+    for inputs, targets, message in (
+        (X, Y[:-1], "inconsistent numbers of samples"),
+        (X, np.full(40, 3.0), "constant"),
+        (np.where(X > 0, np.nan, X), Y, "contains NaN"),
+        (X[:1], Y[:1], "minimum of 2 is required"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fresh.fit(inputs, targets)
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        regressor.predict(X[:, :1])
