@@ -1,7 +1,8 @@
 """Training: the compiled loop, schedules, callbacks."""
 
 from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.callbacks import Callback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.early_stopping import EarlyStopping, ValidationMetric
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
@@ -14,12 +15,15 @@ __all__ = [
     "Adam",
     "Callback",
     "CompiledLoop",
+    "EarlyStopping",
     "NaturalGradientAdam",
     "Protocol",
     "ProtocolName",
+    "RunCallback",
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",
+    "ValidationMetric",
     "decayed_rate",
     "fit",
     "kl_weight",
