@@ -6,20 +6,26 @@ from gpflow_dwp.training.early_stopping import EarlyStopping, ValidationMetric
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.monitor import MonitorCallback
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
 from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
+from gpflow_dwp.training.run_log import CSVLog, JSONLinesLog, RunLog
 from gpflow_dwp.training.schedule import kl_weight, paper_learning_rate
 
 __all__ = [
     "PROTOCOLS",
     "Adam",
+    "CSVLog",
     "Callback",
     "CompiledLoop",
     "EarlyStopping",
+    "JSONLinesLog",
+    "MonitorCallback",
     "NaturalGradientAdam",
     "Protocol",
     "ProtocolName",
     "RunCallback",
+    "RunLog",
     "StepRecords",
     "TrainingHistory",
     "TrainingProgress",

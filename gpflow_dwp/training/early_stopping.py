@@ -158,22 +158,23 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         metric = self._metric
         if callable(metric):
             return lambda: metric(model, self._data)
-        X, Y = tf.constant(self._data[0]), tf.constant(self._data[1])
+        data = tuple(tf.constant(part) for part in self._data)
 
         def log_density() -> tf.Tensor:
             draws = model.posterior(self._num_samples, seed=self._seed)
-            return tf.reduce_mean(draws.predict_log_density((X, Y)))
+            return tf.reduce_mean(draws.predict_log_density(data))
 
         def rmse() -> tf.Tensor:
-            mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(X)
-            return tf.sqrt(tf.reduce_mean((mean - Y) ** 2))
+            mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(data[0])
+            return tf.sqrt(tf.reduce_mean((mean - data[1]) ** 2))
 
         return tf.function(rmse if metric == "rmse" else log_density, autograph=False)
 
 
 def _check_held_out(data: RegressionData) -> tuple[Array, Array]:
     """Held-out rows, which unlike training rows may all have one target."""
-    X, Y = np.asarray(data[0], default_float()), np.asarray(data[1], default_float())
+    X: Array = np.asarray(data[0], default_float())
+    Y: Array = np.asarray(data[1], default_float())
     if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not len(X):
         raise ValueError(
             f"data must have shapes [N, D] and [N, P], got {list(X.shape)} and {list(Y.shape)}."
