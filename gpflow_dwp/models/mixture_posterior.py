@@ -39,9 +39,11 @@ class MixturePosterior(abc.ABC):
 
     :param likelihood: The likelihood.
     :param num_inputs: D, the columns of test inputs.
-    :param num_inducing: M, for the size of batches.
+    :param num_inducing: M, or whatever else there is for each draw and point: for the size of
+        batches.
     :param num_samples: S.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
+    :param column_factors: See :func:`mixture_covariance`.
     """
 
     def __init__(
@@ -52,12 +54,14 @@ class MixturePosterior(abc.ABC):
         num_inducing: int,
         num_samples: int,
         function_seed: Seed,
+        column_factors: tf.Tensor | None = None,
     ) -> None:
         self._likelihood = likelihood
         self._num_inputs = num_inputs
         self._num_inducing = num_inducing
         self.num_samples = num_samples
         self._function_seed = function_seed
+        self._column_factors = column_factors
 
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -76,7 +80,11 @@ class MixturePosterior(abc.ABC):
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
             return mixture_covariance(
-                means, variances, full_cov=full_cov, full_output_cov=full_output_cov
+                means,
+                variances,
+                full_cov=full_cov,
+                full_output_cov=full_output_cov,
+                column_factors=self._column_factors,
             )
 
         return predict(X) if full_cov else self._in_batches(predict, X)

@@ -16,6 +16,7 @@ from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
     PAPERS,
+    PAPERS_WITH_RUNTIMES,
     PRINTED_NAMES,
     published_densities,
     published_differences,
@@ -42,6 +43,7 @@ __all__ = [
     "METRIC_LABELS",
     "PAIRS",
     "PAPERS",
+    "PAPERS_WITH_RUNTIMES",
     "PRINTED_NAMES",
     "REPORT",
     "REPORT_FILES",

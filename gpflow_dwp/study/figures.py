@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import groups, select
-from gpflow_dwp.study.published import LARGEST_ROUNDING, PAPERS, PRINTED_NAMES
+from gpflow_dwp.study.published import LARGEST_ROUNDING, PAPERS_WITH_RUNTIMES, PRINTED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ _COLOURS = {
     "LV-DWP": "#332288",
 }
 _GREY = "#8A8A8A"
-_MARKERS = {"improved": "s", "original": "D"}
+_MARKERS = {"improved": "s", "original": "D", "vmg": "^"}
 _INFERENCE = {"VI": ("o", -0.15), "IWVI": ("^", 0.15)}
 _LEVELS = (50, 90, 95)
 _PANELS_IN_A_ROW = 4
@@ -135,10 +135,10 @@ def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
             "label": PRINTED_NAMES[model],
         }
         ax.plot(rows["seconds_per_epoch"], height, **shown, **measured)
-        for paper in PAPERS:
+        for paper in PAPERS_WITH_RUNTIMES:
             printed = rows[f"{paper}_seconds_per_epoch"]
             ax.plot(printed, height, **shown, **_hollow(paper, _COLOURS[model]))
-    for paper in PAPERS:
+    for paper in PAPERS_WITH_RUNTIMES:
         if runtimes[f"{paper}_seconds_per_epoch"].notna().any():
             label = f"{paper} paper"
             ax.plot([], [], label=label, **shown, **_hollow(paper, _GREY))
@@ -223,19 +223,19 @@ def _draw_block(ax: Axes, block: pd.DataFrame) -> None:
         ax.errorbar(
             position, row["mean"], yerr=bar, fmt="o", color=colour, capsize=3, label="measured"
         )
-        for offset, (paper, marker) in enumerate(_MARKERS.items(), start=1):
-            if row[f"{paper}_mean"] == row[f"{paper}_mean"]:  # not NaN
-                ax.errorbar(
-                    position + 0.2 * offset,
-                    row[f"{paper}_mean"],
-                    yerr=max(row[f"{paper}_standard_error"], LARGEST_ROUNDING),
-                    fmt=marker,
-                    color=colour,
-                    markerfacecolor="white",
-                    markersize=5,
-                    alpha=0.7,
-                    label=f"{paper} paper",
-                )
+        printed = [paper for paper in _MARKERS if row[f"{paper}_mean"] == row[f"{paper}_mean"]]
+        for offset, paper in enumerate(printed, start=1):
+            ax.errorbar(
+                position + 0.2 * offset,
+                row[f"{paper}_mean"],
+                yerr=max(row[f"{paper}_standard_error"], LARGEST_ROUNDING),
+                fmt=_MARKERS[paper],
+                color=colour,
+                markerfacecolor="white",
+                markersize=5,
+                alpha=0.7,
+                label=f"{paper} paper",
+            )
     ax.set_xticks(range(len(block)), [PRINTED_NAMES[model] for model in block["model"]])
     ax.set_xlim(-0.4, max(len(block), 3) - 0.2)  # a panel of two models is not stretched
     ax.spines[["top", "right"]].set_visible(False)

@@ -118,7 +118,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
 
     :param results: The flat table of :func:`~gpflow_dwp.study.summary.results_frame`.
     :param metric: "elbo", "test_log_likelihood" or "rmse".
-    :param paper: "improved" or "original".
+    :param paper: "improved", "original" or "vmg".
     :return: The table. Where one place has several configurations, each has a row, with its number.
     :raises ValueError: If the table is empty or not such a table, or a name is unknown.
     """

@@ -33,6 +33,7 @@ from gpflow_dwp.study._grouping import (
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
     PAPERS,
+    PAPERS_WITH_RUNTIMES,
     published_runtimes,
     published_scores,
 )
@@ -183,7 +184,8 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
     :return: One row for each dataset, depth, model, configuration, machine and number of threads:
         ``splits``, mean ``seconds_per_step``, ``seconds_per_epoch`` and ``training_seconds``;
         ``step_over_dgp``, the time of a step over that of the DGP in the same place; and for ``P``
-        each of the papers ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own machines.
+        each of the papers that print times ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own
+        machines.
     :raises ValueError: If the table is empty or not such a table.
     """
     kind = [column for column in ("machine", "threads") if column in results.columns]
@@ -196,7 +198,7 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
             row = {**where, "model": model, **place, "splits": len(cells)}
             row |= {name: float(cells[name].mean()) for name in times}
             row["step_over_dgp"] = row["seconds_per_step"] / dgp
-            for paper in PAPERS:
+            for paper in PAPERS_WITH_RUNTIMES:
                 there = select(printed, paper=paper, **where)
                 seconds = _only(select(there, model=model), "seconds_per_epoch")
                 row[f"{paper}_seconds_per_epoch"] = seconds

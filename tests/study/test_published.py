@@ -36,6 +36,10 @@ DATASETS = ["boston", "concrete", "energy", "kin8nm", "naval", "power", "protein
         ("original", "yacht", 5, "elbo", "DGP", 1.37, 0.03),
         ("original", "naval", 3, "test_log_likelihood", "DGP", 8.13, 0.14),
         ("original", "protein", 4, "test_log_likelihood", "GW", -2.73, 0.01),
+        # Louizos and Welling (2016): Table 1.
+        ("vmg", "boston", 2, "rmse", "VMG", 2.81, 0.11),
+        ("vmg", "yacht", 2, "test_log_likelihood", "VMG", -1.29, 0.02),
+        ("vmg", "protein", 2, "rmse", "Dropout", 4.36, 0.04),
     ],
 )
 def test_scores_as_printed(
@@ -50,10 +54,11 @@ def test_scores_as_printed(
 def test_every_cell_is_there_once() -> None:
     scores = published_scores()
     place = ["paper", "dataset", "depth", "metric", "model"]
-    # 9 sets, 4 depths; 3 metrics of 4 models in one paper, 2 of 2 in the other.
+    # 9 sets, 4 depths, 3 metrics of 4 models; 2 of 2; 9 sets, one depth, 2 metrics of 4 models.
     assert scores.groupby("paper").size().to_dict() == {
         "improved": 9 * 4 * 3 * 4,
         "original": 9 * 4 * 2 * 2,
+        "vmg": 9 * 2 * 4,
     }
     assert not scores.duplicated(place).any()
     assert sorted(scores["dataset"].unique()) == DATASETS
