@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from command_line import run
 
+from gpflow_dwp.benchmarks import ESTIMATORS
 from gpflow_dwp.cli import benchmark
 
 
@@ -87,7 +89,30 @@ def test_a_figure_that_cannot_be_written_costs_no_time(
     assert "--figure" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "import"])
+@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "variance", "import"])
 def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", what, "--help") == 0
-    assert "--json" in capsys.readouterr().out
+    assert "--quiet" in capsys.readouterr().out
+
+
+def test_variances_are_printed_and_kept(
+    tmp_path: Path, uci_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "variance.csv"
+    small = ("--num-samples", "1", "--num-gradients", "2", "--num-inducing", "5")
+
+    code = run(
+        "benchmark", "variance", *small, "--num-steps", "1", "--uci-folder", uci_folder,
+        "--csv", file, "--quiet",
+    )  # fmt: skip
+
+    assert code == 0
+    printed = capsys.readouterr().out
+    assert "step 0, S = 1" in printed and "step 1, S = 1" in printed
+    with file.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert [(row["step"], row["estimator"]) for row in rows] == [
+        (step, name) for step in ("0", "1") for name in ESTIMATORS
+    ]
+    assert all(float(row["layer 1 bartlett"]) > 0.0 for row in rows)
+    assert rows[0]["dataset"] == "yacht" and "tensorflow" in rows[0]["versions"]
