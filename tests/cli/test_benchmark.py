@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_dwp.benchmarks import ESTIMATORS
-from gpflow_dwp.cli import benchmark
+from gpflow_dwp.benchmarks import ESTIMATORS, GroupVariance
+from gpflow_dwp.cli import benchmark, benchmark_variance
+from gpflow_dwp.data import UCISplit
+from gpflow_dwp.models import DeepWishartProcess
 
 
 def test_the_floor_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,23 +99,36 @@ def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_variances_are_printed_and_kept(
-    tmp_path: Path, uci_folder: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "variance.csv"
-    small = ("--num-samples", "1", "--num-gradients", "2", "--num-inducing", "5")
+    asked: dict[str, Any] = {}
 
-    code = run(
-        "benchmark", "variance", *small, "--num-steps", "1", "--uci-folder", uci_folder,
-        "--csv", file, "--quiet",
-    )  # fmt: skip
+    def measured(model: DeepWishartProcess, data: Any, **others: Any) -> list[dict[str, Any]]:
+        asked.update(others, depth=len(model.layers), rows=len(data[0]))
+        variances = {"kernels": GroupVariance(12.345678, 1.0), "likelihood": GroupVariance(2, 0)}
+        return [
+            {"step": step, "estimator": name, "num_samples": 5, "variances": variances}
+            for step in (0, 40)
+            for name in ESTIMATORS
+        ]
+
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    split = UCISplit("yacht", 0, X, X[:, :1] ** 2, X[:1], X[:1, :1] ** 2)
+    monkeypatch.setattr(benchmark_variance, "benchmark_variance", measured)
+    monkeypatch.setattr(benchmark_variance, "load_uci", lambda *_, **__: split)
+    file = tmp_path / "variance.csv"
+
+    code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--csv", file)
 
     assert code == 0
+    assert asked["num_samples"] == [5] and asked["num_steps"] == 40
     printed = capsys.readouterr().out
-    assert "step 0, S = 1" in printed and "step 1, S = 1" in printed
+    assert "variance of the gradient, in nats², step 0, S = 5" in printed
+    assert "step 40, S = 5" in printed and "12.3" in printed
     with file.open(newline="") as text:
         rows = list(csv.DictReader(text))
     assert [(row["step"], row["estimator"]) for row in rows] == [
-        (step, name) for step in ("0", "1") for name in ESTIMATORS
+        (step, name) for step in ("0", "40") for name in ESTIMATORS
     ]
-    assert all(float(row["layer 1 bartlett"]) > 0.0 for row in rows)
+    assert rows[0]["kernels"] == "12.35" and rows[0]["kernels, standard error"] == "1"
     assert rows[0]["dataset"] == "yacht" and "tensorflow" in rows[0]["versions"]
