@@ -195,6 +195,7 @@ distance of the quartiles, and what is aimed at.
   predict compiled predictions, and their linear algebra alone
   scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
   memory  peak memory of a step, over the arrays that its reverse pass must keep
+  variance  noise of gradients, by the estimator of the bound
   import  what the import of the package adds to that of GPflow
 
 examples:
@@ -204,6 +205,7 @@ examples:
   gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
   gpflow-dwp benchmark scale --figure scale.png
   gpflow-dwp benchmark memory --shapes yacht-5 protein-5
+  gpflow-dwp benchmark variance --dataset yacht --depth 2 --csv gradient_variance.csv
   gpflow-dwp benchmark import
 """
 
