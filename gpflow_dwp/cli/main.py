@@ -176,6 +176,7 @@ resumes a study that was ended; training goes on where it stopped.
 examples:
   gpflow-dwp study --datasets yacht --splits 0 --steps 2000 --out studies/short
   gpflow-dwp study --datasets yacht boston --depths 2 5 --splits 0-4 --jobs 2 --out studies/full
+  gpflow-dwp study --protocol cde --datasets power --models GP LV-GP-GP --out studies/density
 """
 
 _STUDY_REPORT_DESCRIPTION = """\

@@ -104,6 +104,7 @@ class DeepKernelProcess(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
@@ -115,6 +116,11 @@ class DeepKernelProcess(VariationalModel):
             raise ValueError(
                 f"num_importance_samples must be 1 for a {type(self).__name__} with latent "
                 f"variables, got {num_importance_samples}."
+            )
+        if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
+            raise ValueError(
+                "doubly_reparameterized must be False: the hidden layers of a "
+                f"{type(self).__name__} draw copies that depend on each other's latent variables."
             )
         X, Y = (to_default_float(part) for part in data)
         path_seed, target_seed = split_seed(as_seed(seed), 2)

@@ -88,12 +88,19 @@ class LatentVariableDeepGP(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         check_integers(num_importance_samples=num_importance_samples)
         X, Y = (to_default_float(part) for part in data)
         copies = propagate_copies(
-            self.layers, X, Y, self.num_samples, num_importance_samples, as_seed(seed)
+            self.layers,
+            X,
+            Y,
+            self.num_samples,
+            num_importance_samples,
+            as_seed(seed),
+            doubly_reparameterized=doubly_reparameterized,
         )
         expectations = copies_expected_log_likelihoods(
             self.likelihood, X, Y, copies.mean, copies.variance

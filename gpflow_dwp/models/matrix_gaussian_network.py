@@ -100,13 +100,14 @@ class MatrixGaussianNetwork(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and minus each layer's divergence.
 
         Parameters as for :meth:`elbo`; the network has no latent variables.
         """
-        del num_importance_samples
+        del num_importance_samples, doubly_reparameterized
         X, Y = (to_default_float(part) for part in data)
         shape = [self.num_samples, tf.shape(X)[0]]
 

@@ -77,6 +77,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
@@ -85,12 +86,20 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
             evidence lower bound, more for the importance-weighted one. Without latent variables
             the two are the same.
+        :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
+            gradients, of a :class:`LatentVariableDeepGP`: the same in expectation, with a variance
+            that is far less where q(w) is about as wide as the posterior, and can be more where
+            it is narrower. Without latent variables nothing changes.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
+        :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         """
         return self.elbo_terms(
-            data, num_importance_samples=num_importance_samples, seed=seed
+            data,
+            num_importance_samples=num_importance_samples,
+            doubly_reparameterized=doubly_reparameterized,
+            seed=seed,
         ).weighted_sum()
 
     @abc.abstractmethod
@@ -99,6 +108,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
