@@ -41,6 +41,7 @@ from gpflow_dwp.models.saving import (
     model_to_bytes,
     save_model,
 )
+from gpflow_dwp.models.summary import ModelSummary, PartSummary, model_summary
 from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
@@ -57,7 +58,9 @@ __all__ = [
     "LatentVariablePosterior",
     "MatrixGaussianNetwork",
     "MixturePosterior",
+    "ModelSummary",
     "NetworkPosterior",
+    "PartSummary",
     "PosteriorDraws",
     "VariationalModel",
     "build_deep_gaussian_process",
@@ -73,6 +76,7 @@ __all__ = [
     "mixture_covariance",
     "mixture_moments",
     "model_from_bytes",
+    "model_summary",
     "model_to_bytes",
     "predictive_log_densities",
     "predictive_moments",

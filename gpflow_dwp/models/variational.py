@@ -12,7 +12,9 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.models import BayesianModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+from gpflow.utilities import tabulate_module_summary
 
+from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
@@ -106,6 +108,12 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
     ) -> PosteriorDraws:
         """Draw all layers below the output, for predictions with the present parameters."""
+
+    def _repr_html_(self) -> str:
+        """The parts as a table, and all parameters, folded away: what a notebook shows."""
+        summary = model_summary(self, kl=False)._repr_html_()
+        parameters = tabulate_module_summary(self, "html")
+        return f"{summary}<details><summary>all parameters</summary>{parameters}</details>"
 
     def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
         """Return :meth:`elbo`, with fresh draws."""

@@ -1,0 +1,255 @@
+"""What a model is made of, as a table: for the terminal and for notebooks."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.kernels import Combination, Kernel, Sum
+from gpflow.utilities import parameter_dict
+from tabulate import tabulate
+
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    InverseWishartLayer,
+    LatentVariableLayer,
+    LocalInducingGPLayer,
+    MatrixGaussianLayer,
+    WishartLayer,
+)
+
+if TYPE_CHECKING:
+    from gpflow_dwp.models.variational import VariationalModel
+
+__all__ = ["ModelSummary", "PartSummary", "model_summary"]
+
+_FAMILIES = {"GW": "GW", "A": "A-GW", "AB": "AB-GW"}
+_BOUNDS = 5  # are averaged: each is an average over the model's own few draws
+_HEADERS = ("part", "kind", "kernel", "what it draws", "posterior", "parameters", "KL (nats)")
+
+
+class PartSummary(NamedTuple):
+    """One part of a model: a layer, the inducing inputs, the likelihood.
+
+    :param name: The model's attribute, such as ``layers[0]``.
+    :param kind: Its class.
+    :param kernel: Its kernel, "" if it has none.
+    :param shape: What it draws or holds, with its shape.
+    :param posterior: Family of its approximate posterior, "" if it has none.
+    :param num_parameters: How many numbers describe it; a triangular matrix counts its triangle.
+    :param num_trainable: How many of them are trained.
+    :param kl: Divergence of its posterior from its prior, in nats; None where there is none, or
+        none was asked for.
+    """
+
+    name: str
+    kind: str
+    kernel: str
+    shape: str
+    posterior: str
+    num_parameters: int
+    num_trainable: int
+    kl: float | None
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """A model's parts, in the order in which data flow; ``str`` makes a table of it.
+
+    :param model: The model's class.
+    :param num_inputs: D.
+    :param num_data: Number of training data.
+    :param parts: Its parts.
+    """
+
+    model: str
+    num_inputs: int
+    num_data: int
+    parts: tuple[PartSummary, ...]
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers describe the model."""
+        return sum(part.num_parameters for part in self.parts)
+
+    @property
+    def num_trainable(self) -> int:
+        """How many of them are trained."""
+        return sum(part.num_trainable for part in self.parts)
+
+    @property
+    def kl(self) -> float | None:
+        """The sum of the parts' divergences, in nats; None if none was asked for."""
+        known = [part.kl for part in self.parts if part.kl is not None]
+        return sum(known) if known else None
+
+    def __str__(self) -> str:
+        table = tabulate(
+            [_without_kl(row, self.kl) for row in self._rows()],
+            _without_kl(_HEADERS, self.kl),
+            disable_numparse=True,
+            colalign=["left"] * 5 + ["right"] * (1 if self.kl is None else 2),
+        )
+        return f"{self._title()}\n{table}"
+
+    def _repr_html_(self) -> str:
+        header = "".join(f"<th>{html.escape(name)}</th>" for name in _without_kl(_HEADERS, self.kl))
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="text-align: {"left" if column < 5 else "right"}">'
+                f"{html.escape(cell)}</td>"
+                for column, cell in enumerate(_without_kl(row, self.kl))
+            )
+            + "</tr>"
+            for row in self._rows()
+        )
+        return (
+            f"<p>{html.escape(self._title())}</p>"
+            f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+    def _title(self) -> str:
+        return f"{self.model}: {self.num_inputs} inputs, {self.num_data} training data"
+
+    def _rows(self) -> Iterable[tuple[str, ...]]:
+        for part in self.parts:
+            yield (*part[:5], _count(part.num_parameters, part.num_trainable), _nats(part.kl))
+        yield (
+            "all",
+            "",
+            "",
+            "",
+            "",
+            _count(self.num_parameters, self.num_trainable),
+            _nats(self.kl),
+        )
+
+
+def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) -> ModelSummary:
+    """Describe a model part by part: kernels, shapes, parameters, posterior families, divergences.
+
+    >>> import numpy as np
+    >>> from gpflow_dwp import build_deep_wishart_process
+    >>> from gpflow_dwp.models import model_summary
+    >>> X = np.linspace(-1.0, 1.0, 8)[:, None]
+    >>> summary = model_summary(build_deep_wishart_process((X, np.sin(X)), depth=2), kl=False)
+    >>> [(part.name, part.shape) for part in summary.parts if part.posterior]
+    [('layers[0]', 'Gram matrix [8, 8], rank 1'), ('layers[1]', 'functions [8, 1]')]
+
+    :param model: The model.
+    :param kl: Whether to estimate the layers' divergences: a few evaluations of the bound.
+    :param seed: For the draws of that estimate.
+    :raises CholeskyError: If, with ``kl``, a factorisation fails with every jitter.
+    """
+    counts: dict[str, list[int]] = {}
+    seen: set[int] = set()
+    for path, parameter in parameter_dict(model).items():
+        if id(parameter) in seen:
+            continue
+        seen.add(id(parameter))
+        count = counts.setdefault(_part_name(path), [0, 0])
+        size = int(parameter.unconstrained_variable.shape.num_elements())
+        count[0] += size
+        count[1] += size * parameter.trainable
+    layers = [f"layers[{index}]" for index in range(len(model.layers))]
+    below = [name for name in counts if name not in (*layers, "likelihood")]
+    divergences = dict(zip(layers, _divergences(model, seed), strict=True)) if kl else {}
+    return ModelSummary(
+        type(model).__name__,
+        model.num_inputs,
+        int(model.num_data),
+        tuple(
+            _summarise(model, name, counts.get(name, [0, 0]), divergences.get(name))
+            for name in (*below, *layers, "likelihood")
+        ),
+    )
+
+
+def _part_name(path: str) -> str:
+    match = re.match(r"\.(\w+(?:\[\d+\])?)", path)
+    return match.group(1) if match else path
+
+
+def _summarise(
+    model: VariationalModel, name: str, count: list[int], kl: float | None
+) -> PartSummary:
+    index = re.fullmatch(r"layers\[(\d+)\]", name)
+    part: Any = model.layers[int(index.group(1))] if index else getattr(model, name)
+    kernel = getattr(part, "kernel", None)
+    shape, posterior = _draws(part)
+    return PartSummary(
+        name,
+        type(part).__name__,
+        "" if kernel is None else _kernel_name(kernel),
+        shape,
+        posterior,
+        count[0],
+        count[1],
+        kl,
+    )
+
+
+def _draws(part: Any) -> tuple[str, str]:
+    """What a part draws, with its shape, and the family of its posterior."""
+    if isinstance(part, WishartLayer):
+        factor, size = part.bartlett_factor, part.num_inducing
+        family = _FAMILIES[factor.family] + (", whitened" if part.whiten else "")
+        return f"Gram matrix [{size}, {size}], rank {factor.rank}", family
+    if isinstance(part, InverseWishartLayer):
+        return f"Gram matrix [{part.num_inducing}, {part.num_inducing}]", "inverse Wishart"
+    if isinstance(part, GlobalInducingGramLayer):
+        return f"features [{part.num_inducing}, {part.width}]", "Gaussian, global inducing"
+    if isinstance(part, GlobalInducingGPLayer):
+        return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
+    if isinstance(part, LocalInducingGPLayer):
+        return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
+    if isinstance(part, MatrixGaussianLayer):
+        family = f"matrix Gaussian, {part.row_covariance} and {part.column_covariance}"
+        return f"weights [{part.num_inputs + 1}, {part.num_outputs}]", family
+    if isinstance(part, LatentVariableLayer):
+        return f"latent variables [{part.latent_dim}]", type(part.encoder).__name__
+    inducing = getattr(part, "Z", None)
+    return ("" if inducing is None else f"points {list(inducing.shape)}"), ""
+
+
+def _kernel_name(kernel: Kernel) -> str:
+    if isinstance(kernel, Combination):
+        joint = " + " if isinstance(kernel, Sum) else " * "
+        return "(" + joint.join(_kernel_name(part) for part in kernel.kernels) + ")"
+    return type(kernel).__name__
+
+
+def _divergences(model: VariationalModel, seed: int) -> list[float]:
+    """Minus the expected log ratios, which depend on no datum: any will do."""
+    likelihood = model.likelihood
+    columns = likelihood.observation_dim
+    if columns is None:
+        columns = 1 if likelihood.latent_dim is not None else model.num_outputs or 1
+    data = (
+        tf.zeros([1, model.num_inputs], default_float()),
+        tf.zeros([1, columns], default_float()),
+    )
+    terms = [model.elbo_terms(data, seed=seed + draw) for draw in range(_BOUNDS)]
+    log_ratios = np.mean([term.log_ratios.numpy() for term in terms], axis=0)
+    return [-float(log_ratio) for log_ratio in log_ratios]
+
+
+def _count(num_parameters: int, num_trainable: int) -> str:
+    fixed = "" if num_trainable == num_parameters else f" ({num_trainable:,} trained)"
+    return f"{num_parameters:,}{fixed}"
+
+
+def _nats(kl: float | None) -> str:
+    return "" if kl is None else f"{kl:,.2f}"
+
+
+def _without_kl(row: tuple[str, ...], kl: float | None) -> tuple[str, ...]:
+    return row[:-1] if kl is None else row

@@ -1,0 +1,132 @@
+"""What a model is made of, in a table that can be counted and read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from gpflow.utilities import parameter_dict, set_trainable
+from model_reference import set_to_prior, tiny_model, toy_data
+
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+    model_summary,
+)
+
+DATA = toy_data()
+
+
+def test_a_deep_wishart_process() -> None:
+    model = tiny_model(2, posterior="A", width=3)
+    set_trainable(model.inducing_variable, False)
+
+    summary = model_summary(model)
+
+    assert [part[:5] for part in summary.parts] == [
+        ("inducing_variable", "InducingPoints", "", "points [5, 2]", ""),
+        ("layers[0]", "WishartLayer", "SquaredExponential", "Gram matrix [5, 5], rank 3", "A-GW"),
+        (
+            "layers[1]",
+            "GlobalInducingGPLayer",
+            "SquaredExponential",
+            "functions [5, 1]",
+            "Gaussian, global inducing",
+        ),
+        ("likelihood", "Gaussian", "", "", ""),
+    ]
+    sizes = [p.unconstrained_variable.shape.num_elements() for p in parameter_dict(model).values()]
+    assert summary.num_parameters == sum(sizes)
+    assert summary.num_parameters - summary.num_trainable == 10
+    assert (summary.num_inputs, summary.num_data) == (2, 12)
+
+
+def test_divergences_are_those_of_the_bound() -> None:
+    model = tiny_model(3, num_samples=2_000)
+    expected = -model.elbo_terms(DATA, seed=17).log_ratios.numpy()
+
+    summary = model_summary(model)
+
+    assert summary.kl is not None
+    found = [part.kl for part in summary.parts if part.name.startswith("layers")]
+    # Layers above the first have a ratio with heavy tails.
+    np.testing.assert_allclose(found, expected, rtol=0.1)
+    np.testing.assert_allclose(summary.kl, sum(part.kl or 0.0 for part in summary.parts))
+    assert summary == model_summary(model)
+
+
+def test_a_layer_at_its_prior_has_no_divergence() -> None:
+    model = tiny_model(2)
+    set_to_prior(model.layers[0])
+
+    kl = model_summary(model).parts[1].kl
+
+    assert kl is not None and abs(kl) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shape", "posterior"),
+    [
+        ({"whiten": True, "width": 9}, "Gram matrix [5, 5], rank 5", "AB-GW, whitened"),
+        (
+            {"build": build_deep_gaussian_process, "width": 4},
+            "features [5, 4]",
+            "Gaussian, global inducing",
+        ),
+        ({"build": build_deep_inverse_wishart_process}, "Gram matrix [5, 5]", "inverse Wishart"),
+        ({"likelihood": gpflow.likelihoods.Bernoulli()}, "Gram matrix [5, 5], rank 2", "AB-GW"),
+        ({"likelihood": gpflow.likelihoods.Softmax(3)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
+        ({"data": toy_data(num_outputs=2)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
+        ({"latent_dim": 1}, "Gram matrix [5, 5], rank 3", "AB-GW"),
+    ],
+)
+def test_other_layers_and_likelihoods(
+    arguments: dict[str, Any], shape: str, posterior: str
+) -> None:
+    if "likelihood" in arguments:
+        arguments = {**arguments, "data": (DATA[0], np.arange(12.0)[:, None] % 2)}
+    summary = model_summary(tiny_model(2, **arguments))
+
+    layer = next(part for part in summary.parts if part.name == "layers[0]")
+    assert (layer.shape, layer.posterior) == (shape, posterior)
+    assert all(np.isfinite(part.kl) for part in summary.parts if part.kl is not None)
+
+
+def test_latent_variable_models_and_networks() -> None:
+    latent = model_summary(build_latent_variable_deep_gp(DATA, num_inducing=5))
+    network = model_summary(build_matrix_gaussian_network(DATA, width=4))
+
+    assert "latent variables [1]" in [part.shape for part in latent.parts]
+    assert "weights [3, 4]" in [part.shape for part in network.parts]
+    assert str(latent).splitlines()[0].startswith("LatentVariableDeepGP: 2 inputs, 12 training")
+
+
+def test_kernels_are_named_with_their_parts() -> None:
+    kernel = gpflow.kernels.SquaredExponential() * gpflow.kernels.Linear() + gpflow.kernels.Bias()
+    summary = model_summary(tiny_model(1, kernel=[kernel]), kl=False)
+
+    layer = next(part for part in summary.parts if part.name == "layers[0]")
+    assert layer.kernel == "((SquaredExponential * Linear) + Constant)"
+
+
+def test_the_table_can_be_read() -> None:
+    summary = model_summary(tiny_model(2))
+    lines = str(summary).splitlines()
+
+    assert lines[0] == "DeepWishartProcess: 2 inputs, 12 training data"
+    assert lines[1].split()[-3:] == ["parameters", "KL", "(nats)"]
+    assert len(lines) == 3 + 5
+    assert lines[-1].split()[-1] == f"{summary.kl:,.2f}"
+    assert "KL" not in str(model_summary(tiny_model(2), kl=False))
+
+
+def test_a_notebook_shows_parts_and_parameters() -> None:
+    shown = tiny_model(2)._repr_html_()
+
+    assert shown.count("<table>") == 2
+    assert '<td style="text-align: left">AB-GW</td>' in shown
+    assert "DeepWishartProcess.inducing_variable.Z" in shown
