@@ -6,22 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from gpflow.base import RegressionData
+from gpflow.likelihoods import Gaussian
 from scipy.stats import binom
 
+from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.evaluation.plots._drawing import (
     BLACK,
     BLUE,
     GREY,
     ORANGE,
+    Array,
     axes_or_new,
     check_vectors,
     named,
 )
+from gpflow_dwp.validation import check_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_calibration", "plot_functions_1d", "plot_predictions"]
+    from gpflow_dwp.models import VariationalModel
+
+__all__ = [
+    "plot_calibration",
+    "plot_functions_1d",
+    "plot_model_1d",
+    "plot_pit",
+    "plot_predictions",
+]
 
 
 def plot_predictions(
@@ -77,9 +90,7 @@ def plot_calibration(
     :return: The axes.
     :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1].
     """
-    (values,) = check_vectors(pit=pit)
-    if not ((values >= 0.0) & (values <= 1.0)).all():
-        raise ValueError("pit must lie in [0, 1]")
+    values = _check_pit(pit)
     ax = axes_or_new(ax, size=(4.8, 4.8))
     nominal = np.linspace(0.0, 1.0, 101)
     centrality = np.sort(np.abs(2.0 * values - 1.0))
@@ -136,3 +147,105 @@ def plot_functions_1d(
     ax.set_xlim(points.min(), points.max())
     ax.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
     return named(ax, "x", "y")
+
+
+def plot_pit(
+    pit: npt.ArrayLike, ax: Axes | None = None, *, bins: int = 10, confidence: float = 0.95
+) -> Axes:
+    """Histogram of the predictive distribution function at the observed targets.
+
+    Flat if the model is calibrated; a valley says that predictions are too narrow, a hill that they
+    are too wide, a slope that they are shifted. The band is where a calibrated model's bars end,
+    each with probability ``confidence``.
+
+    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param bins: Number of bars.
+    :param confidence: Probability of the band, between 0 and 1.
+    :return: The axes.
+    :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1], or ``bins`` is not a
+        positive integer.
+    """
+    values = _check_pit(pit)
+    check_integers(bins=bins)
+    ax = axes_or_new(ax, size=(4.8, 3.6))
+    num = len(values)
+    density = bins / num
+    tail = 0.5 * (1.0 - confidence)
+    low, high = (binom.ppf(q, num, 1.0 / bins) * density for q in (tail, 1.0 - tail))
+    band = f"{confidence:.0%} band if calibrated"
+    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    ax.bar(
+        edges[:-1],
+        counts * density,
+        width=1.0 / bins,
+        align="edge",
+        color=BLUE,
+        alpha=0.7,
+        edgecolor="white",
+        label=f"model, {num} points",
+    )
+    ax.axhline(1.0, color=BLACK, linewidth=1, linestyle="--")
+    ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
+    ax.legend(loc="upper center", frameon=False, ncols=2)
+    return named(ax, "predictive probability below the target", "density")
+
+
+def plot_model_1d(
+    model: VariationalModel,
+    data: RegressionData,
+    ax: Axes | None = None,
+    *,
+    num_functions: int = 8,
+    coverage: float = 0.95,
+    grid: npt.ArrayLike | None = None,
+    seed: int = 0,
+) -> Axes:
+    """A model of one input: its mean, an interval of observations, and draws of functions.
+
+    :param model: A model with one input and one output, with Gaussian noise.
+    :param data: X [N, 1] and Y [N, 1], in the model's units.
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param num_functions: How many functions are drawn; may be 0.
+    :param coverage: Probability of the interval, between 0 and 1.
+    :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
+    :param seed: For the draws.
+    :return: The axes.
+    :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,
+        or ``coverage`` is not between 0 and 1.
+    """
+    check_integers(at_least=0, num_functions=num_functions)
+    if model.num_inputs != 1 or model.num_outputs != 1:
+        raise ValueError(
+            "model must have one input and one output, "
+            f"got {model.num_inputs} and {model.num_outputs}."
+        )
+    if not isinstance(model.likelihood, Gaussian):
+        raise ValueError(
+            f"model must have a Gaussian likelihood, got {type(model.likelihood).__name__}."
+        )
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage}.")
+    X, Y = (np.asarray(part, np.float64) for part in data)
+    if grid is None:
+        margin = 0.1 * np.ptp(X)
+        grid = np.linspace(X.min() - margin, X.max() + margin, 200)
+    points = np.asarray(grid, np.float64).reshape(-1, 1)
+    moments = model.posterior(seed=seed).predict_y_components(points)
+    means, variances = (moment.numpy()[..., 0] for moment in moments)
+    tail = 0.5 * (1.0 - coverage)
+    lower, upper = mixture_quantile([tail, 1.0 - tail], means, variances)
+    functions = np.zeros((0, len(points)))
+    if num_functions:
+        functions = model.predict_f_samples(points, num_functions, seed=seed).numpy()[..., 0]
+    interval = f"{coverage:.0%} interval"
+    mean = means.mean(axis=0)
+    return plot_functions_1d(X, Y, points, functions, mean, lower, upper, ax, interval=interval)
+
+
+def _check_pit(pit: npt.ArrayLike) -> Array:
+    (values,) = check_vectors(pit=pit)
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError("pit must lie in [0, 1]")
+    return values
