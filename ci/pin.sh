@@ -22,8 +22,9 @@ pin() {
     uv lock --quiet --resolution "$resolution"
     {
         echo "# Made by ci/pin.sh: uv lock --resolution $resolution, then uv export, with $(uv --version | cut -d' ' -f1,2)."
-        echo "# Every dependency of every extra of gpflow-dwp, for CPython 3.10, 3.11 and 3.12; CPU wheels on Linux."
-        uv export --quiet --frozen --all-extras --no-emit-project \
+        echo "# Every dependency of every extra of gpflow-dwp but peers, for CPython 3.10, 3.11 and 3.12; CPU wheels on Linux."
+        # Peers bring PyTorch, gigabytes that nothing else needs.
+        uv export --quiet --frozen --all-extras --no-extra peers --no-emit-project \
             --no-hashes --no-annotate --no-header
     } >"$root/ci/requirements-$name.txt"
 }

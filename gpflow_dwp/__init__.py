@@ -54,6 +54,8 @@ _SUBPACKAGES = frozenset(
         "distributions",
         "estimator",
         "evaluation",
+        "experiments",
+        "iterates",
         "kernels",
         "layers",
         "models",

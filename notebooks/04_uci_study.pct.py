@@ -16,7 +16,7 @@
 #
 # The papers of deep Wishart processes compare them with deep Gaussian processes of the same prior,
 # on the UCI regression sets. `gpflow-dwp study` reruns any cell of their tables. This notebook
-# shows the results that are under version control in `ci/results`, beside the printed ones. It
+# shows the results that are under version control in `ci/results/uci`, beside the printed ones. It
 # trains nothing.
 #
 # To look at a study of your own, name the table that its report leaves:
@@ -53,9 +53,9 @@ def results_files() -> list[Path]:
         return [Path(os.environ["GPFLOW_DWP_RESULTS"])]
     here = Path.cwd()
     for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
-        if files := sorted(place.glob("ci/results/*.csv")):
+        if files := sorted(place.glob("ci/results/uci/*.csv")):
             return files
-    raise FileNotFoundError("no ci/results/*.csv above here; name a table in GPFLOW_DWP_RESULTS")
+    raise FileNotFoundError("no ci/results/uci above here; name a table in GPFLOW_DWP_RESULTS")
 
 
 results = pd.concat([read_results_table(path) for path in results_files()], ignore_index=True)

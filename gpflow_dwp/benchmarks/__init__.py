@@ -1,26 +1,60 @@
 """How fast a training step is, as ratios taken in one run."""
 
-from gpflow_dwp.benchmarks.floor import Floor, Operation, floor_operations
+from gpflow_dwp.benchmarks.figures import plot_scale
+from gpflow_dwp.benchmarks.floor import (
+    Floor,
+    Operation,
+    floor_operations,
+    prediction_operations,
+)
 from gpflow_dwp.benchmarks.import_time import benchmark_import
-from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
+from gpflow_dwp.benchmarks.kept import KeptArray, kept_arrays
+from gpflow_dwp.benchmarks.measurement import (
+    Figure,
+    Timings,
+    measure,
+    ratio,
+    summary,
+    thread_environment,
+)
+from gpflow_dwp.benchmarks.memory import MEMORY_MODELS, benchmark_memory
+from gpflow_dwp.benchmarks.peers import PEERS, peer_command, peer_versions
+from gpflow_dwp.benchmarks.predict import benchmark_predict
+from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
 from gpflow_dwp.benchmarks.step import benchmark_step
-from gpflow_dwp.benchmarks.subjects import MODELS, Subject, prepare
+from gpflow_dwp.benchmarks.subjects import MODELS, Subject, Task, prepare
 
 __all__ = [
+    "GRIDS",
+    "MEMORY_MODELS",
     "MODELS",
+    "PEERS",
     "SHAPES",
     "Figure",
     "Floor",
+    "Grid",
+    "KeptArray",
     "Operation",
     "Shape",
     "Subject",
+    "Task",
     "Timings",
     "benchmark_import",
+    "benchmark_memory",
+    "benchmark_predict",
+    "benchmark_scale",
     "benchmark_step",
+    "exponents",
     "floor_operations",
+    "kept_arrays",
     "measure",
+    "peer_command",
+    "peer_versions",
+    "plot_scale",
+    "prediction_operations",
     "prepare",
     "ratio",
     "summary",
+    "thread_environment",
 ]

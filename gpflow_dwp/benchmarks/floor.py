@@ -11,7 +11,7 @@ from scipy.linalg import blas, lapack
 
 from gpflow_dwp.benchmarks.shapes import Shape
 
-__all__ = ["Floor", "Operation", "floor_operations"]
+__all__ = ["Floor", "Operation", "floor_operations", "prediction_operations"]
 
 
 _Sizes = tuple[str, str, int, int, int, int]
@@ -81,6 +81,28 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
         ("C diag Cᵀ", "gemm", m, n, m, k),
         ("gradients of K and L", "gemm", m, m, m, 5 * k),
     ]
+    return operations + _of("output", output)
+
+
+def prediction_operations(shape: Shape) -> list[Operation]:
+    """List the dense operations of predictions at N rows, given S draws at the inducing points.
+
+    The same for every model: what depends on the draws alone is left out, as is the output's mean,
+    one column.
+
+    :param shape: The sizes, of which the rows are those to predict.
+    """
+    n, m, s = shape.num_data, shape.num_inducing, shape.num_samples
+    r = min(shape.num_inputs, m)
+    operations = []
+    for index in range(shape.depth - 1):
+        layer: list[_Sizes] = [
+            ("V = L⁻¹ C", "trsm", m, m, n, 1 if index == 0 else s),
+            ("mean", "gemm", r, m, n, s),
+            ("product of features", "gemm", m, r, n, s),
+        ]
+        operations += _of(f"layer {index + 1}", layer)
+    output: list[_Sizes] = [("Φ C", "gemm", m, m, n, s if shape.depth > 1 else 1)]
     return operations + _of("output", output)
 
 

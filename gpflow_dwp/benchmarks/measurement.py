@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.benchmarks.peers import PEERS, peer_command
 from gpflow_dwp.benchmarks.subjects import Subject
 
-__all__ = ["Figure", "Timings", "measure", "ratio", "summary"]
+__all__ = ["Figure", "Timings", "measure", "ratio", "summary", "thread_environment"]
 
 _SECONDS_PER_TURN = 0.4
 _THREAD_VARIABLES = (
@@ -60,6 +61,7 @@ def measure(
     *,
     turns: int,
     threads: int,
+    peer_python: str | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> list[Timings]:
     """Time subjects in turns, so that whatever slows the machine slows them alike.
@@ -67,17 +69,19 @@ def measure(
     :param subjects: What to time; all are in memory at once.
     :param turns: How often each one is timed, for about 0.4 seconds each time.
     :param threads: Threads of each process, of TensorFlow, BLAS and LAPACK.
+    :param peer_python: See :func:`~gpflow_dwp.benchmarks.peers.peer_command`.
     :param report: Called with a line of progress.
-    :raises RuntimeError: If a process ends by itself; its error output is on standard error.
+    :raises RuntimeError: If a process ends by itself.
     """
-    environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads))
-    environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    environment = os.environ | thread_environment(threads)
     with contextlib.ExitStack() as stack:
         processes = []
         for subject in subjects:
-            command = [sys.executable, "-m", "gpflow_dwp.benchmarks._child", json.dumps(subject)]
+            command = [sys.executable, "-m", "gpflow_dwp.benchmarks._child"]
+            if subject.model in PEERS:
+                command = peer_command(peer_python)
             process = subprocess.Popen(
-                command,
+                [*command, json.dumps(subject)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -88,7 +92,7 @@ def measure(
             stack.callback(process.kill)
             # One at a time: another's start would be part of this one's first step.
             processes.append((process, _answer(process, subject)["first_step"]))
-            report(f"prepared {subject.model}{' floor' if subject.floor else ''}, {subject.dtype}")
+            report(f"prepared {subject}")
         steps = [
             max(1, int(_SECONDS_PER_TURN / _ask(process, subject, 3)["wall"]))
             for (process, _), subject in zip(processes, subjects, strict=True)
@@ -103,6 +107,11 @@ def measure(
                 timing.processor_seconds.append(answer["processor"])
             report(f"turn {turn + 1} of {turns}")
     return timings
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Environment variables of a quiet process with so many threads."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def ratio(name: str, over: Timings, under: Timings, at_most: float | None = None) -> Figure:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpflow_dwp.benchmarks._arguments import check_arguments
 from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, ratio, summary
+from gpflow_dwp.benchmarks.peers import PEERS, peer_versions
 from gpflow_dwp.benchmarks.shapes import SHAPES
 from gpflow_dwp.benchmarks.subjects import MODELS, Subject
 
 __all__ = ["benchmark_step"]
-
-_DTYPES = ("float64", "float32")
 
 # (over, under, at most): pairs of (model, dtype, floor), and the aim at all shapes or at one.
 _RATIOS: tuple[tuple[tuple[str, str, bool], tuple[str, str, bool], float | None], ...] = (
@@ -21,6 +21,10 @@ _RATIOS: tuple[tuple[tuple[str, str, bool], tuple[str, str, bool], float | None]
     (("A-whitened", "float64", False), ("A", "float64", False), 0.85),
     (("AB", "float64", False), ("DGP", "float64", False), 1.0),
     (("AB", "float32", False), ("AB", "float64", False), 0.6),
+    (("AB", "float64", False), ("gpflux", "float64", False), 0.33),
+    (("AB", "float64", False), ("gpytorch", "float64", False), 0.12),
+    (("A-whitened", "float64", False), ("gpflux", "float64", False), 0.33),
+    (("A-whitened", "float64", False), ("gpytorch", "float64", False), 0.12),
 )
 
 
@@ -29,46 +33,50 @@ def benchmark_step(
     models: Sequence[str] = MODELS,
     dtypes: Sequence[str] = ("float64",),
     *,
+    peers: Sequence[str] = (),
+    peer_python: str | None = None,
     turns: int = 15,
     threads: int = 1,
     report: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Time training steps, and the floors of deep Wishart processes, shape by shape.
 
+    Ratios are of wall time, and, between models of different libraries, of processor time too,
+    which other processes disturb less.
+
     :param shapes: Names in :data:`SHAPES`.
     :param models: Names in :data:`MODELS`.
     :param dtypes: "float64", "float32" or both.
+    :param peers: Names in :data:`~gpflow_dwp.benchmarks.peers.PEERS`: deep GPs of other libraries.
+    :param peer_python: An interpreter that has them; None for this one.
     :param turns: See :func:`measure`.
     :param threads: See :func:`measure`.
     :param report: Called with a line of progress.
     :return: For each shape, under "figures" a list of :class:`Figure` as dictionaries, and under
-        "timings" what was measured of each subject, in seconds.
-    :raises ValueError: If a name is unknown, or ``turns`` is less than 1.
+        "timings" what was measured of each subject, in seconds; where there are peers, under
+        "peers" their versions.
+    :raises ValueError: If a name is unknown, a peer is not installed, or a count is not
+        a positive integer.
     """
-    for name, values, known in (
-        ("shapes", shapes, tuple(SHAPES)),
-        ("models", models, MODELS),
-        ("dtypes", dtypes, _DTYPES),
-    ):
-        unknown = [value for value in values if value not in known]
-        if unknown or not values:
-            raise ValueError(f"{name} must be some of {', '.join(known)}, got {list(values)}.")
-    if turns < 1:
-        raise ValueError(f"turns must be at least 1, got {turns}.")
-    result = {}
+    check_arguments(shapes, models, dtypes, known_models=MODELS, turns=turns, threads=threads)
+    versions = peer_versions(peers, peer_python) if peers else {}
+    result: dict[str, Any] = {}
     for name in shapes:
         report(f"{name}:")
-        keys = [(model, dtype, False) for dtype in dtypes for model in models]
+        keys = [(model, dtype, False) for dtype in dtypes for model in (*models, *peers)]
         floored = [model for model in ("AB", "A-whitened") if model in models]
         keys += [(model, dtype, True) for dtype in dtypes for model in floored]
         subjects = [Subject(model, SHAPES[name], dtype, floor) for model, dtype, floor in keys]
-        timings = dict(
-            zip(keys, measure(subjects, turns=turns, threads=threads, report=report), strict=True)
+        measured = measure(
+            subjects, turns=turns, threads=threads, peer_python=peer_python, report=report
         )
+        timings = dict(zip(keys, measured, strict=True))
         result[name] = {
             "figures": [figure._asdict() for figure in _figures(timings)],
             "timings": {_title(key): timing._asdict() for key, timing in timings.items()},
         }
+        if peers:
+            result[name]["peers"] = versions
     return result
 
 
@@ -77,6 +85,16 @@ def _figures(timings: dict[tuple[str, str, bool], Timings]) -> list[Figure]:
         ratio(f"{_title(over)} / {_title(under)}", timings[over], timings[under], at_most)
         for over, under, at_most in _RATIOS
         if over in timings and under in timings
+    ]
+    figures += [
+        ratio(
+            f"{_title(over)} / {_title(under)}, processor",
+            _of_processor(timings[over]),
+            _of_processor(timings[under]),
+            at_most,
+        )
+        for over, under, at_most in _RATIOS
+        if under[0] in PEERS and over in timings and under in timings
     ]
     for key, timing in timings.items():
         milliseconds = [1e3 * seconds for seconds in timing.seconds]
@@ -87,6 +105,10 @@ def _figures(timings: dict[tuple[str, str, bool], Timings]) -> list[Figure]:
         if not key[2]
     ]
     return figures
+
+
+def _of_processor(timings: Timings) -> Timings:
+    return timings._replace(seconds=timings.processor_seconds)
 
 
 def _title(key: tuple[str, str, bool]) -> str:

@@ -5,43 +5,123 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from gpflow_dwp.benchmarks import MODELS, SHAPES, benchmark_import, benchmark_step, floor_operations
+from gpflow_dwp.benchmarks import (
+    GRIDS,
+    SHAPES,
+    benchmark_import,
+    benchmark_memory,
+    benchmark_predict,
+    benchmark_scale,
+    benchmark_step,
+    floor_operations,
+    plot_scale,
+)
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 
 __all__ = ["run_benchmark"]
 
+_Report = Callable[[str], None]
+
 
 def run_benchmark(options: argparse.Namespace) -> None:
     """Measure, print a table, and write JSON where that is asked for."""
-    if options.show_floor:
-        for name in options.shapes or list(SHAPES):
+    if options.what == "step" and options.show_floor:
+        for name in options.shapes:
             _print_floor(name)
         return
-    provenance = describe_provenance("+".join(options.dtypes), options.threads)
-    report = _silent if options.quiet else _to_standard_error
-    if options.what == "import":
-        figures = [figure._asdict() for figure in benchmark_import(options.turns, report=report)]
-        result: dict[str, Any] = {"import": {"figures": figures}}
-    else:
-        result = benchmark_step(
-            options.shapes or ["yacht-2", "yacht-5"],
-            options.models or list(MODELS),
-            options.dtypes,
-            turns=options.turns,
-            threads=options.threads,
-            report=report,
-        )
-    for name, measured in result.items():
-        _print_figures(name, measured["figures"])
+    measured: dict[str, Callable[[argparse.Namespace, _Report], dict[str, Any]]] = {
+        "step": _step,
+        "predict": _predict,
+        "scale": _scale,
+        "memory": _memory,
+        "import": _import,
+    }
+    dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
+    provenance = describe_provenance("+".join(dtypes), getattr(options, "threads", 1))
+    with user_mistakes():
+        result = measured[options.what](options, _silent if options.quiet else _to_standard_error)
+    for name, part in result.items():
+        _print_figures(name, part["figures"])
     if options.json is not None:
         text = json.dumps({"provenance": provenance, **result}, indent=1)
         options.json.write_text(text + "\n", encoding="utf-8")
 
 
+def _step(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_step(
+        options.shapes,
+        options.models,
+        options.dtypes,
+        peers=options.peers,
+        peer_python=options.peer_python,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
+
+
+def _predict(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_predict(
+        options.shapes,
+        options.models,
+        options.dtypes,
+        num_samples=options.num_samples,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
+
+
+def _scale(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    if options.figure is not None:
+        _check_figure(options.figure)
+    result = benchmark_scale(
+        options.axes or list(GRIDS),
+        options.model,
+        options.dtype,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
+    if options.figure is not None:
+        plot_scale(result).savefig(options.figure)
+    return result
+
+
+def _memory(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_memory(
+        options.shapes,
+        options.models,
+        options.dtypes,
+        turns=options.turns,
+        threads=options.threads,
+        report=report,
+    )
+
+
+def _import(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    figures = benchmark_import(options.turns, report=report)
+    return {"import": {"figures": [figure._asdict() for figure in figures]}}
+
+
+def _check_figure(file: Path) -> None:
+    """Refuse a file that cannot be written before minutes are spent."""
+    canvas = import_optional("matplotlib.backend_bases", "cli").FigureCanvasBase
+    known = sorted(canvas.get_supported_filetypes())
+    if file.suffix[1:].lower() not in known:
+        raise UsageError(f"--figure must end in one of .{', .'.join(known)}, got {file}.")
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"--figure: there is no folder {file.parent}.")
+
+
 def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
-    width = max(len(figure["name"]) for figure in figures)
+    width = max(len(name), *(len(figure["name"]) for figure in figures))
     print(f"{name:{width}}  median   +-      at most")
     for figure in figures:
         aim = "" if figure["at_most"] is None else f"{figure['at_most']:g}"

@@ -1,4 +1,4 @@
-"""The options of ``gpflow-dwp benchmark``."""
+"""The options of ``gpflow-dwp benchmark``. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -9,50 +9,151 @@ from gpflow_dwp.cli.options import positive_integer
 
 __all__ = ["add_benchmark_options"]
 
+_MODELS = ["GW", "A", "AB", "A-whitened", "DGP"]
+_DTYPES = ["float64", "float32"]
+_SHAPES = ["yacht-2", "yacht-5", "protein-5", "large-3"]
+
 
 def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp benchmark``."""
-    parser.add_argument("what", choices=["step", "import"], help="what to time")
+    """Add what can be measured, each with its options, to ``gpflow-dwp benchmark``."""
+    kinds = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    _add_step_options(kinds.add_parser("step", help="time a step against its linear algebra"))
+    _add_predict_options(kinds.add_parser("predict", help="time predictions"))
+    _add_scale_options(kinds.add_parser("scale", help="time a step at growing sizes"))
+    _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
+    _add_common_options(
+        kinds.add_parser("import", help="time the import of the package"), turns=7, threads=False
+    )
+
+
+def _add_step_options(parser: argparse.ArgumentParser) -> None:
+    _add_shapes(parser)
+    _add_models(parser)
+    _add_dtypes(parser)
     parser.add_argument(
-        "--shapes",
+        "--peers",
         nargs="+",
-        choices=["yacht-2", "yacht-5", "protein-5", "large-3"],
-        metavar="SHAPE",
-        help="sizes of a step: yacht-2 yacht-5 protein-5 large-3 (default: yacht-2 yacht-5)",
+        choices=["gpflux", "gpytorch"],
+        default=[],
+        metavar="PEER",
+        help="deep GPs of other libraries: gpflux gpytorch (default: none)",
     )
     parser.add_argument(
-        "--models",
-        nargs="+",
-        choices=["GW", "A", "AB", "A-whitened", "DGP"],
-        metavar="MODEL",
-        help="GW A AB A-whitened DGP (default: all)",
-    )
-    parser.add_argument(
-        "--dtypes",
-        nargs="+",
-        choices=["float64", "float32"],
-        default=["float64"],
-        metavar="DTYPE",
-        help="float64, float32 or both (default: float64)",
-    )
-    parser.add_argument(
-        "--turns",
-        type=positive_integer,
-        default=15,
-        metavar="N",
-        help="how often each thing is timed (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=positive_integer,
-        default=1,
-        metavar="N",
-        help="threads of each process (default: %(default)s)",
+        "--peer-python",
+        metavar="PATH",
+        help="interpreter of an environment that has the peers (default: this one)",
     )
     parser.add_argument(
         "--show-floor",
         action="store_true",
         help="print the dense operations of a step instead, and time nothing",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write, with every time")
+    _add_common_options(parser, turns=15)
+
+
+def _add_predict_options(parser: argparse.ArgumentParser) -> None:
+    _add_shapes(parser)
+    _add_models(parser)
+    _add_dtypes(parser)
+    parser.add_argument(
+        "--num-samples",
+        type=positive_integer,
+        default=100,
+        metavar="S",
+        help="draws that make up the predictive mixture (default: %(default)s)",
+    )
+    _add_common_options(parser, turns=9)
+
+
+def _add_scale_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--axes",
+        nargs="+",
+        choices=["N", "S", "depth", "M"],
+        metavar="AXIS",
+        help="what grows: N S depth M (default: all, one after the other)",
+    )
+    _add_one_model(parser)
+    parser.add_argument(
+        "--figure", type=Path, metavar="FILE", help="figure to write; its ending says the format"
+    )
+    _add_common_options(parser, turns=7)
+
+
+def _add_memory_options(parser: argparse.ArgumentParser) -> None:
+    _add_shapes(parser)
+    _add_models(parser, [model for model in _MODELS if model != "DGP"])
+    _add_dtypes(parser)
+    _add_common_options(parser, turns=5)
+
+
+def _add_shapes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shapes",
+        nargs="+",
+        choices=_SHAPES,
+        default=["yacht-2", "yacht-5"],
+        metavar="SHAPE",
+        help=f"sizes of a step: {' '.join(_SHAPES)} (default: yacht-2 yacht-5)",
+    )
+
+
+def _add_models(parser: argparse.ArgumentParser, models: list[str] = _MODELS) -> None:
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        choices=models,
+        default=models,
+        metavar="MODEL",
+        help=f"{' '.join(models)} (default: all)",
+    )
+
+
+def _add_dtypes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dtypes",
+        nargs="+",
+        choices=_DTYPES,
+        default=["float64"],
+        metavar="DTYPE",
+        help="float64, float32 or both (default: float64)",
+    )
+
+
+def _add_one_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        choices=_MODELS,
+        default="AB",
+        help=f"{' '.join(_MODELS)} (default: %(default)s)",
+        metavar="MODEL",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=_DTYPES,
+        default="float64",
+        metavar="DTYPE",
+        help="float64 or float32 (default: %(default)s)",
+    )
+
+
+def _add_common_options(
+    parser: argparse.ArgumentParser, *, turns: int, threads: bool = True
+) -> None:
+    parser.add_argument(
+        "--turns",
+        type=positive_integer,
+        default=turns,
+        metavar="N",
+        help="how often each thing is measured (default: %(default)s)",
+    )
+    if threads:
+        parser.add_argument(
+            "--threads",
+            type=positive_integer,
+            default=1,
+            metavar="N",
+            help="threads of each process (default: %(default)s)",
+        )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write, with every value")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

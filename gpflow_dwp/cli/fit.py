@@ -111,6 +111,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         prepared.standardised(train),
         options.num_steps,
         batch_size=options.batch_size or default_batch_size(len(train.X)),
+        num_importance_samples=options.num_importance_samples,
         seed=options.seed,
         progress=not options.quiet,
     )
@@ -179,6 +180,10 @@ def _build(
     for name in own["DWP"]:
         if name not in own[options.model] and getattr(options, name):
             raise UsageError(f"--{name} is not for --model {options.model}")
+    if options.num_importance_samples > 1 and options.latent_dim is None:
+        raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
+    if options.num_importance_samples > 1 and options.model == "DIWP":
+        raise UsageError("--importance-samples must be 1 for --model DIWP")
     return _BUILDERS[options.model](
         data,
         options.depth,
@@ -187,6 +192,7 @@ def _build(
         kernel=options.kernel,
         likelihood=likelihood,
         num_samples=options.num_samples,
+        latent_dim=options.latent_dim or 0,
         seed=options.seed,
         **own[options.model],
     )
@@ -213,7 +219,7 @@ def _likelihood(table: Table) -> Likelihood | None:
 
 def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
     train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
-    points = prepared.model.inducing_variable.Z.numpy()
+    points = prepared.model.inducing_variable.Z.numpy()[:, : prepared.model.num_inputs]
     if prepared.target is None:
         scores = {
             "logistic regression": logistic_scores(train, test),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
+from gpflow_dwp.cli.iterates_options import add_iterates_options
 from gpflow_dwp.cli.options import (
     add_fit_options,
     add_predict_options,
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from gpflow_dwp.cli.benchmark import run_benchmark
         from gpflow_dwp.cli.errors import UsageError
         from gpflow_dwp.cli.fit import run_fit
+        from gpflow_dwp.cli.iterates import run_iterates
         from gpflow_dwp.cli.predict import run_predict
         from gpflow_dwp.cli.study import run_study, run_study_report
         from gpflow_dwp.exceptions import NonFiniteBoundError
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "predict": run_predict,
             "study-report": run_study_report,
             "benchmark": run_benchmark,
+            "iterates": run_iterates,
         }
         run[options.command](options)
     except UsageError as error:
@@ -131,9 +134,17 @@ def _parser() -> argparse.ArgumentParser:
     add_benchmark_options(
         commands.add_parser(
             "benchmark",
-            help="time training steps against their linear algebra alone, on this machine",
+            help="measure how fast training is on this machine",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             description=_BENCHMARK_DESCRIPTION,
+        )
+    )
+    add_iterates_options(
+        commands.add_parser(
+            "iterates",
+            help="rerun experiments with posteriors over training iterates",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_ITERATES_DESCRIPTION,
         )
     )
     return parser
@@ -176,12 +187,36 @@ example:
 """
 
 _BENCHMARK_DESCRIPTION = """\
-Time training steps of all models, and the dense linear algebra of a step alone by LAPACK and BLAS,
-in turns, each in a process of its own; print ratios, and times in milliseconds. Or time what the
-import of the package adds to that of GPflow.
+Measure on this machine, in turns, each subject in a process of its own; print medians, half of the
+distance of the quartiles, and what is aimed at.
+
+  step    training steps of all models, and the dense linear algebra of a step alone by LAPACK and
+          BLAS, and deep GPs of other libraries: ratios, and milliseconds
+  predict compiled predictions, and their linear algebra alone
+  scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
+  memory  peak memory of a step, over the arrays that its reverse pass must keep
+  import  what the import of the package adds to that of GPflow
 
 examples:
   gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
+  gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
+  gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
+  gpflow-dwp benchmark scale --figure scale.png
+  gpflow-dwp benchmark memory --shapes yacht-5 protein-5
   gpflow-dwp benchmark import
+"""
+
+_ITERATES_DESCRIPTION = """\
+Rerun experiments with posteriors over training iterates, write every result with its provenance,
+and print means and standard errors:
+
+  factor-analysis    online and batch factor analysis of vectors drawn from factor models
+  linear-posterior   iterates of linear regression beside its exact posterior
+  linear-prediction  test errors of averages and ensembles of those iterates
+  deep-wishart       test scores of averages and ensembles of a deep Wishart process's iterates
+
+examples:
+  gpflow-dwp iterates linear-posterior --out linear-posterior.csv
+  gpflow-dwp iterates factor-analysis --dimensions 100 --out factor-analysis.csv
 """

@@ -84,6 +84,12 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         default="subset",
         help="where they start: on training rows or cluster centres (default: %(default)s)",
     )
+    model.add_argument(
+        "--latent-dim",
+        type=positive_integer,
+        metavar="W",
+        help="latent variables of each row, extra inputs that its target tells of (default: none)",
+    )
     training = parser.add_argument_group("training")
     training.add_argument(
         "--num-steps",
@@ -98,6 +104,15 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         default=2,
         metavar="S",
         help="draws that estimate the bound (default: %(default)s)",
+    )
+    training.add_argument(
+        "--importance-samples",
+        dest="num_importance_samples",
+        type=positive_integer,
+        default=1,
+        metavar="K",
+        help="draws of each row's latent variables: more than 1 for the importance-weighted bound "
+        "(default: %(default)s)",
     )
     training.add_argument(
         "--batch-size",
@@ -165,11 +180,16 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--models",
         nargs="+",
-        choices=["DGP", "DIWP", "GW", "A", "AB", "VMG"],
+        choices=[
+            *("DGP", "DIWP", "GW", "A", "AB", "VMG"),
+            *("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"),
+        ],
         default=["DGP", "GW", "A", "AB"],
         metavar="MODEL",
         help="deep GP (DGP), deep inverse Wishart process (DIWP), or deep Wishart process by its "
-        "posterior (GW A AB), or matrix-Gaussian network (VMG; default: DGP GW A AB)",
+        "posterior (GW A AB), or matrix-Gaussian network (VMG); with latent variables (LV) or "
+        "without a deep GP by its layers (GP GP-GP LV-GP LV-GP-GP LV-GP-GP-GP), or a deep Wishart "
+        "process (LV-DWP; default: DGP GW A AB)",
     )
     cells.add_argument(
         "--splits",
@@ -186,39 +206,50 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         type=positive_integer,
         default=20_000,
         metavar="T",
-        help="gradient steps (default: %(default)s, as in the papers)",
+        help="gradient steps (default: %(default)s, as in the papers; that of cde takes 100000)",
     )
     training.add_argument(
         "--num-inducing",
         type=positive_integer,
-        default=100,
         metavar="M",
-        help="inducing points (default: %(default)s)",
+        help="inducing points (default: 100; 128 if cde)",
     )
     training.add_argument(
         "--batch-size",
         type=positive_integer,
         metavar="N",
-        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above)",
+        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above; 512 if cde)",
     )
     training.add_argument(
         "--protocol",
-        choices=["papers", "fast"],
+        choices=["papers", "fast", "cde"],
         default="papers",
-        help="learning rate, annealing and number of draws (default: %(default)s)",
+        help="learning rate, annealing and number of draws; cde is that of conditional density "
+        "estimation with latent variables, which also scores each row's marginal (default: "
+        "%(default)s)",
     )
     training.add_argument(
         "--num-samples",
         type=positive_integer,
         metavar="S",
-        help="draws that estimate the bound (default: 10, as in the papers; 2 if fast)",
+        help="draws that estimate the bound (default: 10, as in the papers; 2 if fast; if cde 1, "
+        "or 2 for a deep Wishart process)",
+    )
+    training.add_argument(
+        "--importance-samples",
+        dest="num_importance_samples",
+        type=positive_integer,
+        default=1,
+        metavar="K",
+        help="draws of each row's latent variables, in models that have them: more than 1 for the "
+        "importance-weighted bound (default: %(default)s)",
     )
     training.add_argument(
         "--kl-annealing-steps",
         type=positive_integer,
         metavar="T",
         help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers; a "
-        "sixth of the steps if fast)",
+        "sixth of the steps if fast; if cde none, or as fast for a deep Wishart process)",
     )
     training.add_argument(
         "--dtype",

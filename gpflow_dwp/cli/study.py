@@ -35,6 +35,7 @@ def run_study(options: argparse.Namespace) -> int:
             dtype=options.dtype,
             seed=options.seed,
             num_samples=options.num_samples,
+            num_importance_samples=options.num_importance_samples,
             kl_annealing_steps=options.kl_annealing_steps,
             protocol=options.protocol,
             options=dict(options.options),

@@ -29,10 +29,10 @@ _CUBIC = (1.16145124, -1.50204118, 0.58629921)
 
 
 class Preactivation(NamedTuple):
-    """Each point's marginal distribution, N(mean_n, row_variance_n V).
+    """Each point's marginal distribution, N(mean_n, row_variance_n V), or the joint one.
 
     :param mean: [S, N, Q].
-    :param row_variance: [S, N].
+    :param row_variance: [S, N]; [S, N, N] where the covariance between points was asked for.
     """
 
     mean: tf.Tensor
@@ -128,37 +128,70 @@ class MatrixGaussianLayer(gpflow.Module):
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(
-        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float = 1e-6
+        self,
+        inputs: tf.Tensor,
+        num_samples: int,
+        seed: Seed,
+        *,
+        full_cov: bool = False,
+        jitter: float = 1e-6,
     ) -> Preactivation:
         """Return each point's distribution, given one draw of the pseudo-data for each sample.
 
         :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
         :param num_samples: S, the draws of the pseudo-data.
         :param seed: For the pseudo-data.
+        :param full_cov: Whether the covariance between the points is wanted.
         :param jitter: Variance added to the pseudo-outputs.
         """
-        ones = tf.ones_like(inputs[..., :1])
-        A = tf.concat([inputs, ones], axis=-1) / np.sqrt(self.num_inputs + 1.0)
+        A = self._augmented(inputs)
         root = self.row_root.operator()
         rooted = _times_root(A, root)
         mean = self._linear(A)
-        variance = tf.reduce_sum(tf.square(rooted), axis=-1)
+        variance = _inner_products(rooted, full_cov=full_cov)
         if not self.num_pseudo_data:
             return Preactivation(mean, variance)
 
-        pseudo_inputs, pseudo_outputs = self._draw_pseudo_data(num_samples, seed)
-        pseudo_rooted = _times_root(pseudo_inputs, root)
-        sigma_11 = tf.matmul(pseudo_rooted, pseudo_rooted, transpose_b=True)
-        sigma_12 = tf.matmul(pseudo_rooted, rooted, transpose_b=True)
-        noise = tf.eye(self.num_pseudo_data, dtype=A.dtype) * jitter
-        factor = tf.linalg.cholesky(sigma_11 + noise)
-        solved = tf.linalg.triangular_solve(factor, sigma_12)
-        residual = tf.linalg.triangular_solve(factor, pseudo_outputs - self._linear(pseudo_inputs))
-        variance = variance - tf.reduce_sum(tf.square(solved), axis=-2)
-        # Rounding may take what the pseudo-data explain entirely below zero.
-        return Preactivation(
-            mean + tf.matmul(solved, residual, transpose_a=True), tf.maximum(variance, 1e-12)
-        )
+        pseudo = self._condition(root, num_samples, seed, jitter)
+        sigma_12 = tf.matmul(pseudo.rooted, rooted, transpose_b=True)
+        solved = tf.linalg.triangular_solve(pseudo.factor, sigma_12)
+        deviation = pseudo.outputs - self._linear(pseudo.inputs)
+        residual = tf.linalg.triangular_solve(pseudo.factor, deviation)
+        variance -= _inner_products(tf.linalg.matrix_transpose(solved), full_cov=full_cov)
+        if not full_cov:
+            # Rounding may take what the pseudo-data explain entirely below zero.
+            variance = tf.maximum(variance, 1e-12)
+        return Preactivation(mean + tf.matmul(solved, residual, transpose_a=True), variance)
+
+    @check_shapes("inputs: [draws, N, D]", "seed: [2]", "return: [S, N, Q]")
+    def sample_functions(
+        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float = 1e-6
+    ) -> tf.Tensor:
+        """Draw outputs of all points jointly: A W with one W for each draw of the pseudo-data.
+
+        W is drawn from the posterior and then moved by Matheron's rule to its law given the
+        pseudo-outputs, whose noise ε ~ MN(0, jitter I, V) is drawn as well:
+        W + U Ãᵀ (Ã U Ãᵀ + jitter I)⁻¹ (B̃ - Ã W - ε). No matrix over the points is factorised.
+
+        :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
+        :param num_samples: S.
+        :param seed: For weights and pseudo-data.
+        :param jitter: As in :meth:`propagate`.
+        """
+        weight_seed, noise_seed, pseudo_seed = split_seed(seed, 3)
+        A, root = self._augmented(inputs), self.row_root.operator()
+        size = [num_samples, self.num_inputs + 1, self.num_outputs]
+        weights = self._correlated(root.matmul(normal(size, weight_seed, A.dtype)))
+        if self.mean is not None:
+            weights += tf.convert_to_tensor(self.mean)
+        if self.num_pseudo_data:
+            pseudo = self._condition(root, num_samples, pseudo_seed, jitter)
+            size = [num_samples, self.num_pseudo_data, self.num_outputs]
+            noise = np.sqrt(jitter) * self._correlated(normal(size, noise_seed, A.dtype))
+            deviation = pseudo.outputs - tf.matmul(pseudo.inputs, weights) - noise
+            solved = tf.linalg.cholesky_solve(pseudo.factor, deviation)
+            weights += root.matmul(tf.matmul(pseudo.rooted, solved, transpose_a=True))
+        return tf.matmul(A, weights)
 
     @check_shapes("noise: [S, N, Q]", "return: [S, N, Q]")
     def sample(self, preactivation: Preactivation, noise: tf.Tensor) -> tf.Tensor:
@@ -168,14 +201,7 @@ class MatrixGaussianLayer(gpflow.Module):
         :param noise: Standard normal numbers.
         """
         scale = tf.sqrt(preactivation.row_variance)[..., None]
-        # A row e V^½ᵀ has the covariance V.
-        root = self.column_root.operator()
-        correlated = tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
-        return preactivation.mean + scale * correlated
-
-    def column_variances(self) -> tf.Tensor:
-        """The diagonal of V, [Q]."""
-        return tf.reduce_sum(tf.square(self.column_root.operator().to_dense()), axis=-1)
+        return preactivation.mean + scale * self._correlated(noise)
 
     def kl_divergence(self) -> tf.Tensor:
         """KL of all posteriors of the layer (weights, precisions, pseudo-data) from their priors.
@@ -208,6 +234,24 @@ class MatrixGaussianLayer(gpflow.Module):
             kl += tf.reduce_sum(tf.constant(counts, dtype) * each)
         return kl
 
+    def _augmented(self, inputs: tf.Tensor) -> tf.Tensor:
+        ones = tf.ones_like(inputs[..., :1])
+        return tf.concat([inputs, ones], axis=-1) / np.sqrt(self.num_inputs + 1.0)
+
+    def _correlated(self, noise: tf.Tensor) -> tf.Tensor:
+        """Give each row the covariance V: that of a row e V^½ᵀ."""
+        root = self.column_root.operator()
+        return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
+
+    def _condition(
+        self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed, jitter: float
+    ) -> _PseudoData:
+        inputs, outputs = self._draw_pseudo_data(num_samples, seed)
+        rooted = _times_root(inputs, root)
+        sigma_11 = tf.matmul(rooted, rooted, transpose_b=True)
+        noise = tf.eye(self.num_pseudo_data, dtype=rooted.dtype) * jitter
+        return _PseudoData(inputs, outputs, rooted, tf.linalg.cholesky(sigma_11 + noise))
+
     def _linear(self, A: tf.Tensor) -> tf.Tensor:
         if self.mean is None:
             return tf.zeros(tf.concat([tf.shape(A)[:-1], [self.num_outputs]], axis=0), A.dtype)
@@ -222,6 +266,15 @@ class MatrixGaussianLayer(gpflow.Module):
             noise = tf.sqrt(self.dropout[index]) * normal(shape, own, value.dtype)
             draws.append(value * (1.0 + noise))
         return draws[0] / np.sqrt(self.num_inputs + 1.0), draws[1]
+
+
+class _PseudoData(NamedTuple):
+    """Draws of Ã [S, P, D] and B̃ [S, P, Q], Ã U^½ [S, P, D], and chol(Ã U Ãᵀ + jitter I)."""
+
+    inputs: tf.Tensor
+    outputs: tf.Tensor
+    rooted: tf.Tensor
+    factor: tf.Tensor
 
 
 class _Root(gpflow.Module):
@@ -260,6 +313,12 @@ def _times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
     if isinstance(root, tf.linalg.LinearOperatorDiag):
         return A * root.diag
     return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A), adjoint=True))
+
+
+def _inner_products(rows: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+    if full_cov:
+        return tf.matmul(rows, rows, transpose_b=True)
+    return tf.reduce_sum(tf.square(rows), axis=-1)
 
 
 def _uniform(rng: np.random.Generator, num_rows: int, num_columns: int) -> npt.NDArray[np.float64]:

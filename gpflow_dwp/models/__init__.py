@@ -26,6 +26,7 @@ from gpflow_dwp.models.matrix_gaussian_network import (
     NetworkPosterior,
 )
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
     copies_expected_log_likelihoods,
@@ -80,6 +81,7 @@ __all__ = [
     "model_to_bytes",
     "predictive_log_densities",
     "predictive_moments",
+    "sample_observations",
     "save_model",
     "to_config",
 ]

@@ -9,19 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.base import InputData, RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.models.util import data_input_to_tensor
-from gpflow.utilities import assert_params_false, to_default_float
+from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GammaGaussian, MatrixGaussianLayer
-from gpflow_dwp.models.predictive import (
-    expected_log_likelihoods,
-    mixture_moments,
-    predictive_log_densities,
-    predictive_moments,
-)
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
@@ -142,29 +137,50 @@ class MatrixGaussianNetwork(VariationalModel):
         return NetworkPosterior(self, num_samples, as_seed(seed))
 
     def propagate(
-        self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise
+        self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return mean and variance of the outputs, given draws of all layers below, [S, N, Q].
+        """Return mean and variance of the outputs, given draws of all layers below.
 
         :param X: Inputs, [N, D].
         :param num_samples: S.
-        :param seed: For pseudo-data and hidden units.
-        :param noise: Standard normal numbers [S, N, width], from a seed and a width.
+        :param seed: For pseudo-data, hidden units and weights.
+        :param noise: Standard normal numbers [S, N, width], from a seed and a width, with which
+            each point's hidden units are drawn; None to draw weights, which all points share.
+        :return: The mean, [S, N, Q], and the variance, [S, N, Q], or without ``noise`` the
+            covariance between the points, [S, Q, N, N].
         """
-        activation = ACTIVATIONS[self.activation]
+        *seeds, output_seed = split_seed(seed, len(self.layers))
+        values = X[None]
+        for layer, own in zip(self.layers[:-1], seeds, strict=True):
+            units = _sample_units(layer, values, num_samples, own, noise)
+            values = ACTIVATIONS[self.activation](units)
+        pseudo_seed, _ = split_seed(output_seed, 2)
+        output = self.layers[-1].propagate(values, num_samples, pseudo_seed, full_cov=noise is None)
+        num_points, num_outputs = tf.shape(X)[0], self.num_outputs
+        shape, static = [num_samples, num_points, num_outputs], [num_samples, None, num_outputs]
+        mean = output.mean * self.output_scale + self.output_loc
+        mean = tf.ensure_shape(tf.broadcast_to(mean, shape), static)
+        variances = tf.linalg.diag_part(self.output_covariance())
+        if noise is None:
+            covariance = output.row_variance[:, None] * variances[:, None, None]
+            return mean, tf.broadcast_to(
+                covariance, [num_samples, num_outputs, num_points, num_points]
+            )
+        variance = output.row_variance[..., None] * variances
+        return mean, tf.ensure_shape(tf.broadcast_to(variance, shape), static)
+
+    def sample(self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None) -> tf.Tensor:
+        """Draw the outputs, [S, N, Q]; parameters as for :meth:`propagate`."""
         values = X[None]
         for layer, own in zip(self.layers, split_seed(seed, len(self.layers)), strict=True):
-            pseudo_seed, unit_seed = split_seed(own, 2)
-            output = layer.propagate(values, num_samples, pseudo_seed)
-            if layer is not self.layers[-1]:
-                values = activation(layer.sample(output, noise(unit_seed, layer.num_outputs)))
-        mean = output.mean * self.output_scale + self.output_loc
-        scale = self.layers[-1].column_variances() * self.output_scale**2
-        variance = output.row_variance[..., None] * scale
-        shape = [num_samples, tf.shape(X)[0], self.num_outputs]
-        static = [num_samples, None, self.num_outputs]
-        mean, variance = tf.broadcast_to(mean, shape), tf.broadcast_to(variance, shape)
-        return tf.ensure_shape(mean, static), tf.ensure_shape(variance, static)
+            units = _sample_units(layer, values, num_samples, own, noise)
+            values = ACTIVATIONS[self.activation](units)
+        return units * self.output_scale + self.output_loc
+
+    def output_covariance(self) -> tf.Tensor:
+        """Covariance of the outputs at one point, over its row variance, [Q, Q]."""
+        root = self.layers[-1].column_root.operator().to_dense() * self.output_scale[:, None]
+        return tf.matmul(root, root, transpose_b=True)
 
     def _output_vector(
         self, name: str, value: npt.ArrayLike | None, default: float
@@ -195,10 +211,21 @@ class MatrixGaussianNetwork(VariationalModel):
             )
 
 
-class NetworkPosterior:
-    """Predictions of a network: mixtures over S draws of everything below the output layer.
+def _sample_units(
+    layer: MatrixGaussianLayer, values: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None
+) -> tf.Tensor:
+    if noise is None:
+        return layer.sample_functions(values, num_samples, seed)
+    pseudo_seed, unit_seed = split_seed(seed, 2)
+    preactivation = layer.propagate(values, num_samples, pseudo_seed)
+    return layer.sample(preactivation, noise(unit_seed, layer.num_outputs))
 
-    Equal points get equal draws, so that predictions do not depend on how points are batched.
+
+class NetworkPosterior(MixturePosterior):
+    """Mixtures over S draws of everything below the output layer: see :class:`MixturePosterior`.
+
+    For marginal predictions each point's hidden units are drawn on their own, as in training; for
+    covariances between points, and coherent functions, weights are drawn.
 
     :param model: The network.
     :param num_samples: S.
@@ -207,87 +234,25 @@ class NetworkPosterior:
 
     def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:
         self._model = model
-        self.num_samples = num_samples
-        self._seed, self._function_seed = split_seed(seed, 2)
-
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions, [N, Q] each.
-
-        :param Xnew: Inputs, [N, D].
-        :param full_cov: Not supported: points are drawn from their marginals.
-        :param full_output_cov: Not supported.
-        :raises ValueError: If ``Xnew`` is not a matrix with D columns.
-        :raises NotImplementedError: If a covariance is asked for.
-        """
-        assert_params_false(self.predict_f, full_cov=full_cov, full_output_cov=full_output_cov)
-        return mixture_moments(*self._propagate(self._check_inputs(Xnew)))
-
-    def predict_y(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """Return mean and variance of observations, [N, P] each.
-
-        Parameters and errors as for :meth:`predict_f`.
-        """
-        assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
-        return mixture_moments(*self.predict_y_components(Xnew))
-
-    def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of observations under every draw, [S, N, P] each.
-
-        :param Xnew: Inputs, [N, D].
-        :raises ValueError: If ``Xnew`` is not a matrix with D columns.
-        """
-        X = self._check_inputs(Xnew)
-        return predictive_moments(self._model.likelihood, X, *self._propagate(X))
-
-    def predict_log_density(
-        self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> tf.Tensor:
-        """Return the logarithm of the mixture's predictive density of each observation, [N].
-
-        :param data: Inputs, [N, D], and observations, [N, P].
-        :param full_cov: Not supported.
-        :param full_output_cov: Not supported.
-        :raises ValueError: If the inputs are not a matrix with D columns.
-        :raises NotImplementedError: If a covariance is asked for.
-        """
-        assert_params_false(
-            self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
+        self._seed, function_seed = split_seed(seed, 2)
+        covariance = model.output_covariance()
+        super().__init__(
+            model.likelihood,
+            num_inputs=model.num_inputs,
+            num_inducing=max(layer.num_outputs for layer in model.layers),
+            num_samples=num_samples,
+            function_seed=function_seed,
+            column_factors=covariance / tf.linalg.diag_part(covariance)[:, None],
         )
-        X, Y = self._check_inputs(data[0]), to_default_float(data[1])
-        densities = predictive_log_densities(self._model.likelihood, X, Y, *self._propagate(X))
-        count = tf.cast(self.num_samples, densities.dtype)
-        return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
 
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
-        """Draw the latent functions, each point from its marginal, [S, N, Q].
-
-        :param Xnew: Inputs, [N, D].
-        :param full_cov: Coherent functions are not supported; False must be asked for.
-        :raises ValueError: If ``Xnew`` is not a matrix with D columns.
-        :raises NotImplementedError: If a covariance is asked for.
-        """
-        assert_params_false(self.sample_f, full_cov=full_cov)
         X = self._check_inputs(Xnew)
-        mean, variance = self._propagate(X)
-        width = self._model.num_outputs
-        noise = normal_at_points(X, self._function_seed, self.num_samples, width)
-        return mean + tf.sqrt(variance) * noise
+        noise = None if full_cov else self._noise_at(X)
+        return self._model.sample(X, self.num_samples, self._seed, noise)
 
-    def _propagate(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        def noise(seed: Seed, width: int) -> tf.Tensor:
-            return normal_at_points(X, seed, self.num_samples, width)
-
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        noise = None if full_cov else self._noise_at(X)
         return self._model.propagate(X, self.num_samples, self._seed, noise)
 
-    def _check_inputs(self, Xnew: InputData) -> tf.Tensor:
-        X = to_default_float(data_input_to_tensor(Xnew))
-        if X.shape.rank != 2 or not X.shape[1:].is_compatible_with([self._model.num_inputs]):
-            raise ValueError(
-                f"Xnew must be a matrix with {self._model.num_inputs} columns, got shape "
-                f"{tuple(X.shape)}."
-            )
-        return X
+    def _noise_at(self, X: tf.Tensor) -> Noise:
+        return lambda seed, width: normal_at_points(X, seed, self.num_samples, width)

@@ -13,13 +13,14 @@ from gpflow.utilities import assert_params_false, to_default_float
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
+from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
     mixture_covariance,
     mixture_moments,
     predictive_log_densities,
     predictive_moments,
 )
-from gpflow_dwp.random import normal
+from gpflow_dwp.random import fold_in, normal
 
 __all__ = ["MixturePosterior"]
 
@@ -38,9 +39,11 @@ class MixturePosterior(abc.ABC):
 
     :param likelihood: The likelihood.
     :param num_inputs: D, the columns of test inputs.
-    :param num_inducing: M, for the size of batches.
+    :param num_inducing: M, or whatever else there is for each draw and point: for the size of
+        batches.
     :param num_samples: S.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
+    :param column_factors: See :func:`mixture_covariance`.
     """
 
     def __init__(
@@ -51,12 +54,14 @@ class MixturePosterior(abc.ABC):
         num_inducing: int,
         num_samples: int,
         function_seed: Seed,
+        column_factors: tf.Tensor | None = None,
     ) -> None:
         self._likelihood = likelihood
         self._num_inputs = num_inputs
         self._num_inducing = num_inducing
         self.num_samples = num_samples
         self._function_seed = function_seed
+        self._column_factors = column_factors
 
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -75,7 +80,11 @@ class MixturePosterior(abc.ABC):
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
             return mixture_covariance(
-                means, variances, full_cov=full_cov, full_output_cov=full_output_cov
+                means,
+                variances,
+                full_cov=full_cov,
+                full_output_cov=full_output_cov,
+                column_factors=self._column_factors,
             )
 
         return predict(X) if full_cov else self._in_batches(predict, X)
@@ -155,7 +164,7 @@ class MixturePosterior(abc.ABC):
         """
         X = self._check_inputs(Xnew)
         means, variances = (
-            self._propagate(X, full_cov=True) if full_cov else self._propagate_columns(X)
+            self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
         shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
         noise = normal(shape, self._function_seed, means.dtype)
@@ -167,6 +176,20 @@ class MixturePosterior(abc.ABC):
         if variances.shape.rank == 3:
             return means + tf.matmul(tril, noise)
         return means + tf.einsum("sqnm,smq->snq", tril, noise)
+
+    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
+        """Draw observations, one at each point for each of the S draws.
+
+        :param Xnew: Inputs, [N, D].
+        :param full_cov: Whether the latent functions of a draw are coherent, as in
+            :meth:`sample_f`, or drawn point by point, which is quicker.
+        :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises NotImplementedError: If it is not known how to draw from the likelihood.
+        """
+        X = self._check_inputs(Xnew)
+        functions = self.sample_f(X, full_cov)
+        return sample_observations(self._likelihood, X, functions, fold_in(self._function_seed, 0))
 
     @abc.abstractmethod
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:

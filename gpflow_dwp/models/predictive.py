@@ -121,36 +121,44 @@ def mixture_moments(means: tf.Tensor, variances: tf.Tensor) -> tuple[tf.Tensor, 
     "return[1]: [N, Q] if not full_cov and not full_output_cov",
 )
 def mixture_covariance(
-    means: tf.Tensor, covariances: tf.Tensor, *, full_cov: bool, full_output_cov: bool
+    means: tf.Tensor,
+    covariances: tf.Tensor,
+    *,
+    full_cov: bool,
+    full_output_cov: bool,
+    column_factors: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and covariance of an equally weighted mixture of Gaussians, in GPflow's shapes.
 
-    Within a component the outputs are independent; between components the means differ, which
-    correlates the outputs of the mixture.
+    Between components the means differ, which correlates the outputs of the mixture even where
+    they are independent within each.
 
     :param means: Mean of each component.
     :param covariances: Covariance of each component over points, [S, Q, N, N], or its diagonal,
         [S, N, Q]; without the axis of Q where all outputs share one.
     :param full_cov: Whether covariances between points are wanted.
     :param full_output_cov: Whether covariances between outputs are wanted.
+    :param column_factors: [Q, Q]: within a component, the covariance of output p with output q over
+        that of p with itself. None for independent outputs.
     """
     mean = tf.reduce_mean(means, axis=0)
     deviation = means - mean
     within = tf.reduce_mean(covariances, axis=0)
     num_samples = tf.cast(tf.shape(means)[0], means.dtype)
-    identity = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
+    if column_factors is None:
+        column_factors = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
     if full_cov:
         within = within if within.shape.rank == 3 else within[None]
         if not full_output_cov:
             return mean, tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples + within
         between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
         within = tf.transpose(within, [1, 0, 2])[..., None]
-        return mean, between + within * identity[:, None, :]
+        return mean, between + within * column_factors[:, None, :]
     within = within if within.shape.rank == 2 else within[:, None]
     if not full_output_cov:
         return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within
     between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
-    return mean, between + within[..., None] * identity
+    return mean, between + within[..., None] * column_factors
 
 
 def _fold_draws(

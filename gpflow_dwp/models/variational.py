@@ -46,6 +46,9 @@ class PosteriorDraws(Protocol):
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, [S, N, Q]."""
 
+    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
+        """Draw observations, [S, N, P]."""
+
 
 class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     """A stack of layers below a likelihood, with a bound in terms of its layers.
@@ -189,4 +192,26 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         del full_output_cov
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
+        return samples[0] if num_samples is None else samples
+
+    def predict_y_samples(
+        self,
+        Xnew: InputData,
+        num_samples: int | None = None,
+        full_cov: bool = False,
+        *,
+        seed: int | tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Draw observations from the predictive distribution: see :meth:`PosteriorDraws.sample_y`.
+
+        :param Xnew: Inputs, [N, D].
+        :param num_samples: How many draws of the model, each with one observation at every point;
+            None for one, without the leading axis.
+        :param full_cov: Whether the latent functions of a draw are coherent, or drawn point by
+            point.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :return: [num_samples, N, P], or [N, P].
+        """
+        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
+        samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples

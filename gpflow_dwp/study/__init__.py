@@ -1,11 +1,13 @@
 """The papers' UCI study: its cells, its results and their report."""
 
-from gpflow_dwp.study.cell import STUDY_MODELS, Cell, make_cells
+from gpflow_dwp.study.cell import STUDY_MODELS, STUDY_PROTOCOLS, Cell, StudyProtocol, make_cells
 from gpflow_dwp.study.comparisons import PAIRS, model_ranks, paired_differences
+from gpflow_dwp.study.densities import density_table
 from gpflow_dwp.study.execution import run_cell
 from gpflow_dwp.study.figures import (
     METRIC_LABELS,
     plot_coverage,
+    plot_densities,
     plot_differences,
     plot_runtimes,
     plot_scores,
@@ -14,7 +16,9 @@ from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
     PAPERS,
+    PAPERS_WITH_RUNTIMES,
     PRINTED_NAMES,
+    published_densities,
     published_differences,
     published_runtimes,
     published_scores,
@@ -39,26 +43,32 @@ __all__ = [
     "METRIC_LABELS",
     "PAIRS",
     "PAPERS",
+    "PAPERS_WITH_RUNTIMES",
     "PRINTED_NAMES",
     "REPORT",
     "REPORT_FILES",
     "RESULTS",
     "STUDY_MODELS",
+    "STUDY_PROTOCOLS",
     "Cell",
     "Record",
+    "StudyProtocol",
     "append_record",
     "calibration_table",
     "configurations",
+    "density_table",
     "describe_provenance",
     "make_cells",
     "markdown_table",
     "model_ranks",
     "paired_differences",
     "plot_coverage",
+    "plot_densities",
     "plot_differences",
     "plot_runtimes",
     "plot_scores",
     "prediction_scores",
+    "published_densities",
     "published_differences",
     "published_runtimes",
     "published_scores",

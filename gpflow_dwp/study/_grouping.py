@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CELL_COLUMNS",
     "LARGER_IS_BETTER",
+    "MARGINAL_COLUMNS",
     "METRIC_COLUMNS",
     "PROVENANCE_COLUMNS",
     "configuration_columns",
@@ -23,6 +24,7 @@ __all__ = [
     "mean_and_standard_error",
     "numbered",
     "select",
+    "settings",
 ]
 
 CELL_COLUMNS = ("dataset", "depth", "model", "split")
@@ -39,6 +41,7 @@ METRIC_COLUMNS = (
     "seconds_per_epoch",
     "training_seconds",
 )
+MARGINAL_COLUMNS = ("log_likelihood_standardised", "log_likelihood_kernel", "shapiro_wilk")
 PROVENANCE_COLUMNS = ("commit", "date", "machine", "seconds", "threads", "versions")
 LARGER_IS_BETTER = {"elbo": True, "test_log_likelihood": True, "rmse": False, "crps": False}
 
@@ -47,8 +50,15 @@ _MODEL_ORDER = {model: index for index, model in enumerate(PRINTED_NAMES)}
 
 def configuration_columns(results: pd.DataFrame) -> list[str]:
     """The columns that say how a cell was run: all but its place, its metrics and provenance."""
-    others = {"key", "configuration", *CELL_COLUMNS, *METRIC_COLUMNS, *PROVENANCE_COLUMNS}
+    scores = {*METRIC_COLUMNS, *MARGINAL_COLUMNS}
+    others = {"key", "configuration", *CELL_COLUMNS, *scores, *PROVENANCE_COLUMNS}
     return [column for column in results.columns if column not in others]
+
+
+def settings(table: pd.DataFrame, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """What some columns say about each row, in words that can be compared."""
+    rows = table[list(columns)].itertuples(index=False)
+    return [tuple(_text(value) for value in row) for row in rows]
 
 
 def numbered(results: pd.DataFrame) -> pd.DataFrame:
@@ -69,10 +79,7 @@ def numbered(results: pd.DataFrame) -> pd.DataFrame:
     table = results.assign(_model=order).sort_values(
         ["dataset", "depth", "_model", "split"], kind="stable", ignore_index=True
     )
-    described = [
-        tuple(_text(value) for value in row)
-        for row in table[configuration_columns(results)].itertuples(index=False)
-    ]
+    described = settings(table, configuration_columns(results))
     numbers = {row: number for number, row in enumerate(dict.fromkeys(described), start=1)}
     table = table.drop(columns="_model")
     table["configuration"] = [numbers[row] for row in described]

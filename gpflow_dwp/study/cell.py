@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +18,17 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import PROTOCOLS, ProtocolName, default_batch_size
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["STUDY_MODELS", "Cell", "make_cells"]
+__all__ = ["STUDY_MODELS", "STUDY_PROTOCOLS", "Cell", "StudyProtocol", "make_cells"]
 
+_BATCH_SIZE_OF_CDE = 512
 _DTYPES = ("float64", "float32")
+_LATENT_VARIABLES = "build_latent_variable_deep_gp"
+
+StudyProtocol = Literal["papers", "fast", "cde"]
+"""A protocol of training, or that of conditional density estimation (Salimbeni et al., 2019)."""
+
+STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = ("papers", "fast", "cde")
+"""What a :data:`StudyProtocol` can be."""
 
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "DGP": ("build_deep_gaussian_process", {}),
@@ -29,11 +37,18 @@ _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "A": ("build_deep_wishart_process", {"posterior": "A"}),
     "AB": ("build_deep_wishart_process", {"posterior": "AB"}),
     "VMG": ("build_matrix_gaussian_network", {}),
+    **{
+        name: (_LATENT_VARIABLES, {"architecture": name})
+        for name in ("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP")
+    },
+    "LV-DWP": ("build_deep_wishart_process", {"posterior": "A", "latent_dim": 1}),
 }
 
 STUDY_MODELS = tuple(_BUILDERS)
 """The models that can be compared: the deep GP, the deep inverse Wishart process, deep Wishart
-processes by their posterior family, and the matrix-Gaussian network."""
+processes by their posterior family, and the matrix-Gaussian network; deep GPs with latent variables
+(LV) by their layers, bottom first; and a deep Wishart process, posterior A, above latent variables.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +56,8 @@ class Cell:
     """Everything that decides the result of one run.
 
     :param dataset: Name of a UCI data set.
-    :param depth: Number of GP layers of the equivalent deep GP; of weight matrices for VMG.
+    :param depth: Number of GP layers of the equivalent deep GP; of weight matrices for VMG; where
+        the model's name says it, that.
     :param model: One of :data:`STUDY_MODELS`.
     :param split: Number of the split into training and test rows.
     :param num_steps: Gradient steps.
@@ -52,8 +68,9 @@ class Cell:
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
-    :param protocol: See :func:`gpflow_dwp.fit`.
+    :param protocol: See :func:`gpflow_dwp.fit` and :attr:`training_protocol`.
     :param options: Further arguments of the model's builder, as sorted pairs of name and value.
+    :param num_importance_samples: K in training; 1 for models without latent variables.
     """
 
     dataset: str
@@ -68,8 +85,9 @@ class Cell:
     dtype: Literal["float64", "float32"] = "float64"
     seed: int = 0
     kl_annealing_steps: int | None = None
-    protocol: ProtocolName = "papers"
+    protocol: StudyProtocol = "papers"
     options: tuple[tuple[str, Any], ...] = ()
+    num_importance_samples: int = 1
 
     def __post_init__(self) -> None:
         check_integers(
@@ -78,6 +96,7 @@ class Cell:
             num_inducing=self.num_inducing,
             num_samples=self.num_samples,
             num_prediction_samples=self.num_prediction_samples,
+            num_importance_samples=self.num_importance_samples,
             batch_size=1 if self.batch_size is None else self.batch_size,
         )
         check_integers(
@@ -95,11 +114,36 @@ class Cell:
             )
         _check_choice("model", self.model, STUDY_MODELS)
         _check_choice("dtype", self.dtype, _DTYPES)
-        _check_choice("protocol", self.protocol, tuple(PROTOCOLS))
+        _check_choice("protocol", self.protocol, STUDY_PROTOCOLS)
+        own_depth = _own_depth(self.model)
+        if own_depth not in (None, self.depth):
+            raise ValueError(f"depth must be {own_depth} for model {self.model}, got {self.depth}.")
         accepted = inspect.signature(self._builder()).parameters
         for name, _ in self.options:
-            if name not in accepted or name in _SET_BY_CELL:
+            if name not in accepted or name in _SET_BY_CELL or name in _BUILDERS[self.model][1]:
                 raise ValueError(f"options: the builder of model {self.model} takes no {name!r}.")
+        if self.num_importance_samples > 1 and not self.takes_importance_samples:
+            raise ValueError(
+                f"num_importance_samples must be 1 for this cell of model {self.model}, "
+                f"got {self.num_importance_samples}."
+            )
+
+    @property
+    def takes_importance_samples(self) -> bool:
+        """Whether the model has latent variables of which it can take more than one draw."""
+        latent_dim = dict(self.options).get("latent_dim", 0)
+        return self.model != "DIWP" and (self.model.startswith("LV-") or bool(latent_dim))
+
+    @property
+    def training_protocol(self) -> ProtocolName:
+        """How the model is trained.
+
+        For "cde" that is "natural" where the output layer has the parameters that natural gradients
+        move, as all models of that paper have, and "fast" where it has not.
+        """
+        if self.protocol != "cde":
+            return self.protocol
+        return "natural" if _BUILDERS[self.model][0] == _LATENT_VARIABLES else "fast"
 
     @property
     def key(self) -> str:
@@ -113,12 +157,16 @@ class Cell:
         return f"{self.dataset}, depth {self.depth}, {self.model}, split {self.split}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON, without what is left at None or empty by default."""
+        """Return plain values, for JSON, without some that are left at their defaults.
+
+        These came later than the first results, whose keys stay what they were.
+        """
         result = asdict(self) | {"options": dict(self.options)}
         for name, default in (
             ("kl_annealing_steps", None),
             ("protocol", "papers"),
             ("options", {}),
+            ("num_importance_samples", 1),
         ):
             if result[name] == default:
                 del result[name]
@@ -143,14 +191,13 @@ class Cell:
         :param target_scale: Standard deviation of the targets in raw units, for which the noise of
             the matrix-Gaussian network has its prior.
         """
-        own = (
-            {"target_scale": target_scale}
-            if self.model == "VMG"
-            else {"num_inducing": self.num_inducing}
-        )
+        own: dict[str, Any] = {} if _own_depth(self.model) else {"depth": self.depth}
+        if self.model == "VMG":
+            own["target_scale"] = target_scale
+        else:
+            own["num_inducing"] = self.num_inducing
         return self._builder()(
             data,
-            self.depth,
             **own,
             num_samples=self.num_samples,
             seed=self.seed,
@@ -166,7 +213,16 @@ class Cell:
 
 
 _SET_BY_CELL = frozenset(
-    {"data", "depth", "num_inducing", "num_samples", "posterior", "seed", "target_scale"}
+    {
+        "architecture",
+        "data",
+        "depth",
+        "num_inducing",
+        "num_samples",
+        "posterior",
+        "seed",
+        "target_scale",
+    }
 )
 
 
@@ -178,37 +234,41 @@ def make_cells(
     *,
     num_steps: int = 20_000,
     batch_size: int | None = None,
-    num_inducing: int = 100,
+    num_inducing: int | None = None,
     num_samples: int | None = None,
-    num_prediction_samples: int = 100,
+    num_prediction_samples: int | None = None,
     dtype: Literal["float64", "float32"] = "float64",
     seed: int = 0,
     kl_annealing_steps: int | None = None,
-    protocol: ProtocolName = "papers",
+    protocol: StudyProtocol = "papers",
     options: Mapping[str, Any] | None = None,
+    num_importance_samples: int = 1,
     uci_folder: str | Path | None = None,
 ) -> list[Cell]:
     """Make every combination, in the order of data set, depth, split and model.
 
     The defaults are the papers' protocol (Ober and Aitchison, 2021, section 6; Ober, Anson, Milsom
-    and Aitchison, 2023, section 5). Every split is read once, so that what is wrong with the data
-    is known before anything is trained.
+    and Aitchison, 2023, section 5), or with "cde" that of Salimbeni, Dutordoir, Hensman and
+    Deisenroth (2019, appendix A), who take 100,000 steps. Every split is read once, so that what is
+    wrong with the data is known before anything is trained.
 
     :param datasets: Names of UCI data sets.
-    :param depths: Numbers of layers.
+    :param depths: Numbers of layers. A model whose name says its number has one cell, not several.
     :param models: Names in :data:`STUDY_MODELS`.
     :param splits: Numbers of splits.
     :param num_steps: Gradient steps.
     :param batch_size: Rows of a minibatch; None for all rows where a split has at most 2,000
-        training rows, and for 1,000 where it has more.
-    :param num_inducing: M.
-    :param num_samples: S in training; None for the protocol's.
-    :param num_prediction_samples: S in predictions.
+        training rows, and for 1,000 where it has more; for "cde" for 512 where it has more.
+    :param num_inducing: M; None for 100, for "cde" 128.
+    :param num_samples: S in training; None for the number of the protocol of training.
+    :param num_prediction_samples: S in predictions; None for 100, for "cde" 2,000.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.
     :param kl_annealing_steps: See :class:`Cell`.
-    :param protocol: See :func:`gpflow_dwp.fit`.
+    :param protocol: See :class:`Cell`.
     :param options: Further arguments of the models' builders.
+    :param num_importance_samples: K in training; other models than those with latent variables
+        take 1 in any case.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
         is out of range, or a number is not a positive integer.
@@ -222,25 +282,27 @@ def make_cells(
     ):
         if not values or len(set(values)) < len(values):
             raise ValueError(f"{name} must hold each of at least one value once, got {values}.")
-    _check_choice("protocol", protocol, tuple(PROTOCOLS))
-    if num_samples is None:
-        num_samples = PROTOCOLS[protocol].num_samples
+    _check_choice("protocol", protocol, STUDY_PROTOCOLS)
+    check_integers(num_importance_samples=num_importance_samples)
+    if num_inducing is None:
+        num_inducing = 128 if protocol == "cde" else 100
+    if num_prediction_samples is None:
+        num_prediction_samples = 2_000 if protocol == "cde" else 100
     cells = [
         Cell(
             dataset,
-            depth,
+            _own_depth(model) or depth,
             model,
             split,
             num_steps,
             batch_size,
-            num_inducing,
-            num_samples,
-            num_prediction_samples,
-            dtype,
-            seed,
-            kl_annealing_steps,
-            protocol,
-            _sorted_options(options or {}),
+            num_inducing=num_inducing,
+            num_prediction_samples=num_prediction_samples,
+            dtype=dtype,
+            seed=seed,
+            kl_annealing_steps=kl_annealing_steps,
+            protocol=protocol,
+            options=_sorted_options(options or {}),
         )
         for dataset in datasets
         for depth in depths
@@ -252,15 +314,36 @@ def make_cells(
         for dataset in datasets
         for split in splits
     }
-    return [_with_batch_size(cell, rows[cell.dataset, cell.split]) for cell in cells]
+    return [
+        replace(
+            cell,
+            batch_size=_batch_size(cell, rows[cell.dataset, cell.split]),
+            num_samples=PROTOCOLS[cell.training_protocol].num_samples
+            if num_samples is None
+            else num_samples,
+            num_importance_samples=num_importance_samples if cell.takes_importance_samples else 1,
+        )
+        for cell in dict.fromkeys(cells)
+    ]
 
 
-def _with_batch_size(cell: Cell, num_rows: int) -> Cell:
-    """Write down the batch size that is meant: None for a full batch, whatever was asked for."""
-    batch_size = default_batch_size(num_rows) if cell.batch_size is None else cell.batch_size
+def _own_depth(model: str) -> int | None:
+    """The number of layers that a model's name says, if it does."""
+    builder, arguments = _BUILDERS.get(model, ("", {}))
+    if builder != _LATENT_VARIABLES:
+        return None
+    return int(arguments["architecture"].split("-").count("GP"))
+
+
+def _batch_size(cell: Cell, num_rows: int) -> int | None:
+    """Return the batch size that is meant: None for a full batch, whatever was asked for."""
+    batch_size = cell.batch_size
+    if batch_size is None:
+        cde = cell.protocol == "cde"
+        batch_size = _BATCH_SIZE_OF_CDE if cde else default_batch_size(num_rows)
     if batch_size is not None and batch_size >= num_rows:
-        batch_size = None
-    return Cell.from_dict({**cell.to_dict(), "batch_size": batch_size})
+        return None
+    return batch_size
 
 
 def _sorted_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

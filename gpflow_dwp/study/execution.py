@@ -54,8 +54,9 @@ def run_cell(
         split.train,
         cell.num_steps,
         batch_size=cell.batch_size,
-        protocol=cell.protocol,
+        protocol=cell.training_protocol,
         kl_annealing_steps=cell.kl_annealing_steps,
+        num_importance_samples=cell.num_importance_samples,
         seed=cell.seed,
         callbacks=[watch],
         callback_interval=max(1, min(_STEPS_BETWEEN_REPORTS, cell.num_steps // 4)),
@@ -66,7 +67,12 @@ def run_cell(
         raise KeyboardInterrupt(history.stop_reason)
     if curve is not None:
         _write_curve(Path(curve), history)
-    elbo, elbo_error = whole_data_bound(model, split.train, seed=cell.seed)
+    elbo, elbo_error = whole_data_bound(
+        model,
+        split.train,
+        num_importance_samples=cell.num_importance_samples,
+        seed=cell.seed,
+    )
     seconds = watch.seconds_per_step(history)
     steps_of_epoch = 1 if cell.batch_size is None else history.num_data / cell.batch_size
     return {
@@ -78,6 +84,7 @@ def run_cell(
             split.Y_test,
             split.targets,
             num_samples=cell.num_prediction_samples,
+            marginals=cell.protocol == "cde",
             seed=cell.seed,
         ),
         "seconds_per_step": seconds,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import groups, select
-from gpflow_dwp.study.published import LARGEST_ROUNDING, PAPERS, PRINTED_NAMES
+from gpflow_dwp.study.published import LARGEST_ROUNDING, PAPERS_WITH_RUNTIMES, PRINTED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METRIC_LABELS",
     "plot_coverage",
+    "plot_densities",
     "plot_differences",
     "plot_runtimes",
     "plot_scores",
@@ -40,9 +41,17 @@ _COLOURS = {
     "A": "#0072B2",
     "AB": "#009E73",
     "VMG": "#56B4E9",
+    # The last of the eight and mixtures of them.
+    "GP": "#8A8A8A",
+    "GP-GP": "#A05A00",
+    "LV-GP": "#F0E442",
+    "LV-GP-GP": "#D55E00",
+    "LV-GP-GP-GP": "#882255",
+    "LV-DWP": "#332288",
 }
 _GREY = "#8A8A8A"
-_MARKERS = {"improved": "s", "original": "D"}
+_MARKERS = {"improved": "s", "original": "D", "vmg": "^"}
+_INFERENCE = {"VI": ("o", -0.15), "IWVI": ("^", 0.15)}
 _LEVELS = (50, 90, 95)
 _PANELS_IN_A_ROW = 4
 
@@ -126,10 +135,10 @@ def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
             "label": PRINTED_NAMES[model],
         }
         ax.plot(rows["seconds_per_epoch"], height, **shown, **measured)
-        for paper in PAPERS:
+        for paper in PAPERS_WITH_RUNTIMES:
             printed = rows[f"{paper}_seconds_per_epoch"]
             ax.plot(printed, height, **shown, **_hollow(paper, _COLOURS[model]))
-    for paper in PAPERS:
+    for paper in PAPERS_WITH_RUNTIMES:
         if runtimes[f"{paper}_seconds_per_epoch"].notna().any():
             label = f"{paper} paper"
             ax.plot([], [], label=label, **shown, **_hollow(paper, _GREY))
@@ -164,6 +173,45 @@ def plot_coverage(calibration: pd.DataFrame) -> Figure:
     return figure
 
 
+def plot_densities(densities: pd.DataFrame) -> Figure:
+    """Log-likelihoods of standardised targets: a panel for each data set, a row for each model.
+
+    :param densities: The table of :func:`~gpflow_dwp.study.densities.density_table`, with a row.
+    :return: The figure, with measured and printed kernel estimates and one standard error.
+    :raises ImportError: If matplotlib is not installed.
+    """
+    models = [model for model in PRINTED_NAMES if (densities["model"] == model).any()]
+    blocks = list(groups(densities, ["dataset"]))
+    figure = _figure((2.3 * len(blocks) + 1.6, 0.42 * len(models) + 1.6))
+    panels = list(figure.subplots(1, len(blocks), sharey=True, squeeze=False)[0])
+    for ax, (place, block) in zip(panels, blocks, strict=True):
+        for row in block.to_dict("records"):
+            marker, shift = _INFERENCE[row["inference"]]
+            height = models.index(row["model"]) + shift
+            shown: dict[str, Any] = {"color": _COLOURS[row["model"]], "marker": marker}
+            bar = None if row["splits"] < 2 else row["kernel_standard_error"]
+            ax.errorbar(row["kernel"], height, xerr=bar, linestyle="none", **shown)
+            if row["printed_mean"] == row["printed_mean"]:  # not NaN
+                bar = max(row["printed_standard_error"], LARGEST_ROUNDING)
+                shown |= {"markerfacecolor": "white", "alpha": 0.7, "linestyle": "none"}
+                ax.errorbar(row["printed_mean"], height + 0.15, xerr=bar, **shown)
+        ax.set_title(place["dataset"], fontsize="medium")
+        ax.set_yticks(range(len(models)), [PRINTED_NAMES[model] for model in models])
+        ax.set_ylim(len(models) - 0.4, -0.6)
+        ax.locator_params(axis="x", nbins=4)
+        ax.grid(axis="y", color="#EEEEEE")
+        ax.spines[["top", "right"]].set_visible(False)
+    for inference in densities["inference"].unique():
+        for label, fill in (("measured", "full"), ("printed", "none")):
+            name, marker = f"{inference}, {label}", _INFERENCE[inference][0]
+            empty: list[float] = []
+            shown = {"linestyle": "none", "color": _GREY, "fillstyle": fill}
+            panels[0].plot(empty, empty, marker=marker, label=name, **shown)
+    figure.supxlabel("test log-likelihood (nats, standardised units)", fontsize="medium")
+    _legend(figure, panels)
+    return figure
+
+
 def _hollow(paper: str, colour: str) -> dict[str, Any]:
     return {"color": colour, "marker": _MARKERS[paper], "fillstyle": "none"}
 
@@ -175,19 +223,19 @@ def _draw_block(ax: Axes, block: pd.DataFrame) -> None:
         ax.errorbar(
             position, row["mean"], yerr=bar, fmt="o", color=colour, capsize=3, label="measured"
         )
-        for offset, (paper, marker) in enumerate(_MARKERS.items(), start=1):
-            if row[f"{paper}_mean"] == row[f"{paper}_mean"]:  # not NaN
-                ax.errorbar(
-                    position + 0.2 * offset,
-                    row[f"{paper}_mean"],
-                    yerr=max(row[f"{paper}_standard_error"], LARGEST_ROUNDING),
-                    fmt=marker,
-                    color=colour,
-                    markerfacecolor="white",
-                    markersize=5,
-                    alpha=0.7,
-                    label=f"{paper} paper",
-                )
+        printed = [paper for paper in _MARKERS if row[f"{paper}_mean"] == row[f"{paper}_mean"]]
+        for offset, paper in enumerate(printed, start=1):
+            ax.errorbar(
+                position + 0.2 * offset,
+                row[f"{paper}_mean"],
+                yerr=max(row[f"{paper}_standard_error"], LARGEST_ROUNDING),
+                fmt=_MARKERS[paper],
+                color=colour,
+                markerfacecolor="white",
+                markersize=5,
+                alpha=0.7,
+                label=f"{paper} paper",
+            )
     ax.set_xticks(range(len(block)), [PRINTED_NAMES[model] for model in block["model"]])
     ax.set_xlim(-0.4, max(len(block), 3) - 0.2)  # a panel of two models is not stretched
     ax.spines[["top", "right"]].set_visible(False)

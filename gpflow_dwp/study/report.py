@@ -15,7 +15,14 @@ from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import groups, select
 from gpflow_dwp.study._report_text import estimate, report_sections
 from gpflow_dwp.study.comparisons import model_ranks, paired_differences
-from gpflow_dwp.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
+from gpflow_dwp.study.densities import density_table
+from gpflow_dwp.study.figures import (
+    plot_coverage,
+    plot_densities,
+    plot_differences,
+    plot_runtimes,
+    plot_scores,
+)
 from gpflow_dwp.study.published import PAPERS, PRINTED_NAMES
 from gpflow_dwp.study.summary import (
     calibration_table,
@@ -45,12 +52,14 @@ REPORT_FILES = (
     "ranks.csv",
     "runtimes.csv",
     "calibration.csv",
+    "densities.csv",
     "elbo.png",
     "test_log_likelihood.png",
     "rmse.png",
     "differences.png",
     "runtimes.png",
     "coverage.png",
+    "densities.png",
 )
 
 
@@ -86,6 +95,8 @@ def write_report(results: Iterable[Record] | pd.DataFrame, directory: str | Path
     try:
         (partial / REPORT).write_text(text, encoding="utf-8")
         for name, table in {**tables, "results": frame, "failures": failures}.items():
+            if name == "densities" and table.empty:
+                continue
             table.to_csv(partial / f"{name}.csv", index=False)
         if tables:
             _write_figures(tables, partial)
@@ -107,7 +118,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
 
     :param results: The flat table of :func:`~gpflow_dwp.study.summary.results_frame`.
     :param metric: "elbo", "test_log_likelihood" or "rmse".
-    :param paper: "improved" or "original".
+    :param paper: "improved", "original" or "vmg".
     :return: The table. Where one place has several configurations, each has a row, with its number.
     :raises ValueError: If the table is empty or not such a table, or a name is unknown.
     """
@@ -140,6 +151,7 @@ def _tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "ranks": model_ranks(frame),
         "runtimes": runtime_table(frame),
         "calibration": calibration_table(frame),
+        "densities": density_table(frame),
     }
 
 
@@ -153,6 +165,8 @@ def _write_figures(tables: dict[str, pd.DataFrame], directory: Path) -> None:
     figures["runtimes"] = plot_runtimes(tables["runtimes"])
     if tables["calibration"]["coverage_95"].notna().any():
         figures["coverage"] = plot_coverage(tables["calibration"])
+    if len(tables["densities"]):
+        figures["densities"] = plot_densities(tables["densities"])
     for name, figure in figures.items():
         figure.savefig(directory / f"{name}.png")
 

@@ -24,8 +24,11 @@ class Record:
     :param status: "finished" or "failed".
     :param error: Kind and message of what went wrong; None where nothing did.
     :param metrics: Scores by name; None for a failed cell. "elbo" and "elbo_standard_error" are in
-        nats per training row, in standardised units as the papers print them; all others are in
-        raw units. "seconds_per_step", "seconds_per_epoch" and "training_seconds" are times.
+        nats per training row, in standardised units as the papers print them, with as many
+        importance samples as in training; "log_likelihood_standardised", "log_likelihood_kernel"
+        and "shapiro_wilk", of some cells, belong to standardised units too; all others are in raw
+        units. "seconds_per_step",
+        "seconds_per_epoch" and "training_seconds" are times.
     :param provenance: Versions, commit, dtype, threads, machine, seconds and date.
     """
 

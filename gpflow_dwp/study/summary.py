@@ -21,6 +21,7 @@ from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import (
     CELL_COLUMNS,
     LARGER_IS_BETTER,
+    MARGINAL_COLUMNS,
     METRIC_COLUMNS,
     PROVENANCE_COLUMNS,
     configuration_columns,
@@ -32,6 +33,7 @@ from gpflow_dwp.study._grouping import (
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
     PAPERS,
+    PAPERS_WITH_RUNTIMES,
     published_runtimes,
     published_scores,
 )
@@ -65,9 +67,10 @@ def results_frame(records: Iterable[Record]) -> pd.DataFrame:
 
     :param records: Records of a study.
     :return: Columns: ``key``; ``dataset``, ``depth``, ``model`` and ``split``; the fields of the
-        cell's configuration; the metrics; ``commit``, ``date``, ``machine``, ``seconds``,
-        ``threads`` and ``versions`` ("gpflow 2.11.2; numpy 1.26.4"). Rows in the order of dataset,
-        depth, model and split. Without a finished cell, a table with ``key`` only and no row.
+        cell's configuration; the metrics, and those of marginals where there are any; ``commit``,
+        ``date``, ``machine``, ``seconds``, ``threads`` and ``versions`` ("gpflow 2.11.2; numpy
+        1.26.4"). Rows in the order of dataset, depth, model and split. Without a finished cell, a
+        table with ``key`` only and no row.
     :raises ImportError: If pandas is not installed.
     """
     pandas = import_optional("pandas", "cli")
@@ -181,7 +184,8 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
     :return: One row for each dataset, depth, model, configuration, machine and number of threads:
         ``splits``, mean ``seconds_per_step``, ``seconds_per_epoch`` and ``training_seconds``;
         ``step_over_dgp``, the time of a step over that of the DGP in the same place; and for ``P``
-        each of the papers ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own machines.
+        each of the papers that print times ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own
+        machines.
     :raises ValueError: If the table is empty or not such a table.
     """
     kind = [column for column in ("machine", "threads") if column in results.columns]
@@ -194,7 +198,7 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
             row = {**where, "model": model, **place, "splits": len(cells)}
             row |= {name: float(cells[name].mean()) for name in times}
             row["step_over_dgp"] = row["seconds_per_step"] / dgp
-            for paper in PAPERS:
+            for paper in PAPERS_WITH_RUNTIMES:
                 there = select(printed, paper=paper, **where)
                 seconds = _only(select(there, model=model), "seconds_per_epoch")
                 row[f"{paper}_seconds_per_epoch"] = seconds
@@ -214,6 +218,7 @@ def _row(record: Record) -> dict[str, Any]:
         **{name: cell.pop(name) for name in CELL_COLUMNS},
         **{name: _flat(value) for name, value in cell.items()},
         **{name: _number(metrics.get(name)) for name in METRIC_COLUMNS},
+        **{name: float(metrics[name]) for name in MARGINAL_COLUMNS if name in metrics},
         **{name: provenance.get(name) for name in PROVENANCE_COLUMNS},
     }
 

@@ -13,18 +13,22 @@ import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 
 __all__ = ["TrainingCheckpoint"]
 
+_WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
+
 
 class TrainingCheckpoint:
-    """Saves and restores a run: parameters, optimiser, step, place in the data, history.
+    """Saves and restores a run: parameters, optimiser, step, place in the data, callbacks, history.
 
     :param directory: Where; made here if need be.
     :param loop: The loop, not yet used.
     :param batches: Whatever holds the place in the data, if anything does.
     :param settings: What must be the same in a run that goes on, in plain values.
+    :param callbacks: Those of the run, of which some may have a state.
     """
 
     def __init__(
@@ -33,13 +37,17 @@ class TrainingCheckpoint:
         loop: CompiledLoop,
         batches: Any | None,
         settings: Mapping[str, Any],
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self._directory = Path(directory)
         self._settings = dict(settings)
+        with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
+        self._settings["callbacks"] = [type(callback).__name__ for callback in with_state]
         self._past = _Past()
         trackables = {**loop.state, "past": self._past}
         if batches is not None:
             trackables["batches"] = batches
+        trackables.update({f"callback_{i}": callback for i, callback in enumerate(with_state)})
         self._checkpoint = tf.train.Checkpoint(**trackables)
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, str(self._directory), max_to_keep=2
@@ -51,7 +59,7 @@ class TrainingCheckpoint:
         """Time since the last save, or since the start."""
         return time.monotonic() - self._last_save
 
-    def restore(self) -> tuple[list[StepRecords], float]:
+    def restore(self) -> tuple[BoundTerms, float] | None:
         """Go back to the last saved state, if there is one.
 
         :return: What the steps up to it recorded, and the seconds that they took.
@@ -59,18 +67,19 @@ class TrainingCheckpoint:
         """
         latest = self._manager.latest_checkpoint
         if latest is None:
-            return [], 0.0
+            return None
         # First the history alone: variables of another shape could not be restored.
         tf.train.Checkpoint(past=self._past).restore(latest).expect_partial()
         for name, value in self._settings.items():
-            saved = self._past.settings.get(name)
+            # Runs of before there were callbacks with a state had none.
+            saved = self._past.settings.get(name, [] if name == "callbacks" else None)
             if saved != value:
                 raise ValueError(
                     f"checkpoint_directory {self._directory} holds a run with {name}={saved!r}, "
                     f"got {value!r}."
                 )
         self._checkpoint.restore(latest).assert_consumed()
-        return self._past.records(), self._past.seconds
+        return self._past.terms, self._past.seconds
 
     def save(self, records: Sequence[StepRecords], seconds: float) -> None:
         """Save the present state.
@@ -87,27 +96,23 @@ class _Past(tf.train.experimental.PythonState):
     """History and settings, within the checkpoint so that they are of the same step."""
 
     def __init__(self) -> None:
-        self._data = np.zeros(0)
-        self._log_ratios = np.zeros((0, 0))
+        self.terms = BoundTerms(np.zeros(0), np.zeros((0, 0)))
         self.seconds = 0.0
         self.settings: dict[str, Any] = {}
 
     def set(self, records: Sequence[StepRecords], seconds: float, settings: dict[str, Any]) -> None:
-        self._data = np.concatenate([record.terms.data for record in records])
-        self._log_ratios = np.concatenate([record.terms.log_ratios for record in records])
+        self.terms = BoundTerms(
+            np.concatenate([record.terms.data for record in records]),
+            np.concatenate([record.terms.log_ratios for record in records]),
+        )
         self.seconds, self.settings = seconds, settings
-
-    def records(self) -> list[StepRecords]:
-        if not len(self._data):
-            return []
-        return [StepRecords(BoundTerms(self._data, self._log_ratios), False, np.array([]))]
 
     def serialize(self) -> bytes:
         buffer = io.BytesIO()
         np.savez(
             buffer,
-            data=self._data,
-            log_ratios=self._log_ratios,
+            data=self.terms.data,
+            log_ratios=self.terms.log_ratios,
             seconds=self.seconds,
             settings=json.dumps(self.settings),
         )
@@ -115,6 +120,6 @@ class _Past(tf.train.experimental.PythonState):
 
     def deserialize(self, string_value: bytes) -> None:
         with np.load(io.BytesIO(string_value)) as saved:
-            self._data, self._log_ratios = saved["data"], saved["log_ratios"]
+            self.terms = BoundTerms(saved["data"], saved["log_ratios"])
             self.seconds = float(saved["seconds"])
             self.settings = json.loads(str(saved["settings"]))

@@ -21,11 +21,12 @@ from tqdm.auto import tqdm
 from gpflow_dwp.data import check_data
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._minibatches import Minibatches
 from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.callbacks import Callback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
@@ -69,7 +70,8 @@ def fit(
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
-    :param protocol: "fast", or "papers" for theirs, which takes more steps to the same bound.
+    :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound; or
+        "natural" for a :class:`LatentVariableDeepGP`.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
         gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
@@ -79,7 +81,9 @@ def fit(
         evidence lower bound, more for the importance-weighted one, whose local log ratios are not
         annealed.
     :param seed: For draws and minibatches.
-    :param callbacks: Called every ``callback_interval`` steps and after the last one.
+    :param callbacks: Called every ``callback_interval`` steps and after the last one. A
+        :class:`RunCallback` is also told of beginning and end, and may leave the model with other
+        parameters than the last ones.
     :param callback_interval: Steps between calls of the callbacks.
     :param progress: Whether to show a progress bar, with the bound per datum.
     :param jit_compile: Whether steps are compiled with XLA; None for: if there is a GPU.
@@ -112,7 +116,7 @@ def fit(
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(num_steps)
     if optimizer is None:
-        optimizer = PROTOCOLS[protocol].optimizer(num_steps)
+        optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     if jit_compile is None:
         jit_compile = bool(tf.config.list_logical_devices("GPU"))
     loop = CompiledLoop(
@@ -137,12 +141,19 @@ def fit(
             else {"num_importance_samples": num_importance_samples}
         ),
     }
-    records: list[StepRecords] = []
+    staged = [callback for callback in callbacks if isinstance(callback, RunCallback)]
+    past = BoundTerms(np.zeros(0), np.zeros((0, len(model.layers))))
     checkpoint, seconds_before = None, 0.0
     if checkpoint_directory is not None:
-        checkpoint = TrainingCheckpoint(checkpoint_directory, loop, batches_state, settings)
-        records, seconds_before = checkpoint.restore()
-    done, reported = sum(len(record.terms.data) for record in records), len(records)
+        checkpoint = TrainingCheckpoint(
+            checkpoint_directory, loop, batches_state, settings, callbacks
+        )
+        past, seconds_before = checkpoint.restore() or (past, 0.0)
+    done = len(past.data)
+    # The next call of the callbacks averages over all steps since the last one, resumed or not.
+    records, reported = _cut(past, done - done % callback_interval), 1
+    answers = [callback.begin(done, model) for callback in staged]
+    stopped = any(answers)
     stop_reason = f"took all {num_steps} steps"
     start = time.perf_counter() - seconds_before
     with (
@@ -150,7 +161,9 @@ def fit(
         tqdm(total=num_steps, initial=done, disable=not progress, unit="step") as bar,
     ):
         interval = callback_interval if callbacks else num_steps
-        for record in _calls(loop, done, num_steps, interval):
+        if stopped:
+            stop_reason = f"a callback ended the run after step {done}"
+        for record in _calls(loop, done, done if stopped else num_steps, interval):
             records.append(record)
             if record.failed:
                 raise _failure(model, loop, record, done)
@@ -158,7 +171,8 @@ def fit(
             bar.update(len(record.terms.data))
             bar.set_postfix_str(f"bound per datum {_mean_bound([record]) / model.num_data:.3f}")
             if callbacks and (done % callback_interval == 0 or done == num_steps):
-                event = TrainingProgress(done, num_steps, _mean_bound(records[reported:]), model)
+                bound, seconds = _mean_bound(records[reported:]), time.perf_counter() - start
+                event = TrainingProgress(done, num_steps, bound, model, seconds)
                 reported = len(records)
                 wishes_to_stop = [callback(event) for callback in callbacks]
                 if any(wishes_to_stop):
@@ -171,6 +185,8 @@ def fit(
                 checkpoint.save(records, time.perf_counter() - start)
         if checkpoint:
             checkpoint.save(records, time.perf_counter() - start)
+        for callback in staged:
+            callback.finish(model)
     return TrainingHistory(
         np.concatenate([record.terms.data for record in records]),
         np.concatenate([record.terms.log_ratios for record in records]),
@@ -192,6 +208,14 @@ def _calls(loop: CompiledLoop, done: int, num_steps: int, interval: int) -> Iter
         done += size
         if done > first + 1:  # The first call was mostly tracing.
             size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
+
+
+def _cut(terms: BoundTerms, step: int) -> list[StepRecords]:
+    """The records before a step and from it on."""
+    return [
+        StepRecords(BoundTerms(terms.data[part], terms.log_ratios[part]), False, np.array([]))
+        for part in (slice(step), slice(step, None))
+    ]
 
 
 def _mean_bound(records: Sequence[StepRecords]) -> float:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from gpflow.keras import tf_keras
-
+from gpflow_dwp.models import LatentVariableDeepGP, VariationalModel
 from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.schedule import paper_learning_rate
+from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
+from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
 
 __all__ = ["PROTOCOLS", "Protocol", "ProtocolName", "default_batch_size"]
 
-ProtocolName = Literal["fast", "papers"]
+ProtocolName = Literal["fast", "natural", "papers"]
 """What :func:`fit` takes by name."""
 
 _LARGEST_FULL_BATCH = 2_000
@@ -31,35 +31,45 @@ def default_batch_size(num_rows: int) -> int | None:
 class Protocol(NamedTuple):
     """A way to train.
 
-    :param learning_rate: Makes the schedule of Adam's learning rate from the number of steps.
-    :param beta_2: Adam's decay of the mean of squared gradients.
+    :param optimizer: Makes the optimiser of a model from it and the number of steps.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1, from the number of
         steps.
     :param num_samples: S, the draws that estimate the bound; for whoever builds the model.
     """
 
-    learning_rate: Callable[[int], tf_keras.optimizers.schedules.LearningRateSchedule]
-    beta_2: float
+    optimizer: Callable[[VariationalModel, int], Adam | NaturalGradientAdam]
     kl_annealing_steps: Callable[[int], int]
     num_samples: int
 
-    def optimizer(self, num_steps: int) -> Adam:
-        """Return the optimiser of a run of ``num_steps`` steps."""
-        return Adam(self.learning_rate(num_steps), beta_2=self.beta_2)
 
-
-def _cosine_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    return tf_keras.optimizers.schedules.CosineDecay(3e-2, num_steps, alpha=0.01)
+def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradientAdam:
+    if not isinstance(model, LatentVariableDeepGP):
+        raise ValueError(
+            "protocol 'natural' moves the output layer of a LatentVariableDeepGP by natural "
+            f"gradients, got a {type(model).__name__}."
+        )
+    layer = model.output_layer
+    return NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
 
 
 PROTOCOLS: dict[ProtocolName, Protocol] = {
     # The first steps' gradients are huge. With the usual 0.999 the mean of squares remembers them
     # for a thousand steps, which keeps all later ones small.
-    "fast": Protocol(_cosine_learning_rate, 0.98, lambda num_steps: num_steps // 6, 2),
+    "fast": Protocol(
+        lambda model, num_steps: Adam(cosine_learning_rate(num_steps), beta_2=0.98),
+        lambda num_steps: num_steps // 6,
+        2,
+    ),
+    "natural": Protocol(_natural_gradients, lambda num_steps: 0, 1),
     "papers": Protocol(
-        paper_learning_rate, 0.999, lambda num_steps: min(1_000, num_steps // 2), 10
+        lambda model, num_steps: Adam(paper_learning_rate(num_steps)),
+        lambda num_steps: min(1_000, num_steps // 2),
+        10,
     ),
 }
 """``"papers"``: Adam with 1e-2 and, from half way, 1e-3; annealing over the first 1,000 steps, or
 the first half of a run of less than 2,000. ``"fast"``: a cosine from 3e-2 to 3e-4 with a shorter
-memory of squared gradients; annealing over the first sixth; two draws instead of ten."""
+memory of squared gradients; annealing over the first sixth; two draws instead of ten.
+``"natural"``, for a :class:`LatentVariableDeepGP`: natural gradients for its output layer and Adam
+for the rest, as in :class:`NaturalGradientAdam`, and no annealing (Salimbeni, Dutordoir, Hensman
+and Deisenroth, 2019); one draw."""

@@ -1,11 +1,19 @@
-"""The papers' schedules: of the learning rate, and of the weight of the log ratios."""
+"""Schedules: of the learning rate, and of the weight of the log ratios."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 from gpflow.keras import tf_keras
 
-__all__ = ["kl_weight", "paper_learning_rate"]
+__all__ = ["cosine_learning_rate", "kl_weight", "paper_learning_rate"]
+
+
+def cosine_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
+    """Return a learning rate that falls along a cosine from 3e-2 to 3e-4.
+
+    :param num_steps: Length of the run.
+    """
+    return tf_keras.optimizers.schedules.CosineDecay(3e-2, num_steps, alpha=0.01)
 
 
 def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:

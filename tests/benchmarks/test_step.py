@@ -34,7 +34,7 @@ def test_every_figure_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"shapes": ["huge"]}, r"shapes must be some of yacht-2, .*, got \['huge'\]"),
         ({"models": []}, r"models must be some of GW, .*, got \[\]"),
         ({"dtypes": ["float16"]}, r"dtypes must be some of float64, float32, got \['float16'\]"),
-        ({"turns": 0}, "turns must be at least 1, got 0"),
+        ({"turns": 0}, "turns must be a positive integer, got 0"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str) -> None:

@@ -46,3 +46,48 @@ def test_figures_are_printed_and_kept(
 def test_an_unknown_shape_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", "step", "--shapes", "huge") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_growth_is_printed_kept_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    figure = {"name": "exponent of N, two largest", "value": 0.9, "spread": 0.1, "at_most": 1.0}
+    measured = {
+        "figures": [figure, figure, figure],
+        "values": [1, 2],
+        "timings": {
+            "N = 1": {"processor_seconds": [1.0]},
+            "N = 2": {"processor_seconds": [2.0]},
+        },
+    }
+    asked: dict[str, Any] = {}
+
+    def scaled(axes: list[str], model: str, dtype: str, **others: Any) -> Any:
+        asked.update(axes=axes, model=model, dtype=dtype, **others)
+        return {"N": measured}
+
+    monkeypatch.setattr(benchmark, "benchmark_scale", scaled)
+    drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
+
+    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
+
+    assert code == 0
+    assert asked["axes"] == ["N"] and asked["model"] == "AB" and asked["dtype"] == "float64"
+    assert "exponent of N, two largest    0.900   0.100  1" in capsys.readouterr().out
+    assert json.loads(kept.read_text())["N"] == measured
+    assert "</svg>" in drawn.read_text()
+
+
+@pytest.mark.parametrize("file", ["scale.xyz", "nowhere/scale.png"])
+def test_a_figure_that_cannot_be_written_costs_no_time(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("benchmark", "scale", "--figure", file) == 2
+    assert "--figure" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "import"])
+def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("benchmark", what, "--help") == 0
+    assert "--json" in capsys.readouterr().out

@@ -27,7 +27,8 @@ from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.models import load_model
+from gpflow_dwp.training import TrainingHistory, fit
 
 Trained = Callable[[str], TrainedRun]
 REGRESSION = fit_options("regression")
@@ -345,6 +346,30 @@ def test_other_models_are_trained_saved_and_predict(model: str, title: str) -> N
     assert np.isfinite(metrics["scores"][f"{title}, depth 2"]["log_likelihood"])
 
 
+def test_latent_variables_are_trained_by_the_importance_weighted_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def train(*arguments: Any, num_importance_samples: int, **options: Any) -> TrainingHistory:
+        asked.append(num_importance_samples)
+        return fit(*arguments, num_importance_samples=num_importance_samples, **options)
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", train)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    latents = ("--latent-dim", "2", "--importance-samples", "3")
+
+    assert run("fit", table, *REGRESSION, *latents, "--out", "run") == 0
+    assert run("predict", "run", table, "-o", "predicted.csv") == 0
+
+    model = load_model("run/model")
+    assert asked == [3]
+    assert model.latent_layer.latent_dim == 2 and model.num_inputs == 2
+    assert np.all(
+        np.isfinite([float(value) for value in read_csv(Path("predicted.csv"))["price_mean"]])
+    )
+
+
 def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
     """A table with other values in a column, or in some of its rows, from 0."""
     table = columns(task)
@@ -400,6 +425,11 @@ def test_refuses_tables(
         (["--model", "DGP", "--posterior", "A"], "--posterior is not for --model DGP"),
         (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
+        (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
+        (
+            ["--model", "DIWP", "--latent-dim", "1", "--importance-samples", "2"],
+            "--importance-samples must be 1 for --model DIWP",
+        ),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),
         (["--width", "-3"], "--width: must be a positive integer, got '-3'"),
         (["--width", "wide"], "--width: must be a positive integer, got 'wide'"),

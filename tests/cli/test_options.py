@@ -35,6 +35,8 @@ def test_defaults_of_fit() -> None:
         "inducing": "subset",
         "num_steps": 3_000,
         "num_samples": 2,
+        "latent_dim": None,
+        "num_importance_samples": 1,
         "batch_size": None,
         "seed": 0,
         "out": None,
@@ -63,7 +65,16 @@ def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many"])
 @pytest.mark.parametrize(
     "option",
-    ["--depth", "--width", "--num-inducing", "--num-steps", "--num-samples", "--batch-size"],
+    [
+        "--depth",
+        "--width",
+        "--num-inducing",
+        "--num-steps",
+        "--num-samples",
+        "--batch-size",
+        "--latent-dim",
+        "--importance-samples",
+    ],
 )
 def test_counts_are_positive_integers(option: str, text: str) -> None:
     with pytest.raises(argparse.ArgumentError, match=f"positive integer, got '{text}'"):

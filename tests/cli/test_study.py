@@ -15,7 +15,15 @@ from study_archive import write_archive
 from study_results import invented_study
 
 from gpflow_dwp.cli.options import add_study_options, add_study_report_options
-from gpflow_dwp.study import RESULTS, Cell, Record, append_record, read_results
+from gpflow_dwp.study import (
+    RESULTS,
+    STUDY_MODELS,
+    STUDY_PROTOCOLS,
+    Cell,
+    Record,
+    append_record,
+    read_results,
+)
 
 RUN = "gpflow_dwp.study.run_study"
 NEEDED = ["--datasets", "yacht", "--out", "study"]
@@ -34,12 +42,13 @@ def test_defaults() -> None:
         "models": ["DGP", "GW", "A", "AB"],
         "splits": [(0,)],
         "num_steps": 20_000,
-        "num_inducing": 100,
+        "num_inducing": None,
         "batch_size": None,
         "dtype": "float64",
         "seed": 0,
         "protocol": "papers",
         "num_samples": None,
+        "num_importance_samples": 1,
         "kl_annealing_steps": None,
         "options": [],
         "jobs": 1,
@@ -90,7 +99,7 @@ def test_numbers_of_splits(
         ["study", *NEEDED, "--splits", "0-"],
         ["study", *NEEDED, "--splits", "-1"],
         ["study", *NEEDED, "--splits", "one"],
-        ["study", *NEEDED, "--models", "GP"],
+        ["study", *NEEDED, "--models", "LV"],
         ["study", *NEEDED, "--depths", "0"],
         ["study", *NEEDED, "--jobs", "0"],
         ["study", *NEEDED, "--dtype", "float16"],
@@ -145,15 +154,28 @@ def test_cells_that_are_asked_for(
         *NEEDED,
         *("--depths", "2", "3", "--models", "GW", "A", "--splits", "1", "--steps", "50"),
         *("--num-inducing", "7", "--batch-size", "9", "--dtype", "float32", "--seed", "4"),
-        *("--set", "jitter=1e-5", "inducing=kmeans", "--jobs", "3", "--threads", "2"),
+        *("--set", "jitter=1e-5", "latent_dim=2", "--jobs", "3", "--threads", "2"),
+        *("--importance-samples", "5"),
         *("--retry-failed", "--quiet", "--uci-folder", "archive"),
     )
 
     assert code == 0
-    options = (("inducing", "kmeans"), ("jitter", 1e-5))
+    options = (("jitter", 1e-5), ("latent_dim", 2))
     (call,) = asked
     assert call.pop("cells") == [
-        Cell("yacht", depth, model, 1, 50, 9, 7, dtype="float32", seed=4, options=options)
+        Cell(
+            "yacht",
+            depth,
+            model,
+            1,
+            50,
+            9,
+            7,
+            dtype="float32",
+            seed=4,
+            options=options,
+            num_importance_samples=5,
+        )
         for depth in (2, 3)
         for model in ("GW", "A")
     ]
@@ -166,6 +188,13 @@ def test_cells_that_are_asked_for(
         "retry_failed": True,
     }
     assert capsys.readouterr().out == "4 of 4 cells are in study\n"
+
+
+def test_every_model_and_protocol_of_studies_can_be_asked_for() -> None:
+    (models,) = (a for a in parser(add_study_options)._actions if a.dest == "models")
+    (protocols,) = (a for a in parser(add_study_options)._actions if a.dest == "protocol")
+    assert tuple(models.choices) == STUDY_MODELS
+    assert tuple(protocols.choices) == STUDY_PROTOCOLS
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,6 @@ def test_outputs_have_the_moments_of_products_with_drawn_weights(rows: str, colu
         exact = output.row_variance.numpy()[0][:, None, None] * (C.numpy() @ C.numpy().T)
         scale = deviation[:, :, None] * deviation[:, None, :]
         np.testing.assert_array_less(np.abs(covariance - exact) / scale, 8.0 / np.sqrt(count))
-    np.testing.assert_allclose(part.column_variances(), np.diag(C.numpy() @ C.numpy().T))
 
 
 def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None:
@@ -75,6 +74,38 @@ def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None
     np.testing.assert_allclose(
         output.row_variance, np.broadcast_to(variance, [3, POINTS]), rtol=1e-4
     )
+
+
+@pytest.mark.parametrize("family", ["diagonal", "rank_one", "full"])
+def test_functions_have_the_joint_moments_of_a_kronecker_product(family: str) -> None:
+    part = layer(
+        row_covariance=family, column_covariance=family, num_pseudo_data=2, largest_dropout=1e-12
+    )
+    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
+    part.pseudo_outputs.assign(RNG.normal(size=(2, Q)))
+    X, count = tf.constant(RNG.normal(size=(1, POINTS, D))), 100_000
+
+    output = part.propagate(X, 1, as_seed(0), full_cov=True, jitter=0.1)
+    drawn = part.sample_functions(X, count, as_seed(1), jitter=0.1).numpy().reshape([count, -1])
+
+    C = part.column_root.operator().to_dense().numpy()
+    covariance = np.kron(output.row_variance[0], C @ C.T)
+    deviation = np.sqrt(np.diag(covariance))
+    error = np.abs(drawn.mean(axis=0) - output.mean.numpy().reshape(-1))
+    np.testing.assert_array_less(error, 6.0 * deviation / np.sqrt(count))
+    error = np.abs(np.cov(drawn.T) - covariance) / np.outer(deviation, deviation)
+    np.testing.assert_array_less(error, 8.0 / np.sqrt(count))
+
+
+def test_joint_covariance_has_the_marginal_variances() -> None:
+    part = layer(num_pseudo_data=2)
+    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
+    X = tf.constant(RNG.normal(size=(1, POINTS, D)))
+    joint = part.propagate(X, 3, as_seed(0), full_cov=True)
+    marginal = part.propagate(X, 3, as_seed(0))
+
+    np.testing.assert_allclose(tf.linalg.diag_part(joint.row_variance), marginal.row_variance)
+    np.testing.assert_array_equal(joint.mean, marginal.mean)
 
 
 def test_zero_mean_has_no_mean_matrix() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from study_archive import tiny_cell
 
-from gpflow_dwp.layers import WishartLayer
+from gpflow_dwp.layers import LatentVariableLayer, WishartLayer
+from gpflow_dwp.models import LatentVariableDeepGP
 from gpflow_dwp.study import STUDY_MODELS, Cell, make_cells
 from gpflow_dwp.study import cell as cell_module
 from gpflow_dwp.training import protocol
@@ -42,8 +43,10 @@ def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
         {"kl_annealing_steps": 6},
         {"options": {"jitter": 1e-5}},
         {"options": {"jitter": 1e-4}},
+        {"options": {"latent_dim": 1}},
+        {"options": {"latent_dim": 1}, "num_importance_samples": 5},
     ]
-    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 11
+    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 13
 
 
 def test_combinations_come_split_by_split(archive: Path) -> None:
@@ -97,8 +100,9 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
     ("changes", "message"),
     [
         ({"dataset": "moons"}, "dataset must be one of boston, .*, got 'moons'"),
-        ({"model": "GP"}, "model must be one of DGP, DIWP, GW, A, AB, VMG, got 'GP'"),
-        ({"protocol": "slow"}, "protocol must be one of fast, papers, got 'slow'"),
+        ({"model": "LV"}, "model must be one of DGP, .*, LV-DWP, got 'LV'"),
+        ({"model": "LV-GP-GP", "depth": 3}, "depth must be 2 for model LV-GP-GP, got 3"),
+        ({"protocol": "slow"}, "protocol must be one of papers, fast, cde, got 'slow'"),
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
@@ -111,6 +115,12 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"dataset": "protein", "split": 5}, "from 0 to 4 for protein, got 5"),
         ({"num_steps": 1.5}, "num_steps must be a positive integer"),
         ({"options": {"colour": 1}}, "options: the builder of model GW takes no 'colour'"),
+        ({"num_importance_samples": 0}, "num_importance_samples must be a positive integer"),
+        ({"num_importance_samples": 2}, "must be 1 for this cell of model GW, got 2"),
+        (
+            {"model": "LV-DWP", "options": {"latent_dim": 2}},
+            "options: the builder of model LV-DWP takes no 'latent_dim'",
+        ),
         ({"options": {"seed": 1}}, "options: the builder of model GW takes no 'seed'"),
         ({"rank": 1}, r"unknown fields \['rank'\]"),
     ],
@@ -132,6 +142,83 @@ def test_the_protocol_is_part_of_a_cell(archive: Path) -> None:
     assert Cell.from_dict(fast.to_dict()).protocol == "fast"
 
 
+@pytest.mark.parametrize(
+    ("model", "depth"), [("GP", 1), ("LV-GP", 1), ("GP-GP", 2), ("LV-GP-GP-GP", 3)]
+)
+def test_deep_gps_with_latent_variables(model: str, depth: int) -> None:
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(20, 3)), rng.normal(size=(20, 1))
+
+    built = tiny_cell(model=model, depth=depth, options={"num_functions": 2}).build(data)
+
+    assert isinstance(built, LatentVariableDeepGP)
+    kinds = ["LV" if isinstance(layer, LatentVariableLayer) else "GP" for layer in built.layers]
+    assert "-".join(kinds) == model
+    assert built.num_samples == 2 and built.output_layer.num_inducing == 6
+
+
+def test_deep_wishart_process_with_latent_variables() -> None:
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(20, 3)), rng.normal(size=(20, 1))
+
+    built = tiny_cell(model="LV-DWP", depth=3).build(data)
+
+    assert built.latent_layer.latent_dim == 1
+    assert len(built.hidden_layers) == 2
+    assert all(layer.bartlett_factor.family == "A" for layer in built.hidden_layers)
+
+
+def test_conditional_density_estimation(archive: Path) -> None:
+    models = ["GP", "LV-GP-GP", "LV-DWP", "A"]
+    where = {"datasets": ["yacht"], "depths": [2, 3], "splits": [0], "uci_folder": archive}
+
+    cells = make_cells(models=models, protocol="cde", num_importance_samples=5, **where)
+
+    # A deep GP's name says its depth; it is there once.
+    expected = [
+        ("GP", 1, "natural", 1, 1),
+        ("LV-GP-GP", 2, "natural", 1, 5),
+        ("LV-DWP", 2, "fast", 2, 5),
+        ("A", 2, "fast", 2, 1),
+        ("LV-DWP", 3, "fast", 2, 5),
+        ("A", 3, "fast", 2, 1),
+    ]
+    assert expected == [
+        (c.model, c.depth, c.training_protocol, c.num_samples, c.num_importance_samples)
+        for c in cells
+    ]
+    assert {(c.num_inducing, c.num_prediction_samples, c.batch_size) for c in cells} == {
+        (128, 2_000, None)
+    }
+    (asked,) = make_cells(
+        models=["GP"], protocol="cde", num_inducing=9, num_samples=4, batch_size=7, **where
+    )
+    assert (asked.num_inducing, asked.num_samples, asked.batch_size) == (9, 4, 7)
+
+
+def test_minibatches_of_conditional_density_estimation(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_module, "_BATCH_SIZE_OF_CDE", 31)
+
+    (cell,) = make_cells(["yacht"], [1], ["GP"], [0], protocol="cde", uci_folder=archive)
+
+    assert cell.batch_size == 31
+
+
+def test_importance_samples_are_for_latent_variables(archive: Path) -> None:
+    where = {"datasets": ["yacht"], "depths": [2], "splits": [0], "uci_folder": archive}
+    latent = {"options": {"latent_dim": 1}, "num_importance_samples": 5}
+
+    with_latents = make_cells(models=["GW", "DIWP"], **latent, **where)
+    (without,) = make_cells(models=["GW"], num_importance_samples=5, **where)
+
+    assert [cell.num_importance_samples for cell in with_latents] == [5, 1]
+    assert without.num_importance_samples == 1
+    # As before there was a choice.
+    assert "num_importance_samples" not in without.to_dict()
+
+
 def test_a_cell_needs_its_coordinates() -> None:
     with pytest.raises(ValueError, match=r"missing fields \['depth', 'model', 'split'\]"):
         Cell.from_dict({"dataset": "yacht"})
@@ -142,6 +229,8 @@ def test_a_cell_needs_its_coordinates() -> None:
     [
         ({"datasets": []}, "datasets must hold"),
         ({"models": ["GW", "GW"]}, "models must hold each"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+        ({"models": ["LV"]}, "model must be one of"),
         ({"splits": [20]}, "split must be an integer from 0 to 19 for yacht, got 20"),
         ({"splits": [5]}, "index_train_5.txt"),
         ({"uci_folder": "absent"}, "absent"),
@@ -170,4 +259,6 @@ def test_models_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_model_has_a_name() -> None:
-    assert STUDY_MODELS == ("DGP", "DIWP", "GW", "A", "AB", "VMG")
+    plain = ("DGP", "DIWP", "GW", "A", "AB", "VMG")
+    latent = ("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP")
+    assert plain + latent == STUDY_MODELS

@@ -11,7 +11,7 @@ import pytest
 from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
-from gpflow_dwp.study import execution, run_cell
+from gpflow_dwp.study import execution, run_cell, whole_data_bound
 from gpflow_dwp.training import fit
 
 TIMES = {"seconds_per_step", "seconds_per_epoch", "training_seconds"}
@@ -99,6 +99,35 @@ def test_an_interrupted_cell_goes_on(archive: Path, tmp_path: Path) -> None:
     assert steps == [9, 12]
     for name in METRICS - TIMES:
         assert metrics[name] == expected[name]
+
+
+def test_a_cell_takes_its_importance_samples(archive: Path) -> None:
+    cell = tiny_cell(options={"latent_dim": 1}, num_importance_samples=3)
+    split = load_uci("yacht", 0, folder=archive)
+
+    metrics = run_cell(cell, uci_folder=archive)
+
+    model = cell.build(split.train)
+    fit(model, split.train, 12, protocol="papers", num_importance_samples=3, progress=False)
+    bound, _ = whole_data_bound(model, split.train, num_importance_samples=3)
+    np.testing.assert_allclose(metrics["elbo"], bound, rtol=1e-8)
+    assert bound > whole_data_bound(model, split.train)[0]
+
+
+@pytest.mark.parametrize("model", ["GP", "LV-DWP"])
+def test_conditional_density_estimation(model: str, archive: Path) -> None:
+    cell = tiny_cell(model=model, protocol="cde", num_prediction_samples=20)
+
+    metrics = run_cell(cell, uci_folder=archive)
+
+    more = {"log_likelihood_standardised", "log_likelihood_kernel", "shapiro_wilk"}
+    assert set(metrics) == METRICS | more
+    offset = load_uci("yacht", 0, folder=archive).targets.log_density_offset
+    np.testing.assert_allclose(
+        metrics["log_likelihood_standardised"], metrics["test_log_likelihood"] - offset
+    )
+    assert np.isfinite(metrics["log_likelihood_kernel"])
+    assert 0.0 < metrics["shapiro_wilk"] <= 1.0
 
 
 def test_single_precision(archive: Path) -> None:

@@ -8,6 +8,7 @@ from study_results import only_row
 
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
+    published_densities,
     published_differences,
     published_runtimes,
     published_scores,
@@ -35,6 +36,10 @@ DATASETS = ["boston", "concrete", "energy", "kin8nm", "naval", "power", "protein
         ("original", "yacht", 5, "elbo", "DGP", 1.37, 0.03),
         ("original", "naval", 3, "test_log_likelihood", "DGP", 8.13, 0.14),
         ("original", "protein", 4, "test_log_likelihood", "GW", -2.73, 0.01),
+        # Louizos and Welling (2016): Table 1.
+        ("vmg", "boston", 2, "rmse", "VMG", 2.81, 0.11),
+        ("vmg", "yacht", 2, "test_log_likelihood", "VMG", -1.29, 0.02),
+        ("vmg", "protein", 2, "rmse", "Dropout", 4.36, 0.04),
     ],
 )
 def test_scores_as_printed(
@@ -49,10 +54,11 @@ def test_scores_as_printed(
 def test_every_cell_is_there_once() -> None:
     scores = published_scores()
     place = ["paper", "dataset", "depth", "metric", "model"]
-    # 9 sets, 4 depths; 3 metrics of 4 models in one paper, 2 of 2 in the other.
+    # 9 sets, 4 depths, 3 metrics of 4 models; 2 of 2; 9 sets, one depth, 2 metrics of 4 models.
     assert scores.groupby("paper").size().to_dict() == {
         "improved": 9 * 4 * 3 * 4,
         "original": 9 * 4 * 2 * 2,
+        "vmg": 9 * 2 * 4,
     }
     assert not scores.duplicated(place).any()
     assert sorted(scores["dataset"].unique()) == DATASETS
@@ -114,3 +120,30 @@ def test_runtimes_as_printed(
     assert runtimes.set_index(place).loc[(paper, dataset, depth, model), "seconds_per_epoch"] == (
         seconds
     )
+
+
+@pytest.mark.parametrize(
+    ("dataset", "model", "inference", "mean", "error"),
+    [
+        # Salimbeni, Dutordoir, Hensman and Deisenroth (2019), Table 1.
+        ("power", "GP", "VI", -0.65, 0.04),
+        ("power", "LV-GP-GP", "IWVI", -0.28, 0.05),
+        ("energy", "LV-GP-GP-GP", "IWVI", 2.28, 0.01),
+        ("houseelectric", "LV-GP-GP-GP", "VI", 1.77, 0.06),
+    ],
+)
+def test_densities_as_printed(
+    dataset: str, model: str, inference: str, mean: float, error: float
+) -> None:
+    row = only_row(published_densities(), dataset=dataset, model=model, inference=inference)
+    assert (row["mean"], row["standard_error"], row["splits"]) == (mean, error, 5)
+
+
+def test_every_density_is_there_once() -> None:
+    densities = published_densities()
+    assert len(densities) == 41 * 9
+    assert not densities.duplicated(["dataset", "model", "inference"]).any()
+    assert not densities.isna().any().any()
+    assert set(DATASETS) <= set(densities["dataset"])
+    latent = densities["model"].str.startswith("LV-")
+    assert not (densities["inference"] == "IWVI")[~latent].any()

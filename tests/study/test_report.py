@@ -10,8 +10,11 @@ import pytest
 from study_results import finished, invented_study
 
 from gpflow_dwp.study import report
+from gpflow_dwp.study.published import PAPERS
 from gpflow_dwp.study.report import REPORT_FILES, markdown_table, write_report
 from gpflow_dwp.study.summary import read_results_table, results_frame, score_table
+
+DENSITIES = {"densities.csv", "densities.png"}  # of other models
 
 
 def names(directory: Path) -> list[str]:
@@ -22,15 +25,16 @@ def test_files_of_a_report(tmp_path: Path) -> None:
     records = invented_study()
     text = write_report(records, tmp_path / "new" / "report")
     directory = tmp_path / "new" / "report"
-    assert names(directory) == sorted(REPORT_FILES)
+    assert names(directory) == sorted(set(REPORT_FILES) - DENSITIES)
     assert (directory / "report.txt").read_text(encoding="utf-8") == text
     expected = results_frame(records)
     read = read_results_table(directory / "results.csv")
     pd.testing.assert_frame_equal(read, expected, check_dtype=False)
-    scores = pd.read_csv(directory / "scores.csv").fillna({"original_verdict": ""})
+    scores = pd.read_csv(directory / "scores.csv")
+    verdicts = [f"{paper}_verdict" for paper in PAPERS]
     pd.testing.assert_frame_equal(
-        scores.drop(columns=["improved_verdict", "original_verdict"]),
-        score_table(expected).drop(columns=["improved_verdict", "original_verdict"]),
+        scores.drop(columns=verdicts),
+        score_table(expected).drop(columns=verdicts),
         check_dtype=False,
     )
     for path in directory.glob("*.png"):
@@ -52,6 +56,19 @@ def test_text(tmp_path: Path) -> None:
     assert "GW, A-GW GW 2.00 1.50 1.50 1.50 1" in lines
     assert "commit: 0123456" in lines
     assert "4 finished cells, 0 failed cells." in lines
+
+
+def test_matrix_gaussian_networks_beside_their_own_paper(tmp_path: Path) -> None:
+    records = [
+        finished("yacht", 2, "VMG", split, cell={}, elbo=-2.0, rmse=rmse)
+        for split, rmse in enumerate((0.6, 0.7, 0.8))
+    ]
+    text = write_report(records, tmp_path)
+    lines = {" ".join(line.split()) for line in text.splitlines()}
+    # Difference -0.070; combined standard error sqrt(0.0577² + 0.06²).
+    assert "yacht 2 VMG 3 0.700 ± 0.058 0.77 ± 0.06 -0.070 -0.8 within" in lines
+    assert "dataset depth model splits measured vmg diff in SE verdict" in lines
+    assert "Against the vmg paper: 1 within." in lines
 
 
 def test_one_configuration_is_not_numbered_and_two_are(tmp_path: Path) -> None:
@@ -117,7 +134,7 @@ def test_a_new_report_takes_what_is_stale_and_nothing_else(tmp_path: Path) -> No
     write_report(invented_study(), tmp_path)
     alone = finished("yacht", 2, "A", 0, cell={}, coverage_95=float("nan"))
     write_report([alone], tmp_path)
-    stale = {"differences.png", "coverage.png"}
+    stale = {"differences.png", "coverage.png"} | DENSITIES
     assert set(names(tmp_path)) == {"results.jsonl", *REPORT_FILES} - stale
 
 
@@ -147,5 +164,7 @@ def test_markdown_of_unknown_names() -> None:
     results = results_frame(invented_study())
     with pytest.raises(ValueError, match="metric must be one of elbo, .*got 'crps'"):
         markdown_table(results, "crps")
-    with pytest.raises(ValueError, match="paper must be one of improved, original, got 'both'"):
+    with pytest.raises(
+        ValueError, match="paper must be one of improved, original, vmg, got 'both'"
+    ):
         markdown_table(results, paper="both")

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import tiny_model, toy_data
+from model_reference import randomise, tiny_model, toy_data
+from scipy import stats
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import mixture_log_density
+from gpflow_dwp.models import build_latent_variable_deep_gp
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.study import prediction_scores, scoring, whole_data_bound
 
@@ -91,3 +94,65 @@ def test_prediction_scores_against_the_mixture_itself() -> None:
     np.testing.assert_allclose(scores["rmse"], np.sqrt(np.mean((Y[:, 0] - mean) ** 2)), rtol=1e-10)
     for level, quantile in ((50, 0.674490), (90, 1.644854), (95, 1.959964)):
         assert scores[f"coverage_{level}"] == np.mean(np.abs(z) <= quantile)
+
+
+def test_the_log_likelihood_is_that_of_the_model() -> None:
+    model = tiny_model(2)
+    X, Y = DATA
+    plain = Standardiser(np.array([0.0]), np.array([1.0]))
+
+    scores = prediction_scores(model, X, Y, plain, num_samples=6, seed=3)
+
+    densities = model.predict_log_density(DATA, num_samples=6, seed=3)
+    np.testing.assert_allclose(scores["test_log_likelihood"], np.mean(densities), rtol=1e-8)
+
+
+def test_scores_of_marginals_are_in_standardised_units() -> None:
+    model = build_latent_variable_deep_gp(DATA, "LV-GP", num_inducing=5)
+    randomise(model, seed=2)
+    X, Y = DATA
+    target = Standardiser(np.array([100.0]), np.array([20.0]))
+
+    scores = prediction_scores(
+        model, X, target.inverse_transform(Y), target, num_samples=2_000, marginals=True
+    )
+
+    posterior = model.posterior(2_000, seed=0)
+    exact = posterior.predict_log_density(DATA).numpy()
+    samples = posterior.sample_y(X).numpy()[..., 0]
+    np.testing.assert_allclose(scores["log_likelihood_standardised"], exact.mean(), rtol=1e-8)
+    kernel = [
+        stats.gaussian_kde(column, "silverman").logpdf(y)[0]
+        for y, column in zip(Y[:, 0], samples.T, strict=True)
+    ]
+    # Other draws of y: an estimate of a density has a relative error of a few percent.
+    assert abs(scores["log_likelihood_kernel"] - np.mean(kernel)) < 0.1
+    assert abs(scores["log_likelihood_kernel"] - exact.mean()) < 0.3
+    statistics = [stats.shapiro(column).statistic for column in samples.T]
+    np.testing.assert_allclose(scores["shapiro_wilk"], np.median(statistics), atol=0.02)
+
+
+def test_marginals_of_one_gaussian() -> None:
+    model = build_latent_variable_deep_gp(DATA, "GP", num_inducing=5)
+    X, Y = DATA
+    plain = Standardiser(np.array([0.0]), np.array([1.0]))
+
+    scores = prediction_scores(model, X, Y, plain, num_samples=2_000, marginals=True)
+
+    assert scores["shapiro_wilk"] > 0.998
+    moments = (part.numpy()[..., 0] for part in model.posterior(1).predict_y_components(X))
+    exact = mixture_log_density(Y[:, 0], *moments)
+    np.testing.assert_allclose(scores["log_likelihood_standardised"], exact.mean(), rtol=1e-10)
+
+
+def test_crps_takes_some_of_many_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model(2)
+    plain = Standardiser(np.array([0.0]), np.array([1.0]))
+    few = prediction_scores(model, *DATA, plain, num_samples=4)
+    monkeypatch.setattr(scoring, "_LARGEST_MIXTURE", 2)
+
+    fewer = prediction_scores(model, *DATA, plain, num_samples=4)
+
+    assert few["test_log_likelihood"] == fewer["test_log_likelihood"]
+    assert few["rmse"] == fewer["rmse"]
+    assert few["crps"] != fewer["crps"]

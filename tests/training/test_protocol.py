@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+import gpflow
 import numpy as np
 import pytest
+from model_reference import tiny_model, toy_data
 
-from gpflow_dwp.training import PROTOCOLS, default_batch_size
+from gpflow_dwp.models import VariationalModel, build_latent_variable_deep_gp
+from gpflow_dwp.training import (
+    PROTOCOLS,
+    Adam,
+    NaturalGradientAdam,
+    ProtocolName,
+    cosine_learning_rate,
+    default_batch_size,
+    fit,
+    paper_learning_rate,
+)
+
+DATA = toy_data()
 
 
-def test_learning_rates() -> None:
-    papers = PROTOCOLS["papers"].learning_rate(100)
-    fast = PROTOCOLS["fast"].learning_rate(100)
+def assert_same_parameters(one: VariationalModel, other: VariationalModel) -> None:
+    values = gpflow.utilities.read_values(other)
+    for path, value in gpflow.utilities.read_values(one).items():
+        np.testing.assert_allclose(value, values[path], rtol=1e-10, err_msg=path)
 
-    np.testing.assert_allclose([float(papers(step)) for step in (0, 99)], [1e-2, 1e-3])
-    np.testing.assert_allclose(
-        [float(fast(step)) for step in (0, 50, 100)],
-        [3e-2, 0.5 * (3e-2 + 3e-4), 3e-4],
-        rtol=1e-6,
+
+@pytest.mark.parametrize(
+    ("name", "adam"),
+    [
+        ("papers", Adam(paper_learning_rate(4))),
+        ("fast", Adam(cosine_learning_rate(4), beta_2=0.98)),
+    ],
+)
+def test_optimisers(name: ProtocolName, adam: Adam) -> None:
+    by_name, by_hand = (tiny_model(1, data=DATA) for _ in range(2))
+
+    fit(by_name, DATA, 4, protocol=name, kl_annealing_steps=0, progress=False)
+    fit(by_hand, DATA, 4, optimizer=adam, kl_annealing_steps=0, progress=False)
+
+    assert_same_parameters(by_name, by_hand)
+
+
+def test_natural_gradients_move_the_output_layer() -> None:
+    by_name, by_hand = (
+        build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=5) for _ in range(2)
     )
+    layer = by_hand.output_layer
+
+    fit(by_name, DATA, 4, protocol="natural", progress=False)
+    optimizer = NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
+    fit(by_hand, DATA, 4, optimizer=optimizer, kl_annealing_steps=0, progress=False)
+
+    assert_same_parameters(by_name, by_hand)
+
+
+def test_natural_gradients_are_refused_where_there_are_none() -> None:
+    with pytest.raises(ValueError, match="protocol 'natural' .* got a DeepWishartProcess"):
+        fit(tiny_model(1, data=DATA), DATA, 4, protocol="natural", progress=False)
 
 
 @pytest.mark.parametrize(
     ("name", "num_steps", "expected"),
-    [("papers", 20_000, 1_000), ("papers", 100, 50), ("fast", 6_000, 1_000), ("fast", 5, 0)],
+    [
+        ("papers", 20_000, 1_000),
+        ("papers", 100, 50),
+        ("fast", 6_000, 1_000),
+        ("fast", 5, 0),
+        ("natural", 100, 0),
+    ],
 )
-def test_annealing_is_over_before_the_run_is(name: str, num_steps: int, expected: int) -> None:
+def test_annealing_is_over_before_the_run_is(
+    name: ProtocolName, num_steps: int, expected: int
+) -> None:
     assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.training import kl_weight, paper_learning_rate
+from gpflow_dwp.training import cosine_learning_rate, kl_weight, paper_learning_rate
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,13 @@ def test_kl_weight(step: int, annealing_steps: int, expected: float, dtype: tf.D
 
     assert weight.dtype == dtype
     assert weight == expected
+
+
+def test_learning_rate_falls_along_a_cosine() -> None:
+    rate = cosine_learning_rate(100)
+
+    rates = [float(rate(step)) for step in (0, 50, 100)]
+    np.testing.assert_allclose(rates, [3e-2, 0.5 * (3e-2 + 3e-4), 3e-4], rtol=1e-6)
 
 
 def test_learning_rate_falls_half_way() -> None:

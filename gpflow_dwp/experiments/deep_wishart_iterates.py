@@ -1,0 +1,109 @@
+"""Does a posterior over training iterates improve a deep Wishart process's predictions?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from gpflow_dwp.data import UCISplit, load_uci
+from gpflow_dwp.evaluation import rmse
+from gpflow_dwp.iterates import (
+    SWAG,
+    FactorAnalysisPosterior,
+    IterateAverage,
+    MixturePredictions,
+    OnlineEM,
+)
+from gpflow_dwp.models import VariationalModel, build_deep_wishart_process
+from gpflow_dwp.training import Adam, fit
+
+__all__ = ["compare_iterate_posteriors"]
+
+_RANK = 10
+_NUM_DRAWS = 30
+_SAMPLES_PER_DRAW = 10
+
+
+def compare_iterate_posteriors(
+    dataset: str,
+    split: int,
+    *,
+    num_steps: int = 8_000,
+    num_collecting_steps: int = 2_000,
+    learning_rate: float = 1e-3,
+    num_inducing: int = 100,
+    seed: int = 0,
+    uci_folder: str | Path | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Train a deep Wishart process (A-GW, depth 2), then go on at a constant rate and collect.
+
+    Every tenth iterate of the second run is collected. Each kind of prediction is a mixture of 300
+    draws of the Gram matrices: 10 at each of 30 draws of the variational parameters, or 300 at one
+    value of them.
+
+    :param dataset: Name of a UCI data set.
+    :param split: Number of the split.
+    :param num_steps: Of the first run, by the fast protocol.
+    :param num_collecting_steps: Of the second.
+    :param learning_rate: Of the second.
+    :param num_inducing: M.
+    :param seed: For starting values and draws.
+    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
+    :return: A row for each kind of prediction: test log-likelihood and RMSE in raw units.
+    """
+    data = load_uci(dataset, split, folder=uci_folder)
+    model = build_deep_wishart_process(data.train, 2, num_inducing=num_inducing, seed=seed)
+    fit(model, data.train, num_steps, seed=seed, progress=False)
+
+    whole = {"num_samples": _NUM_DRAWS * _SAMPLES_PER_DRAW}
+    results = {"trained": _scores(model, data, **whole)}
+    posteriors: dict[str, Any] = {
+        "SWA": IterateAverage(model),
+        "SWAG": SWAG(model, _RANK),
+        "factor analysis": FactorAnalysisPosterior(model, OnlineEM(_RANK, warm_up=2 * _RANK)),
+    }
+    fit(
+        model,
+        data.train,
+        num_collecting_steps,
+        optimizer=Adam(learning_rate, beta_2=0.98),
+        kl_annealing_steps=0,
+        seed=seed + 1,
+        callbacks=list(posteriors.values()),
+        callback_interval=10,
+        progress=False,
+    )
+    results["last iterate"] = _scores(model, data, **whole)
+    for name, posterior in posteriors.items():
+        if name == "SWA":
+            posterior.use_mean()
+            results[name] = _scores(model, data, **whole)
+        else:
+            draws = {"num_draws": _NUM_DRAWS, "num_samples": _SAMPLES_PER_DRAW}
+            results[name] = _scores(posterior, data, **draws)
+    for name, result in results.items():
+        yield {
+            "dataset": dataset,
+            "split": split,
+            "predictor": name,
+            "num_steps": num_steps,
+            "num_collecting_steps": num_collecting_steps,
+            "learning_rate": learning_rate,
+            "seed": seed,
+            **result,
+        }
+
+
+def _scores(
+    predictions: VariationalModel | MixturePredictions, data: UCISplit, **options: Any
+) -> dict[str, float]:
+    X, Y = data.test
+    mean, _ = predictions.predict_y(X, **options)
+    density = predictions.predict_log_density((X, Y), **options)
+    return {
+        "test_log_likelihood": float(tf.reduce_mean(density)) + data.targets.log_density_offset,
+        "rmse": rmse(data.Y_test, data.targets.inverse_transform(mean.numpy())),
+    }

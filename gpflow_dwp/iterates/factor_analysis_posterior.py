@@ -1,0 +1,104 @@
+"""Factor analysis of the iterates of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.models import BayesianModel
+
+from gpflow_dwp.iterates.factor_model import FactorModel
+from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
+from gpflow_dwp.iterates.online_factor_analysis import (
+    OnlineEM,
+    OnlineFactorAnalysis,
+    OnlineGradientAscent,
+)
+
+__all__ = ["FactorAnalysisPosterior"]
+
+Array = npt.NDArray[np.float64]
+
+
+# Of a parameter that did not move, relative to its size.
+_LEAST_SCALE = 1e-8
+
+
+class FactorAnalysisPosterior(IteratePosterior):
+    """Factor analysis of the iterates, by an online algorithm (Brownlie, 2021).
+
+    The algorithms expect vectors of about unit variance, so that parameters are divided by their
+    standard deviations over the first 2 K iterates, which are kept until then.
+
+    :param model: A GPflow model.
+    :param algorithm: :class:`OnlineEM` or :class:`OnlineGradientAscent`; None for the former with
+        10 factors.
+    :param start_step: Iterates of a run up to this step are not collected.
+    :param seed: For the factors' start.
+    """
+
+    def __init__(
+        self,
+        model: BayesianModel,
+        algorithm: OnlineEM | OnlineGradientAscent | None = None,
+        start_step: int = 0,
+        *,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(model, start_step)
+        self.algorithm: OnlineFactorAnalysis[Any] = OnlineEM(10) if algorithm is None else algorithm
+        # Statistics are in float64 also where the model is in float32.
+        with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
+            self._online = self.algorithm.init(self._dimension, seed=seed)
+        self._update = tf.function(self.algorithm.update)
+        self._first = np.zeros((0, self._dimension))
+        self._scale = np.zeros(0)
+
+    def distribution(self) -> FactorModel:
+        """Return the factor model.
+
+        :raises ValueError: If fewer than 2 K iterates were collected.
+        """
+        self._check_collected(self._num_kept)
+        model = self.algorithm.model(self._online)
+        return FactorModel.from_arrays(
+            np.asarray(model.mean) * self._scale,
+            np.asarray(model.factors) * self._scale[:, None],
+            np.asarray(model.variances) * self._scale**2,
+        )
+
+    @property
+    def _num_kept(self) -> int:
+        return 2 * self.algorithm.rank
+
+    def _observe(self, vector: Array) -> None:
+        if self._num_collected > self._num_kept:
+            self._update_by(vector)
+            return
+        self._first = np.concatenate([self._first, vector[None]])
+        if self._num_collected == self._num_kept:
+            least = _LEAST_SCALE * np.maximum(1.0, np.abs(vector))
+            self._scale = np.maximum(self._first.std(axis=0), least)
+            for first in self._first:
+                self._update_by(first)
+            self._first = np.zeros((0, self._dimension))
+
+    def _update_by(self, vector: Array) -> None:
+        self._online = self._update(self._online, tf.constant(vector / self._scale))
+
+    def _header(self) -> dict[str, Any]:
+        return super()._header() | {"algorithm": repr(self.algorithm)}
+
+    def _state(self) -> dict[str, Array]:
+        online = {f"online_{name}": part.numpy() for name, part in self._online._asdict().items()}
+        return {"first": self._first, "scale": self._scale, **online}
+
+    def _restore(self, state: Mapping[str, Array]) -> None:
+        self._first, self._scale = state["first"], state["scale"]
+        self._online = type(self._online)(
+            *(tf.constant(state[f"online_{name}"]) for name in self._online._fields)
+        )

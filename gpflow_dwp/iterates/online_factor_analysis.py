@@ -1,0 +1,345 @@
+"""Factor analysis of a stream of vectors, which are seen once and not kept.
+
+Brownlie, "Extending the Bayesian deep learning method MultiSWAG" (2021), chapter 4. Time and memory
+for each vector grow with D K; no matrix of D by D is ever formed. Leading axes of states and
+observations hold several streams, which are independent of each other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import gpflow
+import tensorflow as tf
+
+from gpflow_dwp.iterates.factor_model import FactorModel
+from gpflow_dwp.random import as_seed, normal
+from gpflow_dwp.validation import check_integers
+
+__all__ = [
+    "OnlineEM",
+    "OnlineEMState",
+    "OnlineFactorAnalysis",
+    "OnlineGradientAscent",
+    "OnlineGradientAscentState",
+    "observe_all",
+]
+
+
+class _State(Protocol):
+    """What every state holds, whatever else."""
+
+    @property
+    def num_observations(self) -> tf.Tensor:
+        """How many vectors were seen, []."""
+
+    @property
+    def mean(self) -> tf.Tensor:
+        """Their mean, [..., D]."""
+
+
+StateT = TypeVar("StateT", bound=_State)
+
+
+class OnlineFactorAnalysis(Protocol, Generic[StateT]):
+    """An algorithm: a start, a step, and the model that a state stands for."""
+
+    def __hash__(self) -> int:
+        """Equal algorithms share what was compiled for them."""
+
+    @property
+    def rank(self) -> int:
+        """K, the number of factors."""
+
+    def init(
+        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
+    ) -> StateT:
+        """Return the state before the first vector."""
+
+    def update(self, state: StateT, observation: tf.Tensor) -> StateT:
+        """Return the state after one more vector."""
+
+    def model(self, state: StateT) -> FactorModel:
+        """Return the model of what was seen so far."""
+
+
+class OnlineEMState(NamedTuple):
+    """Where :class:`OnlineEM` stands. All averages are over the vectors seen.
+
+    :param num_observations: How many vectors were seen, [].
+    :param mean: Their mean, [..., D].
+    :param factors: F, [..., D, K].
+    :param variances: ψ, [..., D].
+    :param cross_moment: Average of d mᵀ, [..., D, K].
+    :param latent_moment: Average of m mᵀ, [..., K, K].
+    :param square_moment: Average of d², [..., D].
+    """
+
+    num_observations: tf.Tensor
+    mean: tf.Tensor
+    factors: tf.Tensor
+    variances: tf.Tensor
+    cross_moment: tf.Tensor
+    latent_moment: tf.Tensor
+    square_moment: tf.Tensor
+
+
+@dataclass(frozen=True)
+class OnlineEM:
+    """Online expectation maximisation (algorithm 2).
+
+    Each vector's latent mean m is computed once, with the factors of its time, and averaged; then
+    the factors are those that fit the averages best.
+
+    :param rank: K, the number of factors.
+    :param warm_up: First vectors that enter the averages while F and ψ stay as they are.
+    :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
+    :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the bound
+        is not positive.
+    """
+
+    rank: int
+    warm_up: int = 100
+    minimum_variance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check(self.rank, self.warm_up, self.minimum_variance)
+
+    def init(
+        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
+    ) -> OnlineEMState:
+        """Return the state before the first vector: orthonormal factors, ψ = 1.
+
+        :param dimension: D.
+        :param batch_shape: Leading axes, if there are several streams.
+        :param seed: For the factors.
+        :raises ValueError: If ``dimension`` is not an integer of at least K.
+        """
+        factors = _orthonormal_factors(dimension, self.rank, batch_shape, seed)
+        vector = tf.zeros(factors.shape[:-1], factors.dtype)
+        return OnlineEMState(
+            tf.zeros([], tf.int64),
+            mean=vector,
+            factors=factors,
+            variances=tf.ones_like(vector),
+            cross_moment=tf.zeros_like(factors),
+            latent_moment=tf.zeros([*batch_shape, self.rank, self.rank], factors.dtype),
+            square_moment=vector,
+        )
+
+    def update(self, state: OnlineEMState, observation: tf.Tensor) -> OnlineEMState:
+        """Return the state after one more vector.
+
+        :param state: The state before it.
+        :param observation: The vector, [..., D].
+        """
+        count, weight = _count(state)
+        mean = state.mean + weight * (observation - state.mean)
+        deviation = observation - mean
+        latent = _latent_posterior(state.factors, state.variances, deviation)
+
+        cross = _outer(deviation, latent.mean) - state.cross_moment
+        cross_moment = state.cross_moment + weight * cross
+        outer = _outer(latent.mean, latent.mean) - state.latent_moment
+        latent_moment = state.latent_moment + weight * outer
+        square = tf.square(deviation) - state.square_moment
+        square_moment = state.square_moment + weight * square
+
+        factors = tf.matmul(cross_moment, _inverse(latent.covariance + latent_moment))
+        # Equation (4.35), where F H is the average of d mᵀ because F = A H⁻¹.
+        explained = tf.reduce_sum(factors * cross_moment, axis=-1)
+        variances = tf.maximum(square_moment - explained, self.minimum_variance)
+        warm = count > self.warm_up
+        return OnlineEMState(
+            count,
+            mean,
+            tf.where(warm, factors, state.factors),
+            tf.where(warm, variances, state.variances),
+            cross_moment,
+            latent_moment,
+            square_moment,
+        )
+
+    def model(self, state: OnlineEMState) -> FactorModel:
+        """Return the model of what was seen so far.
+
+        :param state: A state.
+        :raises ValueError: If fewer than K vectors were seen.
+        """
+        _check_enough_seen(self.rank, state)
+        return FactorModel(state.mean, state.factors, state.variances)
+
+
+class OnlineGradientAscentState(NamedTuple):
+    """Where :class:`OnlineGradientAscent` stands.
+
+    :param num_observations: How many vectors were seen, [].
+    :param mean: Their mean, [..., D].
+    :param factors: F, [..., D, K].
+    :param log_variances: log ψ, [..., D].
+    """
+
+    num_observations: tf.Tensor
+    mean: tf.Tensor
+    factors: tf.Tensor
+    log_variances: tf.Tensor
+
+
+@dataclass(frozen=True)
+class OnlineGradientAscent:
+    """Online stochastic gradient ascent on the log-likelihood of F and log ψ (algorithm 1).
+
+    :param rank: K, the number of factors.
+    :param learning_rate: Of both.
+    :param warm_up: First vectors that enter the mean while F and ψ stay as they are.
+    :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
+    :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the rate
+        or the bound is not positive.
+    """
+
+    rank: int
+    learning_rate: float = 1e-3
+    warm_up: int = 100
+    minimum_variance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check(self.rank, self.warm_up, self.minimum_variance)
+        if not self.learning_rate > 0.0:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}.")
+
+    def init(
+        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
+    ) -> OnlineGradientAscentState:
+        """Return the state before the first vector: orthonormal factors, ψ = 1.
+
+        Parameters and errors as for :meth:`OnlineEM.init`.
+        """
+        factors = _orthonormal_factors(dimension, self.rank, batch_shape, seed)
+        vector = tf.zeros(factors.shape[:-1], factors.dtype)
+        return OnlineGradientAscentState(tf.zeros([], tf.int64), vector, factors, vector)
+
+    def update(
+        self, state: OnlineGradientAscentState, observation: tf.Tensor
+    ) -> OnlineGradientAscentState:
+        """Return the state after one more vector.
+
+        :param state: The state before it.
+        :param observation: The vector, [..., D].
+        """
+        count, weight = _count(state)
+        mean = state.mean + weight * (observation - state.mean)
+        gradient = _gradient(state.factors, state.log_variances, observation - mean)
+        rate = tf.where(count > self.warm_up, tf.constant(self.learning_rate, mean.dtype), 0.0)
+        floor = tf.math.log(tf.constant(self.minimum_variance, mean.dtype))
+        return OnlineGradientAscentState(
+            count,
+            mean,
+            state.factors + rate * gradient.factors,
+            tf.maximum(state.log_variances + rate * gradient.log_variances, floor),
+        )
+
+    def model(self, state: OnlineGradientAscentState) -> FactorModel:
+        """Return the model of what was seen so far.
+
+        :param state: A state.
+        :raises ValueError: If fewer than K vectors were seen.
+        """
+        _check_enough_seen(self.rank, state)
+        return FactorModel(state.mean, state.factors, tf.exp(state.log_variances))
+
+
+def observe_all(
+    algorithm: OnlineFactorAnalysis[StateT], state: StateT, observations: tf.Tensor
+) -> StateT:
+    """Update a state by many vectors, in one compiled loop.
+
+    :param algorithm: What made the state.
+    :param state: The state before the first vector.
+    :param observations: Vectors in their order, [T, ..., D].
+    :return: The state after the last one.
+    """
+    return _compiled(algorithm)(state, observations)
+
+
+@functools.cache
+def _compiled(algorithm: OnlineFactorAnalysis[StateT]) -> Callable[[StateT, tf.Tensor], StateT]:
+    @tf.function
+    def observe(state: StateT, observations: tf.Tensor) -> StateT:
+        return tf.foldl(algorithm.update, observations, state)
+
+    return observe
+
+
+class _Latent(NamedTuple):
+    mean: tf.Tensor
+    covariance: tf.Tensor
+
+
+class _Gradient(NamedTuple):
+    factors: tf.Tensor
+    log_variances: tf.Tensor
+
+
+def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Tensor) -> _Latent:
+    """Mean [..., K] and covariance [..., K, K] of h given a vector (equation 4.23)."""
+    weighted = factors / variances[..., None]
+    identity = tf.eye(factors.shape[-1], dtype=factors.dtype)
+    covariance = _inverse(identity + tf.matmul(weighted, factors, transpose_a=True))
+    projected = tf.linalg.matvec(weighted, deviation, transpose_a=True)
+    return _Latent(tf.linalg.matvec(covariance, projected), covariance)
+
+
+def _gradient(factors: tf.Tensor, log_variances: tf.Tensor, deviation: tf.Tensor) -> _Gradient:
+    """Gradient of one vector's log-likelihood (equations 4.24 to 4.26).
+
+    With r = d - F m, they read ψ⁻¹ (r mᵀ - F Σ) and (ψ⁻¹ (r² + diag(F Σ Fᵀ)) - 1) / 2.
+    """
+    variances = tf.exp(log_variances)
+    latent = _latent_posterior(factors, variances, deviation)
+    residual = deviation - tf.linalg.matvec(factors, latent.mean)
+    spread = tf.matmul(factors, latent.covariance)
+    return _Gradient(
+        (_outer(residual, latent.mean) - spread) / variances[..., None],
+        0.5 * ((residual**2 + tf.reduce_sum(spread * factors, axis=-1)) / variances - 1.0),
+    )
+
+
+def _orthonormal_factors(
+    dimension: int, rank: int, batch_shape: Sequence[int], seed: int | tf.Tensor | None
+) -> tf.Tensor:
+    check_integers(at_least=rank, dimension=dimension)
+    shape = [*batch_shape, dimension, rank]
+    return tf.linalg.qr(normal(shape, as_seed(seed), gpflow.default_float())).q
+
+
+def _count(state: _State) -> tuple[tf.Tensor, tf.Tensor]:
+    """Number of vectors with the new one, and its weight in their averages."""
+    count = state.num_observations + 1
+    return count, 1.0 / tf.cast(count, state.mean.dtype)
+
+
+def _outer(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    return first[..., :, None] * second[..., None, :]
+
+
+def _inverse(matrix: tf.Tensor) -> tf.Tensor:
+    """Inverse of small positive definite matrices, [..., K, K]."""
+    identity = tf.eye(matrix.shape[-1], dtype=matrix.dtype)
+    chol = tf.linalg.cholesky(matrix)
+    return tf.linalg.cholesky_solve(chol, tf.broadcast_to(identity, tf.shape(chol)))
+
+
+def _check(rank: int, warm_up: int, minimum_variance: float) -> None:
+    check_integers(rank=rank)
+    check_integers(at_least=0, warm_up=warm_up)
+    if not minimum_variance > 0.0:
+        raise ValueError(f"minimum_variance must be positive, got {minimum_variance}.")
+
+
+def _check_enough_seen(rank: int, state: _State) -> None:
+    seen = int(state.num_observations)
+    if seen < rank:
+        raise ValueError(f"rank must be at most the number of vectors seen, {seen}, got {rank}.")

@@ -1,0 +1,100 @@
+"""Averages of iterates, and Gaussians around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.models import BayesianModel
+
+from gpflow_dwp.iterates.factor_model import FactorModel
+from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["SWAG", "IterateAverage"]
+
+Array = npt.NDArray[np.float64]
+
+
+class IterateAverage(IteratePosterior):
+    """Stochastic weight averaging (Izmailov et al., 2018): the mean of the iterates.
+
+    :param model: A GPflow model.
+    :param start_step: Iterates of a run up to this step are not collected.
+    """
+
+    def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
+        super().__init__(model, start_step)
+        self._mean = np.zeros(self._dimension)
+
+    def distribution(self) -> FactorModel:
+        """Return the mean, without spread."""
+        self._check_collected(1)
+        return FactorModel.from_arrays(
+            self._mean, np.zeros((self._dimension, 1)), np.zeros(self._dimension)
+        )
+
+    def _observe(self, vector: Array) -> None:
+        self._mean += (vector - self._mean) / self._num_collected
+
+    def _state(self) -> dict[str, Array]:
+        return {"mean": self._mean}
+
+    def _restore(self, state: Mapping[str, Array]) -> None:
+        self._mean = state["mean"]
+
+
+class SWAG(IteratePosterior):
+    """Stochastic weight averaging, Gaussian (Maddox et al., 2019).
+
+    Half of the covariance is the variances of all iterates, the other half that of the deviations
+    of the last K of them from the mean of their time.
+
+    :param model: A GPflow model.
+    :param rank: K, at least 2.
+    :param start_step: Iterates of a run up to this step are not collected.
+    :raises ValueError: If ``rank`` is not an integer of at least 2.
+    """
+
+    def __init__(self, model: BayesianModel, rank: int = 20, start_step: int = 0) -> None:
+        super().__init__(model, start_step)
+        check_integers(at_least=2, rank=rank)
+        self.rank = rank
+        self._mean = np.zeros(self._dimension)
+        self._sum_of_squares = np.zeros(self._dimension)
+        self._deviations = np.zeros((0, self._dimension))
+
+    def distribution(self) -> FactorModel:
+        """Return the Gaussian of section 3.3 of the paper.
+
+        :raises ValueError: If fewer than K iterates were collected.
+        """
+        self._check_collected(self.rank)
+        variances = self._sum_of_squares / self._num_collected
+        factors = self._deviations.T / np.sqrt(2.0 * (self.rank - 1))
+        return FactorModel.from_arrays(self._mean, factors, 0.5 * variances)
+
+    def _observe(self, vector: Array) -> None:
+        # Welford's update: a difference of two second moments would lose small variances.
+        before = vector - self._mean
+        self._mean += before / self._num_collected
+        deviation = vector - self._mean
+        self._sum_of_squares += before * deviation
+        self._deviations = np.concatenate([self._deviations, deviation[None]])[-self.rank :]
+
+    def _header(self) -> dict[str, Any]:
+        return super()._header() | {"rank": self.rank}
+
+    def _state(self) -> dict[str, Array]:
+        return {
+            "mean": self._mean,
+            "sum_of_squares": self._sum_of_squares,
+            "deviations": self._deviations,
+        }
+
+    def _restore(self, state: Mapping[str, Array]) -> None:
+        self._mean = state["mean"]
+        self._sum_of_squares = state["sum_of_squares"]
+        self._deviations = state["deviations"]

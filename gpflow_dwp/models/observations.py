@@ -1,0 +1,144 @@
+"""Draws of observations given functions, for every likelihood that says how."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow import likelihoods
+from gpflow.likelihoods import Likelihood
+from gpflow.utilities.parameter_or_function import evaluate_parameter_or_function
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.random import normal, split_seed, uniform
+
+__all__ = ["sample_observations"]
+
+
+@check_shapes("X: [N, D]", "functions: [S, N, Q]", "seed: [2]", "return: [S, N, P]")
+def sample_observations(
+    likelihood: Likelihood, X: tf.Tensor, functions: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    """Draw y_n from p(y_n | f_n), independently for each draw of f.
+
+    Observations are as in training data: labels from 0, [S, N, 1], of classifiers.
+
+    :param likelihood: GPflow's, but for ``SwitchedLikelihood``, whose observations also say which
+        of its parts they belong to; or one that inherits from them.
+    :param X: Inputs, which a likelihood may read, [N, D].
+    :param functions: Draws of f, [S, N, Q].
+    :param seed: A stateless seed, [2].
+    :raises NotImplementedError: If it is not known how to draw from the likelihood.
+    """
+    shape = tf.shape(functions)
+    rows = tf.reshape(functions, [-1, functions.shape[-1]])
+    drawn = _sample(likelihood, tf.tile(X, [shape[0], 1]), rows, seed)
+    unfolded = tf.reshape(drawn, tf.concat([shape[:2], tf.shape(drawn)[1:]], axis=0))
+    return tf.cast(unfolded, functions.dtype)
+
+
+@singledispatch
+def _sample(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    """Draw one observation for each row, [N, P], from X [N, D] and F [N, Q]."""
+    raise NotImplementedError(
+        f"Observations of the likelihood {type(likelihood).__name__} cannot be drawn; its latent "
+        "functions can, with predict_f_samples."
+    )
+
+
+@_sample.register
+def _gaussian(
+    likelihood: likelihoods.Gaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    scale = tf.sqrt(likelihood.conditional_variance(X, F))
+    return F + scale * normal(tf.shape(F), seed, F.dtype)
+
+
+@_sample.register
+def _gamma_gaussian(likelihood: GammaGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    # As in its predictive density: a Gaussian with the mean of 1/τ as variance.
+    scale = tf.sqrt(likelihood.conditional_variance(X, F))
+    return F + scale * normal(tf.shape(F), seed, F.dtype)
+
+
+@_sample.register
+def _student_t(
+    likelihood: likelihoods.StudentT, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    normal_seed, gamma_seed = split_seed(seed, 2)
+    scale = evaluate_parameter_or_function(
+        likelihood.scale, X, lower_bound=likelihood.scale_lower_bound
+    )
+    half_df = tf.cast(0.5 * likelihood.df, F.dtype)
+    # A normal over the root of χ²/df.
+    precision = _gamma(tf.fill(tf.shape(F), half_df), gamma_seed) / half_df
+    return F + scale * normal(tf.shape(F), normal_seed, F.dtype) / tf.sqrt(precision)
+
+
+@_sample.register
+def _exponential(
+    likelihood: likelihoods.Exponential, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    unit = -tf.math.log(uniform(tf.shape(F), seed, F.dtype))
+    return likelihood.conditional_mean(X, F) * unit
+
+
+@_sample.register
+def _of_gamma(likelihood: likelihoods.Gamma, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    mean = likelihood.conditional_mean(X, F)
+    scale = likelihood.conditional_variance(X, F) / mean
+    return scale * _gamma(mean / scale, seed)
+
+
+@_sample.register
+def _beta(likelihood: likelihoods.Beta, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    first_seed, second_seed = split_seed(seed, 2)
+    mean = likelihood.conditional_mean(X, F)
+    # The variance is m(1 - m) / (α + β + 1).
+    total = mean * (1.0 - mean) / likelihood.conditional_variance(X, F) - 1.0
+    first = _gamma(total * mean, first_seed)
+    return first / (first + _gamma(total * (1.0 - mean), second_seed))
+
+
+@_sample.register
+def _poisson(likelihood: likelihoods.Poisson, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    rate = likelihood.conditional_mean(X, F)
+    return tf.random.stateless_poisson(tf.shape(F), seed, rate, dtype=F.dtype)
+
+
+@_sample.register
+def _bernoulli(
+    likelihood: likelihoods.Bernoulli, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    probability = likelihood.conditional_mean(X, F)
+    return tf.cast(uniform(tf.shape(F), seed, F.dtype) < probability, F.dtype)
+
+
+@_sample.register
+def _ordinal(likelihood: likelihoods.Ordinal, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    noisy = F + likelihood.sigma * normal(tf.shape(F), seed, F.dtype)
+    passed = noisy[..., None] > tf.cast(likelihood.bin_edges, F.dtype)
+    return tf.reduce_sum(tf.cast(passed, F.dtype), axis=-1)
+
+
+@_sample.register(likelihoods.Softmax)
+@_sample.register(likelihoods.MultiClass)
+def _classes(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    cumulative = tf.cumsum(likelihood.conditional_mean(X, F), axis=-1)[:, :-1]
+    passed = uniform([tf.shape(F)[0], 1], seed, F.dtype) > cumulative
+    return tf.reduce_sum(tf.cast(passed, F.dtype), axis=-1, keepdims=True)
+
+
+@_sample.register
+def _of_distribution(
+    likelihood: likelihoods.MultiLatentTFPConditional, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    return likelihood.conditional_distribution(F).sample(seed=seed)
+
+
+def _gamma(concentration: tf.Tensor, seed: Seed) -> tf.Tensor:
+    return tf.random.stateless_gamma(
+        tf.shape(concentration), seed, concentration, dtype=concentration.dtype
+    )

@@ -1,0 +1,184 @@
+"""Ending a run when predictions of held-out data get no better."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.base import RegressionData
+
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["EarlyStopping", "ValidationMetric"]
+
+Array = npt.NDArray[np.float64]
+
+ValidationMetric = (
+    Literal["log_density", "rmse"] | Callable[[VariationalModel, RegressionData], float]
+)
+"""``"log_density"``: mean log predictive density, in nats; ``"rmse"``: root of the mean squared
+error of the predictive mean, the only one of which less is better; or any function of the model and
+the held-out data of which more is better."""
+
+
+class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
+    """A callback that ends a run when a metric of held-out data gets no better.
+
+    However the run ends, Ctrl-C included, the model is left with the parameters that had the best
+    metric; after an error, with those that ``fit`` says. The state is part of ``fit``'s
+    checkpoints: a run that was cut off and goes on stops where it would have, and leaves the same
+    parameters; one that had stopped takes no further step, unless it is given more patience.
+
+    >>> import numpy as np
+    >>> from gpflow_dwp import build_deep_wishart_process, fit
+    >>> X = np.linspace(-1.0, 1.0, 20)[:, None]
+    >>> model = build_deep_wishart_process((X[::2], np.sin(3.0 * X[::2])), 2, num_inducing=5)
+    >>> stopping = EarlyStopping((X[1::2], np.sin(3.0 * X[1::2])), patience=3)
+    >>> history = fit(
+    ...     model,
+    ...     (X[::2], np.sin(3.0 * X[::2])),
+    ...     20,
+    ...     callbacks=[stopping],
+    ...     callback_interval=5,
+    ...     progress=False,
+    ... )
+    >>> stopping.steps
+    [5, 10, 15, 20]
+
+    :param data: Held-out inputs, [N, D], and targets, [N, P], in the model's units.
+    :param metric: What is to get better: see :data:`ValidationMetric`.
+    :param patience: After how many calls without a better metric the run ends.
+    :param min_improvement: By how much more than this a metric has to be better.
+    :param start_step: Before this step nothing is judged. The first steps, in which the weight of
+        the log ratios still grows, may predict well and be no good bound.
+    :param num_samples: S of the predictions; None for the model's own number.
+    :param seed: Of the predictions' draws, which are the same in every call.
+    :raises ValueError: If an argument cannot be used.
+    """
+
+    def __init__(
+        self,
+        data: RegressionData,
+        metric: ValidationMetric = "log_density",
+        *,
+        patience: int = 10,
+        min_improvement: float = 0.0,
+        start_step: int = 0,
+        num_samples: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not callable(metric) and metric not in ("log_density", "rmse"):
+            raise ValueError(f"metric must be 'log_density', 'rmse' or callable, got {metric!r}.")
+        check_integers(patience=patience)
+        check_integers(at_least=0, start_step=start_step)
+        if num_samples is not None:
+            check_integers(num_samples=num_samples)
+        if not min_improvement >= 0.0:
+            raise ValueError(f"min_improvement must not be negative, got {min_improvement}.")
+        self._data = _check_held_out(data)
+        self._metric = metric
+        self._sign = -1.0 if metric == "rmse" else 1.0
+        self._patience = patience
+        self._min_improvement = min_improvement
+        self._start_step = start_step
+        self._num_samples = num_samples
+        self._seed = seed
+        self.steps: list[int] = []
+        self.values: list[float] = []
+        self._best: int | None = None
+        self._kept: list[Array] = []
+
+    @property
+    def best_step(self) -> int | None:
+        """The step whose parameters are kept, if any metric was finite."""
+        return None if self._best is None else self.steps[self._best]
+
+    @property
+    def best_value(self) -> float | None:
+        """The metric after that step."""
+        return None if self._best is None else self.values[self._best]
+
+    def begin(self, step: int, model: VariationalModel) -> bool:
+        """Forget earlier runs, unless this one goes on; end it if it had ended."""
+        if step == 0:
+            self._forget()
+        self._evaluate = self._make_evaluation(model)
+        return self._is_impatient()
+
+    def __call__(self, progress: TrainingProgress) -> bool:
+        """Judge the present parameters, and keep them if they are the best so far."""
+        if progress.step < self._start_step:
+            return False
+        value = float(self._evaluate())
+        self.steps.append(progress.step)
+        self.values.append(value)
+        best = self.best_value
+        better = best is None or self._sign * (value - best) > self._min_improvement
+        if better and np.isfinite(value):
+            self._best = len(self.values) - 1
+            self._kept = [variable.numpy() for variable in progress.model.trainable_variables]
+        return self._is_impatient()
+
+    def finish(self, model: VariationalModel) -> None:
+        """Give the model the best parameters, if any were judged."""
+        for variable, value in zip(model.trainable_variables, self._kept, strict=bool(self._kept)):
+            variable.assign(value)
+
+    def serialize(self) -> bytes:
+        """Return everything that the next call depends on."""
+        state = {"steps": self.steps, "values": self.values, "best": self._best}
+        buffer = io.BytesIO()
+        kept = {f"kept_{index}": value for index, value in enumerate(self._kept)}
+        np.savez(buffer, state=json.dumps(state), **kept)  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    def deserialize(self, string_value: bytes) -> None:
+        """Take over what :meth:`serialize` returned."""
+        with np.load(io.BytesIO(string_value)) as saved:
+            state = json.loads(str(saved["state"]))
+            self._kept = [saved[f"kept_{index}"] for index in range(len(saved.files) - 1)]
+        self.steps, self.values, self._best = state["steps"], state["values"], state["best"]
+
+    def _forget(self) -> None:
+        self.steps, self.values, self._best, self._kept = [], [], None, []
+
+    def _is_impatient(self) -> bool:
+        since = len(self.values) - (0 if self._best is None else self._best + 1)
+        return since >= self._patience
+
+    def _make_evaluation(self, model: VariationalModel) -> Callable[[], float | tf.Tensor]:
+        metric = self._metric
+        if callable(metric):
+            return lambda: metric(model, self._data)
+        data = tuple(tf.constant(part) for part in self._data)
+
+        def log_density() -> tf.Tensor:
+            draws = model.posterior(self._num_samples, seed=self._seed)
+            return tf.reduce_mean(draws.predict_log_density(data))
+
+        def rmse() -> tf.Tensor:
+            mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(data[0])
+            return tf.sqrt(tf.reduce_mean((mean - data[1]) ** 2))
+
+        return tf.function(rmse if metric == "rmse" else log_density, autograph=False)
+
+
+def _check_held_out(data: RegressionData) -> tuple[Array, Array]:
+    """Held-out rows, which unlike training rows may all have one target."""
+    X: Array = np.asarray(data[0], default_float())
+    Y: Array = np.asarray(data[1], default_float())
+    if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not len(X):
+        raise ValueError(
+            f"data must have shapes [N, D] and [N, P], got {list(X.shape)} and {list(Y.shape)}."
+        )
+    if not (np.isfinite(X).all() and np.isfinite(Y).all()):
+        raise ValueError("data must be finite.")
+    return X, Y

@@ -1,0 +1,131 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Factor analysis of vectors that are seen once
+#
+# The parameters that a training run passes through are vectors of many thousand numbers, too many
+# of them to keep. Online factor analysis fits a Gaussian with covariance $FF^\top + \Psi$ to such a
+# stream: $F$ has $K$ columns, $\Psi$ is diagonal, and each vector is used once and forgotten
+# (Brownlie, *Extending the Bayesian deep learning method MultiSWAG*, 2021).
+
+# %%
+# %matplotlib inline
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+
+import gpflow_dwp
+from gpflow_dwp.iterates import (
+    OnlineEM,
+    OnlineGradientAscent,
+    generate_factor_model,
+    observe_all,
+    relative_frobenius_distance,
+)
+
+# %% [markdown]
+# A stream of 5,000 vectors with 30 entries and three factors. An algorithm has a state, which one
+# vector after another updates; `observe_all` does so in one compiled loop.
+
+# %%
+truth = generate_factor_model(30, 3, (1.0, 10.0), seed=0)
+stream = truth.sample(5_000, seed=1)
+
+for algorithm in (OnlineEM(rank=3), OnlineGradientAscent(rank=3)):
+    state = observe_all(algorithm, algorithm.init(30), stream)
+    model = algorithm.model(state)
+    distance = relative_frobenius_distance(truth.covariance(), model.covariance())
+    print(f"{type(algorithm).__name__:21} relative distance of the covariances {distance:.3f}")
+
+# %% [markdown]
+# The result is a distribution of TensorFlow Probability, whose density needs matrices of $K$ by
+# $K$ only.
+
+# %%
+model.as_distribution()
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(7.0, 3.3), layout="constrained")
+limit = float(tf.reduce_max(truth.covariance()))
+for axis, (name, shown) in zip(axes, {"truth": truth, "online": model}.items(), strict=True):
+    image = axis.imshow(shown.covariance(), vmin=-limit, vmax=limit, cmap="RdBu_r")
+    axis.set_title(f"covariance, {name}")
+fig.colorbar(image, ax=axes, shrink=0.8)
+
+# %% [markdown]
+# ## How well the factors are found
+#
+# The thesis draws vectors from factor models with $K = 10$ and compares online EM, online gradient
+# ascent (SGA) and batch factor analysis by SVD (scikit-learn) after 100 to 100,000 of them, for
+# three ranges of the factors' squared lengths; its Figures 5.1 and 5.2. The results below are from
+# `gpflow-dwp iterates factor-analysis`, kept in `ci/results/iterates`; bars are one standard error
+# over ten models.
+
+
+# %%
+def results(name: str) -> pd.DataFrame:
+    here = Path.cwd()
+    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
+        if (path := place / "ci" / "results" / "iterates" / name).exists():
+            return pd.read_csv(path)
+    raise FileNotFoundError(f"no ci/results/iterates/{name} above here")
+
+
+table = results("factor_analysis.csv")
+summary = table.groupby(["dimension", "largest", "algorithm", "num_samples"])[
+    ["relative_distance", "wasserstein_distance"]
+].agg(["mean", "sem"])
+
+
+def plot(metric: str, label: str) -> None:
+    dimensions, spectra = table["dimension"].unique(), table["largest"].unique()
+    fig, axes = plt.subplots(
+        len(spectra),
+        len(dimensions),
+        figsize=(4.0 * len(dimensions), 2.6 * len(spectra)),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for (row, column), axis in np.ndenumerate(axes):
+        setting = dimensions[column], spectra[row]
+        axis.set(
+            xscale="log", yscale="log", title=f"D = {setting[0]}, spectrum [1, {setting[1]:g}]"
+        )
+        if setting not in summary.index.droplevel([2, 3]):
+            continue
+        for algorithm in ("EM", "SGA", "SVD"):
+            line = summary.loc[(*setting, algorithm)][metric]
+            axis.errorbar(line.index, line["mean"], line["sem"], label=algorithm, marker=".")
+    axes[0, 0].legend()
+    fig.supxlabel("vectors")
+    fig.supylabel(label)
+
+
+plot("relative_distance", "relative Frobenius distance of the covariances")
+
+# %%
+plot("wasserstein_distance", "2-Wasserstein distance")
+
+# %% [markdown]
+# In numbers, at the ends:
+
+# %%
+last = table[table["num_samples"].isin([1_000, 100_000])]
+last.pivot_table(
+    index=["dimension", "largest", "num_samples"], columns="algorithm", values="relative_distance"
+).round(3)

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.iterates import (
+    FactorModel,
+    OnlineEM,
+    OnlineGradientAscent,
+    generate_factor_model,
+    observe_all,
+)
+
+ALGORITHMS = [OnlineEM(3, warm_up=10), OnlineGradientAscent(3, warm_up=10)]
+
+
+@pytest.fixture(scope="module")
+def observations() -> np.ndarray:
+    return np.asarray(generate_factor_model(7, 3, (1.0, 5.0), seed=2).sample(200, seed=5))
+
+
+def _algorithm_2(
+    observations: np.ndarray, factors: np.ndarray, warm_up: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Online EM as it is printed, with matrices of D by D."""
+    dimension, rank = factors.shape
+    noise, mean = np.eye(dimension), np.zeros(dimension)
+    cross, latent, square = np.zeros((dimension, rank)), np.zeros((rank, rank)), 0.0
+    for step, observation in enumerate(observations, start=1):
+        mean = mean + (observation - mean) / step
+        deviation = observation - mean
+        sigma = np.linalg.inv(np.eye(rank) + factors.T @ np.linalg.inv(noise) @ factors)
+        m = sigma @ factors.T @ np.linalg.inv(noise) @ deviation
+        latent = latent + (np.outer(m, m) - latent) / step
+        h = sigma + latent
+        cross = cross + (np.outer(deviation, m) - cross) / step
+        square = square + (deviation**2 - square) / step
+        if step > warm_up:
+            factors = cross @ np.linalg.inv(h)
+            full = np.diag(square) - 2.0 * factors @ cross.T + factors @ h @ factors.T
+            noise = np.diag(np.diag(full))
+    return mean, factors, np.diag(noise)
+
+
+def test_em_is_the_printed_algorithm(observations: np.ndarray) -> None:
+    algorithm = OnlineEM(3, warm_up=20)
+    state = algorithm.init(7, seed=4)
+    expected = _algorithm_2(observations, np.asarray(state.factors), warm_up=20)
+
+    model = algorithm.model(observe_all(algorithm, state, tf.constant(observations)))
+    for part, other in zip(model, expected, strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-9)
+
+
+def test_gradients_are_those_of_the_marginal_likelihood(observations: np.ndarray) -> None:
+    algorithm = OnlineGradientAscent(3, learning_rate=0.5, warm_up=0)
+    start = algorithm.init(7, seed=1)
+    rng = np.random.default_rng(0)
+    state = start._replace(
+        num_observations=tf.constant(4, tf.int64),
+        mean=tf.constant(rng.standard_normal(7)),
+        log_variances=tf.constant(0.3 * rng.standard_normal(7)),
+    )
+    after = algorithm.update(state, tf.constant(observations[0]))
+
+    with tf.GradientTape() as tape:
+        tape.watch([state.factors, state.log_variances])
+        model = FactorModel(after.mean, state.factors, tf.exp(state.log_variances))
+        density = model.as_distribution().log_prob(observations[0])
+    gradients = tape.gradient(density, [state.factors, state.log_variances])
+    np.testing.assert_allclose((after.factors - state.factors) / 0.5, gradients[0], rtol=1e-9)
+    change = after.log_variances - state.log_variances
+    np.testing.assert_allclose(change / 0.5, gradients[1], rtol=1e-9)
+
+
+def test_em_in_many_passes_is_as_likely_as_batch_factor_analysis(observations: np.ndarray) -> None:
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    batch = decomposition.FactorAnalysis(3, svd_method="lapack", tol=1e-8, max_iter=5_000)
+    best = batch.fit(observations).score(observations)
+
+    # Averages of every pass forget those before it, which were made with other factors.
+    algorithm = OnlineEM(3, warm_up=100)
+    start = state = algorithm.init(7)
+    likelihoods = []
+    for _ in range(150):
+        restart = start._replace(factors=state.factors, variances=state.variances)
+        state = observe_all(algorithm, restart, tf.constant(observations))
+        densities = algorithm.model(state).as_distribution().log_prob(observations)
+        likelihoods.append(float(tf.reduce_mean(densities)))
+    assert likelihoods[0] < best - 0.1
+    assert best - 0.01 < likelihoods[-1] <= best + 1e-6
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: type(algorithm).__name__)
+class TestEveryAlgorithm:
+    def test_mean_is_exact(self, algorithm: Any, observations: np.ndarray) -> None:
+        state = observe_all(algorithm, algorithm.init(7), tf.constant(observations))
+
+        np.testing.assert_allclose(state.mean, observations.mean(axis=0))
+        assert int(state.num_observations) == 200
+
+    def test_start_is_orthonormal(self, algorithm: Any) -> None:
+        factors = algorithm.init(7, batch_shape=(2,), seed=3).factors
+
+        gram = tf.matmul(factors, factors, transpose_a=True)
+        np.testing.assert_allclose(gram, np.tile(np.eye(3), (2, 1, 1)), atol=1e-12)
+
+    def test_warm_up_leaves_the_factors(self, algorithm: Any, observations: np.ndarray) -> None:
+        start = algorithm.init(7)
+        warm = observe_all(algorithm, start, tf.constant(observations[:10]))
+        np.testing.assert_array_equal(warm.factors, start.factors)
+
+        after = algorithm.update(warm, tf.constant(observations[10]))
+        assert np.all(after.factors != start.factors)
+
+    def test_streams_are_independent(self, algorithm: Any, observations: np.ndarray) -> None:
+        streams = tf.constant(np.stack([observations[:100], observations[100:]], axis=1))
+        start = algorithm.init(7, batch_shape=(2,), seed=1)
+        together = algorithm.model(observe_all(algorithm, start, streams))
+
+        for stream in range(2):
+            alone = type(start)(start[0], *(part[stream] for part in start[1:]))
+            single = algorithm.model(observe_all(algorithm, alone, streams[:, stream]))
+            for part, expected in zip(together, single, strict=True):
+                np.testing.assert_allclose(part[stream], expected, rtol=1e-9)
+
+    def test_compiled_is_eager(self, algorithm: Any, observations: np.ndarray) -> None:
+        state = start = algorithm.init(7)
+        for observation in observations[:30]:
+            state = algorithm.update(state, tf.constant(observation))
+
+        compiled = observe_all(algorithm, start, tf.constant(observations[:30]))
+        for part, expected in zip(compiled, state, strict=True):
+            np.testing.assert_allclose(part, expected, rtol=1e-9)
+
+    def test_no_matrix_of_dimension_squared(self, algorithm: Any) -> None:
+        start = algorithm.init(50)
+        graph = tf.function(algorithm.update).get_concrete_function(start, start.mean).graph
+
+        sizes = [
+            output.shape.num_elements()
+            for operation in graph.get_operations()
+            for output in operation.outputs
+        ]
+        assert all(size is not None and size <= 50 * 3 for size in sizes)
+
+    def test_constant_vectors_do_no_harm(self, algorithm: Any) -> None:
+        state = observe_all(algorithm, algorithm.init(7), tf.ones([500, 7], tf.float64))
+
+        model = algorithm.model(state)
+        assert all(np.all(np.isfinite(part)) for part in model)
+        assert np.all(model.variances >= 1e-6)
+
+    def test_float32(self, algorithm: Any, observations: np.ndarray) -> None:
+        double = observe_all(algorithm, algorithm.init(7), tf.constant(observations))
+        gpflow.config.set_default_float(np.float32)
+        start = algorithm.init(7)
+        assert start.factors.dtype == tf.float32
+        start = start._replace(factors=tf.cast(algorithm_start(algorithm), tf.float32))
+
+        single = observe_all(algorithm, start, tf.constant(observations, tf.float32))
+        np.testing.assert_allclose(single.mean, double.mean, rtol=1e-4, atol=1e-5)
+
+    def test_rank_above_the_number_of_vectors(
+        self, algorithm: Any, observations: np.ndarray
+    ) -> None:
+        state = observe_all(algorithm, algorithm.init(7), tf.constant(observations[:2]))
+
+        with pytest.raises(
+            ValueError, match="rank must be at most the number of vectors seen, 2, got 3"
+        ):
+            algorithm.model(state)
+
+    def test_dimension_below_the_rank(self, algorithm: Any) -> None:
+        with pytest.raises(ValueError, match="dimension must be an integer of at least 3, got 2"):
+            algorithm.init(2)
+
+
+def algorithm_start(algorithm: Any) -> tf.Tensor:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
+        return algorithm.init(7).factors
+
+
+@pytest.mark.parametrize("kind", [OnlineEM, OnlineGradientAscent])
+def test_settings_are_checked(kind: Any) -> None:
+    with pytest.raises(ValueError, match="rank must be a positive integer, got 0"):
+        kind(0)
+    with pytest.raises(ValueError, match="warm_up must be an integer of at least 0, got -1"):
+        kind(2, warm_up=-1)
+    with pytest.raises(ValueError, match=r"minimum_variance must be positive, got 0\.0"):
+        kind(2, minimum_variance=0.0)
+
+
+def test_learning_rate_is_checked() -> None:
+    with pytest.raises(ValueError, match="learning_rate must be positive, got 0"):
+        OnlineGradientAscent(2, learning_rate=0.0)

@@ -1,0 +1,234 @@
+"""Draws of observations: from each likelihood, and from each model's predictive distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow import likelihoods
+from model_reference import tiny_model, toy_data
+from scipy import stats
+
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.models import (
+    VariationalModel,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+    sample_observations,
+)
+from gpflow_dwp.random import as_seed
+
+S = 20_000
+K_SIGMA = 5.0
+SEED = as_seed(0)
+X = np.array([[0.5], [1.0], [2.0]])
+F = np.array([[-0.4], [0.1], [0.9]])
+
+
+def noise_of_x() -> likelihoods.Gaussian:
+    return likelihoods.Gaussian(gpflow.functions.Linear(np.ones((1, 1)), 0.5))
+
+
+CONTINUOUS: dict[str, tuple[Callable[[], Any], Callable[[float, float], Any]]] = {
+    "gaussian": (lambda: likelihoods.Gaussian(0.3), lambda x, f: stats.norm(f, np.sqrt(0.3))),
+    "gaussian_by_scale": (lambda: likelihoods.Gaussian(scale=0.3), lambda x, f: stats.norm(f, 0.3)),
+    "gaussian_of_x": (noise_of_x, lambda x, f: stats.norm(f, np.sqrt(x + 0.5))),
+    "gamma_gaussian": (lambda: GammaGaussian(3.0, 4.0), lambda x, f: stats.norm(f, np.sqrt(2.0))),
+    "student_t": (
+        lambda: likelihoods.StudentT(0.7, df=2.0),
+        lambda x, f: stats.t(2.0, loc=f, scale=0.7),
+    ),
+    "exponential": (likelihoods.Exponential, lambda x, f: stats.expon(scale=np.exp(f))),
+    "gamma": (
+        lambda: likelihoods.Gamma(shape=1.7),
+        lambda x, f: stats.gamma(1.7, scale=np.exp(f)),
+    ),
+    "beta": (
+        lambda: likelihoods.Beta(scale=3.0),
+        lambda x, f: stats.beta(3.0 * inverse_probit(f), 3.0 * (1.0 - inverse_probit(f))),
+    ),
+}
+DISCRETE: dict[str, tuple[Callable[[], Any], Callable[[float], np.ndarray]]] = {
+    "bernoulli": (
+        likelihoods.Bernoulli,
+        lambda f: np.array([1.0 - inverse_probit(f), inverse_probit(f)]),
+    ),
+    "poisson": (
+        lambda: likelihoods.Poisson(binsize=2.0),
+        lambda f: stats.poisson(2.0 * np.exp(f)).pmf(np.arange(8)),
+    ),
+    "ordinal": (
+        lambda: likelihoods.Ordinal(np.array([-0.5, 0.2, 1.0])),
+        lambda f: np.diff(stats.norm.cdf([-np.inf, -0.5 - f, 0.2 - f, 1.0 - f, np.inf])),
+    ),
+}
+
+
+def inverse_probit(f: float) -> float:
+    return float(likelihoods.utils.inv_probit(f))
+
+
+def draw(likelihood: Any, functions: np.ndarray, num_draws: int = S) -> np.ndarray:
+    repeated = tf.constant(np.tile(functions, [num_draws, 1, 1]))
+    return sample_observations(likelihood, tf.constant(X), repeated, SEED).numpy()
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_observations_have_the_distribution_of_scipy(name: str) -> None:
+    make, reference = CONTINUOUS[name]
+
+    samples = draw(make(), F)
+
+    assert samples.shape == (S, 3, 1)
+    for n in range(3):
+        test = stats.kstest(samples[:, n, 0], reference(X[n, 0], F[n, 0]).cdf)
+        assert test.pvalue > 1e-4  # about 4 sigma
+    correlations = np.corrcoef(samples[..., 0].argsort(axis=0).argsort(axis=0), rowvar=False)
+    assert np.abs(correlations[np.triu_indices(3, 1)]).max() < K_SIGMA / np.sqrt(S)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_observations_have_their_probabilities(name: str) -> None:
+    make, reference = DISCRETE[name]
+
+    samples = draw(make(), F)
+
+    for n in range(3):
+        probabilities = reference(F[n, 0])
+        shares = [np.mean(samples[:, n, 0] == value) for value in range(len(probabilities))]
+        errors = np.sqrt(probabilities * (1.0 - probabilities) / S)
+        assert np.all(np.abs(shares - probabilities) < K_SIGMA * errors + 1e-12)
+
+
+@pytest.mark.parametrize("kind", [likelihoods.Softmax, likelihoods.MultiClass])
+def test_classes_have_their_probabilities(kind: Any) -> None:
+    likelihood = kind(3)
+    functions = np.array([[0.3, -0.2, 1.0], [2.0, 0.0, 0.0], [-1.0, 0.5, 0.4]])
+    if kind is likelihoods.MultiClass:
+        likelihood.invlink.epsilon.assign(0.3)
+
+    samples = draw(likelihood, functions)
+
+    probabilities = likelihood.conditional_mean(X, functions).numpy()
+    assert samples.shape == (S, 3, 1)
+    shares = np.stack([np.mean(samples[..., 0] == label, axis=0) for label in range(3)], axis=1)
+    errors = np.sqrt(probabilities * (1.0 - probabilities) / S)
+    assert np.all(np.abs(shares - probabilities) < K_SIGMA * errors)
+
+
+def test_heteroskedastic_observations() -> None:
+    likelihood = likelihoods.HeteroskedasticTFPConditional(tfp.distributions.Laplace)
+
+    samples = draw(likelihood, np.concatenate([F, -F], axis=1))
+
+    assert samples.shape == (S, 3, 1)
+    for n in range(3):
+        reference = stats.laplace(F[n, 0], np.exp(-F[n, 0]))
+        assert stats.kstest(samples[:, n, 0], reference.cdf).pvalue > 1e-4  # about 4 sigma
+
+
+def test_compiled_draws_are_those_of_eager_mode() -> None:
+    for make, _ in (*CONTINUOUS.values(), *DISCRETE.values()):
+        likelihood = make()
+        compiled = tf.function(sample_observations, autograph=False)
+        functions = tf.constant(np.tile(F, [50, 1, 1]))
+        eager = sample_observations(likelihood, tf.constant(X), functions, SEED)
+        np.testing.assert_allclose(
+            compiled(likelihood, tf.constant(X), functions, SEED), eager, rtol=1e-12
+        )
+
+
+def test_a_likelihood_that_cannot_be_drawn_from_is_named() -> None:
+    likelihood = likelihoods.SwitchedLikelihood([likelihoods.Gaussian(), likelihoods.Gaussian()])
+
+    with pytest.raises(NotImplementedError, match="of the likelihood SwitchedLikelihood cannot"):
+        draw(likelihood, F, num_draws=2)
+
+
+DATA = toy_data()
+XNEW = DATA[0][:4] + 0.1
+
+
+def models(likelihood: Any, Y: np.ndarray) -> dict[str, VariationalModel]:
+    data, few = (DATA[0], Y), {"num_inducing": 5, "num_samples": 2}
+    built = {
+        "wishart": tiny_model(2, data=data, likelihood=likelihood),
+        "deep_gp": build_deep_gaussian_process(data, 2, likelihood=likelihood, **few),
+        "inverse": build_deep_inverse_wishart_process(data, 2, likelihood=likelihood, **few),
+        "latent": build_latent_variable_deep_gp(data, "LV-GP", likelihood=likelihood, **few),
+        "network": build_matrix_gaussian_network(
+            data, width=6, num_pseudo_data=(1, 2), likelihood=likelihood
+        ),
+    }
+    for seed, model in enumerate(built.values()):
+        model_reference.randomise(model, seed)
+    return built
+
+
+@pytest.mark.parametrize("name", ["wishart", "deep_gp", "inverse", "latent", "network"])
+def test_observations_have_the_predicted_moments(name: str) -> None:
+    model = models(likelihoods.Gaussian(0.3), DATA[1])[name]
+    mean, variance = (part.numpy() for part in model.predict_y(XNEW, num_samples=3_000))
+
+    samples = model.predict_y_samples(XNEW, 3_000, seed=1).numpy()
+
+    # 5 sigma; predictions have a Monte Carlo error of their own, at most that of the samples.
+    k_sigma = 5.0 * np.sqrt(2.0)
+    assert samples.shape == (3_000, 4, 1)
+    model_reference.assert_same_mean(samples, mean, k_sigma)
+    model_reference.assert_same_mean((samples - mean) ** 2, variance, k_sigma)
+
+
+@pytest.mark.parametrize("name", ["wishart", "latent", "network"])
+def test_labels_have_the_predicted_probabilities(name: str) -> None:
+    labels = np.digitize(DATA[1], [-0.5, 0.5])
+    model = models(likelihoods.MultiClass(3), labels)[name]
+    probabilities = model.predict_y(XNEW, num_samples=3_000)[0].numpy()
+
+    samples = model.predict_y_samples(XNEW, 3_000, seed=1).numpy()
+
+    assert samples.shape == (3_000, 4, 1)
+    hits = 1.0 * (samples == np.arange(3.0))
+    # 5 sigma, as above; MultiClass integrates by quadrature.
+    model_reference.assert_same_mean(hits, probabilities, 5.0 * np.sqrt(2.0), absolute=5e-3)
+
+
+def test_coherent_draws_vary_together() -> None:
+    model = tiny_model(2, data=DATA, likelihood=likelihoods.Gaussian(1e-4))
+    near = np.array([XNEW[0], XNEW[0] + 1e-6])
+
+    coherent = model.predict_y_samples(near, 200, full_cov=True, seed=0).numpy()
+    apart = model.predict_y_samples(near, 200, seed=0).numpy()
+
+    assert np.abs(coherent[:, 0] - coherent[:, 1]).max() < 0.1
+    assert np.abs(apart[:, 0] - apart[:, 1]).max() > 0.3
+
+
+def test_observations_at_one_point_have_noise_of_their_own() -> None:
+    model = tiny_model(2, data=DATA, likelihood=likelihoods.Gaussian(0.3))
+    twice = np.array([XNEW[0], XNEW[0]])
+
+    samples = model.predict_y_samples(twice, 3_000, full_cov=True, seed=0).numpy()[..., 0]
+
+    # 5 sigma of the sample variance of a normal; the jitter is small against the noise.
+    variance = np.var(samples[:, 0] - samples[:, 1])
+    assert abs(variance - 0.6) < 5.0 * 0.6 * np.sqrt(2.0 / 3_000)
+
+
+def test_seeds_and_shapes() -> None:
+    model = tiny_model(2, data=DATA)
+
+    one = model.predict_y_samples(XNEW)
+    again = [model.predict_y_samples(XNEW, 2, seed=seed) for seed in (0, 0, None, None)]
+
+    assert one.shape == (4, 1)
+    np.testing.assert_array_equal(again[0], again[1])
+    assert np.all(again[2].numpy() != again[3].numpy())

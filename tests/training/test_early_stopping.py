@@ -1,0 +1,190 @@
+"""Early stopping: when a run ends, what is kept, and what survives an interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import DeepWishartProcess, fit
+from gpflow_dwp.training import EarlyStopping, TrainingHistory, TrainingProgress
+
+DATA = toy_data()
+HELD_OUT = toy_data(7, seed=1)
+Values = dict[int, list[np.ndarray]]
+
+
+def values(model: DeepWishartProcess) -> list[np.ndarray]:
+    return [variable.numpy() for variable in model.trainable_variables]
+
+
+def scripted(*scores: float) -> Callable[..., float]:
+    """A metric that takes these values in turn."""
+    remaining = list(scores)
+    return lambda *_: remaining.pop(0)
+
+
+def run(
+    stopping: EarlyStopping, num_steps: int = 12, **arguments: Any
+) -> tuple[DeepWishartProcess, TrainingHistory, Values]:
+    """Train, and note the parameters that every call of the callbacks saw."""
+    model, seen = tiny_model(1), {}
+
+    def note(progress: TrainingProgress) -> None:
+        seen[progress.step] = values(progress.model)
+
+    arguments = {"callbacks": [stopping, note], "callback_interval": 2, **arguments}
+    history = fit(model, DATA, num_steps, progress=False, **arguments)
+    return model, history, seen
+
+
+def check_equal(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(value, other)
+
+
+def test_it_ends_the_run_when_patience_is_over_and_restores_the_best() -> None:
+    stopping = EarlyStopping(HELD_OUT, scripted(1.0, 3.0, 2.0, 3.0, 9.0), patience=2)
+
+    model, history, seen = run(stopping)
+
+    assert history.stop_reason == "a callback ended the run after step 8"
+    assert (stopping.steps, stopping.values) == ([2, 4, 6, 8], [1.0, 3.0, 2.0, 3.0])
+    assert (stopping.best_step, stopping.best_value) == (4, 3.0)
+    check_equal(values(model), seen[4])
+    assert not np.array_equal(seen[4][0], seen[8][0])
+
+
+def test_a_run_that_takes_all_its_steps_ends_with_the_best_too() -> None:
+    stopping = EarlyStopping(HELD_OUT, scripted(np.nan, 1.0, np.nan), patience=3)
+
+    model, history, seen = run(stopping, 6)
+
+    assert history.stop_reason == "took all 6 steps"
+    assert stopping.best_step == 4
+    check_equal(values(model), seen[4])
+
+
+def test_ctrl_c_leaves_the_best() -> None:
+    def press(progress: TrainingProgress) -> None:
+        if progress.step == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    stopping = EarlyStopping(HELD_OUT, scripted(1.0, 3.0, 2.0, 2.0))
+    model, seen = tiny_model(1), {}
+
+    def note(progress: TrainingProgress) -> None:
+        seen[progress.step] = values(progress.model)
+
+    history = fit(
+        model,
+        DATA,
+        12,
+        progress=False,
+        callbacks=[stopping, note, press],
+        callback_interval=2,
+    )
+
+    assert history.stop_reason == "interrupted after step 6"
+    check_equal(values(model), seen[4])
+
+
+def test_small_improvements_and_early_steps_do_not_count() -> None:
+    stopping = EarlyStopping(
+        HELD_OUT, scripted(5.0, 5.5, 6.5), patience=5, min_improvement=1.0, start_step=5
+    )
+
+    run(stopping, 10)
+
+    assert stopping.steps == [6, 8, 10]
+    assert stopping.best_step == 10
+
+
+def test_without_any_finite_metric_the_last_parameters_stay() -> None:
+    stopping = EarlyStopping(HELD_OUT, scripted(np.nan, np.nan))
+
+    model, _, seen = run(stopping, 4)
+
+    assert stopping.best_step is None and stopping.best_value is None
+    check_equal(values(model), seen[4])
+
+
+def test_metrics_are_those_of_the_models_predictions() -> None:
+    X, Y = HELD_OUT
+    density = EarlyStopping(HELD_OUT)
+    error = EarlyStopping(HELD_OUT, "rmse", num_samples=7, seed=3)
+    expected: list[tuple[float, float]] = []
+
+    def note(progress: TrainingProgress) -> None:
+        log_density = progress.model.predict_log_density((X, Y)).numpy().mean()
+        mean = progress.model.predict_y(X, num_samples=7, seed=3)[0].numpy()
+        expected.append((log_density, np.sqrt(np.mean((mean - Y) ** 2))))
+
+    model = tiny_model(2)
+    fit(model, DATA, 4, callbacks=[density, error, note], callback_interval=2, progress=False)
+
+    np.testing.assert_allclose(density.values, [pair[0] for pair in expected], rtol=1e-9)
+    np.testing.assert_allclose(error.values, [pair[1] for pair in expected], rtol=1e-9)
+    assert density.best_value == max(density.values)
+    assert error.best_value == min(error.values)
+
+
+def test_a_run_that_was_cut_off_stops_where_it_would_have(tmp_path: Path) -> None:
+    def cut_off(progress: TrainingProgress) -> bool:
+        return progress.step == 6
+
+    def train(*scores: float, also: Any = ()) -> tuple[Any, ...]:
+        stopping = EarlyStopping(HELD_OUT, scripted(*scores), patience=3)
+        callbacks = [stopping, *also]
+        model, history, _ = run(stopping, callbacks=callbacks, checkpoint_directory=tmp_path)
+        return stopping, model, history
+
+    whole, expected, seen = run(
+        EarlyStopping(HELD_OUT, scripted(1.0, 3.0, 2.0, 2.0, 2.0), patience=3)
+    )
+    _, first, _ = train(1.0, 3.0, 2.0, also=[cut_off])
+    stopping, resumed, history = train(2.0, 2.0)
+    _, again, no_history = train()
+
+    assert expected.stop_reason == "a callback ended the run after step 10"
+    assert stopping.steps == [2, 4, 6, 8, 10]
+    assert history.stop_reason == no_history.stop_reason == expected.stop_reason
+    np.testing.assert_array_equal(history.elbo, expected.elbo)
+    np.testing.assert_array_equal(no_history.elbo, expected.elbo)
+    for model in (whole, first, resumed, again):
+        check_equal(values(model), seen[4])
+    with pytest.raises(ValueError, match=r"callbacks=\['EarlyStopping'\], got \[\]"):
+        run(stopping, callbacks=[cut_off], checkpoint_directory=tmp_path)
+
+
+def test_another_run_begins_anew() -> None:
+    stopping = EarlyStopping(HELD_OUT, scripted(5.0, 4.0, 1.0, 2.0), patience=5)
+    run(stopping, 4)
+
+    model, _, seen = run(stopping, 4)
+
+    assert stopping.values == [1.0, 2.0]
+    check_equal(values(model), seen[4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "accuracy"}, "metric must be 'log_density', 'rmse' or callable"),
+        ({"patience": 0}, "patience must be a positive integer, got 0"),
+        ({"start_step": -1}, "start_step must be an integer of at least 0, got -1"),
+        ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
+        ({"min_improvement": np.nan}, "min_improvement must not be negative, got nan"),
+        ({"data": (DATA[0], DATA[1][:3])}, r"shapes \[N, D\] and \[N, P\], got \[12, 2\]"),
+        ({"data": (DATA[0], DATA[1] * np.nan)}, "data must be finite"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EarlyStopping(**({"data": HELD_OUT} | arguments))
