@@ -167,11 +167,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         """
         check_integers(n_samples=n_samples)
         inputs = self._check_inputs(X)
-        rng = check_random_state(random_state)
-        posterior = self.model_.posterior(n_samples, seed=int(rng.randint(np.iinfo(np.int32).max)))
-        functions = posterior.sample_f(inputs).numpy()
-        deviation = np.sqrt(self.model_.likelihood.variance.numpy())
-        samples = functions + deviation * rng.standard_normal(functions.shape)
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        samples = self.model_.predict_y_samples(inputs, n_samples, full_cov=True, seed=seed)
         raw = self.output_standardiser_.inverse_transform(samples)
         return np.moveaxis(self._shaped(raw), 0, -1)
 

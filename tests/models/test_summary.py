@@ -53,7 +53,8 @@ def test_divergences_are_those_of_the_bound() -> None:
 
     assert summary.kl is not None
     found = [part.kl for part in summary.parts if part.name.startswith("layers")]
-    np.testing.assert_allclose(found, expected, rtol=0.05)
+    # Layers above the first have a ratio with heavy tails.
+    np.testing.assert_allclose(found, expected, rtol=0.1)
     np.testing.assert_allclose(summary.kl, sum(part.kl or 0.0 for part in summary.parts))
     assert summary == model_summary(model)
 

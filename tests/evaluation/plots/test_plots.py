@@ -14,9 +14,12 @@ from matplotlib.axes import Axes
 
 from gpflow_dwp.evaluation import (
     plot_calibration,
+    plot_depth_effect,
     plot_functions_1d,
     plot_gram_matrices,
+    plot_layer_divergences,
     plot_learning_curve,
+    plot_pit,
     plot_predictions,
 )
 
@@ -25,6 +28,9 @@ GRID = np.linspace(-1.0, 1.0, 20)
 CALLS: dict[str, tuple[Any, list[Any]]] = {
     "learning_curve": (plot_learning_curve, [np.arange(300), -np.exp(-np.arange(300) / 9.0)]),
     "predictions": (plot_predictions, [GRID, GRID + 0.1, GRID - 0.2, GRID + 0.4]),
+    "depth_effect": (plot_depth_effect, [[1, 2], {"model": [0.0, 1.0]}]),
+    "layer_divergences": (plot_layer_divergences, [-np.ones([300, 2])]),
+    "pit": (plot_pit, [RNG.uniform(size=50)]),
     "calibration": (plot_calibration, [RNG.uniform(size=50)]),
     "functions_1d": (
         plot_functions_1d,

@@ -1,0 +1,251 @@
+"""Predictions and their uncertainty, against what was observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.base import RegressionData
+from gpflow.likelihoods import Gaussian
+from scipy.stats import binom
+
+from gpflow_dwp.evaluation.mixture import mixture_quantile
+from gpflow_dwp.evaluation.plots._drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    Array,
+    axes_or_new,
+    check_vectors,
+    named,
+)
+from gpflow_dwp.validation import check_integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from gpflow_dwp.models import VariationalModel
+
+__all__ = [
+    "plot_calibration",
+    "plot_functions_1d",
+    "plot_model_1d",
+    "plot_pit",
+    "plot_predictions",
+]
+
+
+def plot_predictions(
+    y_true: npt.ArrayLike,
+    mean: npt.ArrayLike,
+    lower: npt.ArrayLike,
+    upper: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    target: str = "target",
+    interval: str = "95% interval",
+) -> Axes:
+    """Predictions with their intervals against the truth; perfect ones lie on the diagonal.
+
+    :param y_true: Targets in raw units, [N].
+    :param mean: Predicted means, [N].
+    :param lower: Lower ends of the intervals, [N].
+    :param upper: Upper ends of the intervals, [N].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param target: Name of the target, with its unit.
+    :param interval: Name of the intervals.
+    :return: The axes.
+    :raises ValueError: If the arguments are not vectors of one length.
+    """
+    truth, centre, low, high = check_vectors(y_true=y_true, mean=mean, lower=lower, upper=upper)
+    ax = axes_or_new(ax, size=(5.2, 4.8))
+    inside = (low <= truth) & (truth <= high)
+    crowded = float(np.clip(7.0 / np.sqrt(len(truth)), 0.2, 0.8))
+    for chosen, colour, where in ((inside, BLUE, "inside"), (~inside, ORANGE, "outside")):
+        share = f"truth {where} ({np.mean(chosen):.1%})"
+        ax.vlines(
+            truth[chosen], low[chosen], high[chosen], color=colour, alpha=crowded, linewidth=1
+        )
+        size = 3.0 + 3.0 * crowded
+        ax.plot(truth[chosen], centre[chosen], ".", color=colour, markersize=size, label=share)
+    diagonal: dict[str, Any] = {"color": BLACK, "linewidth": 1, "linestyle": "--", "zorder": 3}
+    ax.axline((truth[0], truth[0]), slope=1.0, label="predicted = observed", **diagonal)
+    ax.legend(loc="upper left", frameon=False, title=interval, alignment="left")
+    return named(ax, f"observed {target}", f"predicted {target}")
+
+
+def plot_calibration(
+    pit: npt.ArrayLike, ax: Axes | None = None, *, confidence: float = 0.95
+) -> Axes:
+    """Share of targets within central intervals, against the share that there should be.
+
+    Below the diagonal the model is too sure of itself. The band is where the curve of a calibrated
+    model stays, at each level, with probability ``confidence``.
+
+    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param confidence: Probability of the band, between 0 and 1.
+    :return: The axes.
+    :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1].
+    """
+    values = _check_pit(pit)
+    ax = axes_or_new(ax, size=(4.8, 4.8))
+    nominal = np.linspace(0.0, 1.0, 101)
+    centrality = np.sort(np.abs(2.0 * values - 1.0))
+    observed = np.searchsorted(centrality, nominal, side="right") / len(values)
+    tail = 0.5 * (1.0 - confidence)
+    low, high = (binom.ppf(q, len(values), nominal) / len(values) for q in (tail, 1.0 - tail))
+    band = f"{confidence:.0%} band if calibrated"
+    ax.fill_between(nominal, low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
+    ax.plot([0, 1], [0, 1], color=BLACK, linewidth=1, linestyle="--", label="calibrated")
+    ax.plot(nominal, observed, color=BLUE, label=f"model, {len(values)} points")
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.legend(loc="upper left", frameon=False)
+    return named(ax, "nominal coverage of central interval", "observed coverage")
+
+
+def plot_functions_1d(
+    X: npt.ArrayLike,
+    Y: npt.ArrayLike,
+    grid: npt.ArrayLike,
+    samples: npt.ArrayLike,
+    mean: npt.ArrayLike,
+    lower: npt.ArrayLike,
+    upper: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    interval: str = "95% interval",
+) -> Axes:
+    """Data on a line, with predicted mean, interval and draws of functions.
+
+    :param X: Inputs of the data, [N] or [N, 1].
+    :param Y: Targets of the data, [N] or [N, 1].
+    :param grid: Inputs of the predictions, increasing, [G] or [G, 1].
+    :param samples: Draws of functions, [S, G]; S may be 0.
+    :param mean: Predicted mean, [G].
+    :param lower: Lower end of the interval, [G].
+    :param upper: Upper end of the interval, [G].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param interval: Name of the interval.
+    :return: The axes.
+    :raises ValueError: If the shapes do not fit together.
+    """
+    x, y = check_vectors(X=X, Y=Y)
+    points, centre, low, high = check_vectors(grid=grid, mean=mean, lower=lower, upper=upper)
+    draws = np.asarray(samples, np.float64)
+    if draws.ndim != 2 or draws.shape[1] != len(points):
+        raise ValueError(f"samples must have shape [S, {len(points)}], got {list(draws.shape)}")
+    ax = axes_or_new(ax, size=(7.0, 4.0))
+    ax.fill_between(points, low, high, color=BLUE, alpha=0.18, linewidth=0, label=interval)
+    for i, draw in enumerate(draws):
+        label = "draws of the function" if i == 0 else None
+        ax.plot(points, draw, color=ORANGE, alpha=0.55, linewidth=0.8, label=label)
+    ax.plot(points, centre, color=BLUE, linewidth=1.8, label="mean")
+    ax.plot(x, y, ".", color=BLACK, markersize=5, label="data", zorder=3)
+    ax.set_xlim(points.min(), points.max())
+    ax.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
+    return named(ax, "x", "y")
+
+
+def plot_pit(
+    pit: npt.ArrayLike, ax: Axes | None = None, *, bins: int = 10, confidence: float = 0.95
+) -> Axes:
+    """Histogram of the predictive distribution function at the observed targets.
+
+    Flat if the model is calibrated; a valley says that predictions are too narrow, a hill that they
+    are too wide, a slope that they are shifted. The band is where a calibrated model's bars end,
+    each with probability ``confidence``.
+
+    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param bins: Number of bars.
+    :param confidence: Probability of the band, between 0 and 1.
+    :return: The axes.
+    :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1], or ``bins`` is not a
+        positive integer.
+    """
+    values = _check_pit(pit)
+    check_integers(bins=bins)
+    ax = axes_or_new(ax, size=(4.8, 3.6))
+    num = len(values)
+    density = bins / num
+    tail = 0.5 * (1.0 - confidence)
+    low, high = (binom.ppf(q, num, 1.0 / bins) * density for q in (tail, 1.0 - tail))
+    band = f"{confidence:.0%} band if calibrated"
+    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    ax.bar(
+        edges[:-1],
+        counts * density,
+        width=1.0 / bins,
+        align="edge",
+        color=BLUE,
+        alpha=0.7,
+        edgecolor="white",
+        label=f"model, {num} points",
+    )
+    ax.axhline(1.0, color=BLACK, linewidth=1, linestyle="--")
+    ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
+    ax.legend(loc="upper center", frameon=False, ncols=2)
+    return named(ax, "predictive probability below the target", "density")
+
+
+def plot_model_1d(
+    model: VariationalModel,
+    data: RegressionData,
+    ax: Axes | None = None,
+    *,
+    num_functions: int = 8,
+    coverage: float = 0.95,
+    grid: npt.ArrayLike | None = None,
+    seed: int = 0,
+) -> Axes:
+    """A model of one input: its mean, an interval of observations, and draws of functions.
+
+    :param model: A model with one input and one output, with Gaussian noise.
+    :param data: X [N, 1] and Y [N, 1], in the model's units.
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param num_functions: How many functions are drawn; may be 0.
+    :param coverage: Probability of the interval, between 0 and 1.
+    :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
+    :param seed: For the draws.
+    :return: The axes.
+    :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,
+        or ``coverage`` is not between 0 and 1.
+    """
+    check_integers(at_least=0, num_functions=num_functions)
+    if model.num_inputs != 1 or model.num_outputs != 1:
+        raise ValueError(
+            "model must have one input and one output, "
+            f"got {model.num_inputs} and {model.num_outputs}."
+        )
+    if not isinstance(model.likelihood, Gaussian):
+        raise ValueError(
+            f"model must have a Gaussian likelihood, got {type(model.likelihood).__name__}."
+        )
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage}.")
+    X, Y = (np.asarray(part, np.float64) for part in data)
+    if grid is None:
+        margin = 0.1 * np.ptp(X)
+        grid = np.linspace(X.min() - margin, X.max() + margin, 200)
+    points = np.asarray(grid, np.float64).reshape(-1, 1)
+    moments = model.posterior(seed=seed).predict_y_components(points)
+    means, variances = (moment.numpy()[..., 0] for moment in moments)
+    tail = 0.5 * (1.0 - coverage)
+    lower, upper = mixture_quantile([tail, 1.0 - tail], means, variances)
+    functions = np.zeros((0, len(points)))
+    if num_functions:
+        functions = model.predict_f_samples(points, num_functions, seed=seed).numpy()[..., 0]
+    interval = f"{coverage:.0%} interval"
+    mean = means.mean(axis=0)
+    return plot_functions_1d(X, Y, points, functions, mean, lower, upper, ax, interval=interval)
+
+
+def _check_pit(pit: npt.ArrayLike) -> Array:
+    (values,) = check_vectors(pit=pit)
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError("pit must lie in [0, 1]")
+    return values

@@ -1,0 +1,166 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Looking at a model
+#
+# What a trained deep Wishart process is made of, what it learned, and whether its uncertainty can
+# be believed: `model_summary` and the plots of `gpflow_dwp.evaluation`.
+
+# %%
+# %matplotlib inline
+import os
+
+import numpy as np
+
+from gpflow_dwp import build_deep_wishart_process, fit
+from gpflow_dwp.data import load_diabetes
+from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.evaluation import (
+    interval_coverage,
+    mixture_cdf,
+    plot_calibration,
+    plot_depth_effect,
+    plot_layer_divergences,
+    plot_layer_grams,
+    plot_learning_curve,
+    plot_model_1d,
+    plot_partial_dependence,
+    plot_pit,
+    plot_predictions,
+    plot_relevance,
+)
+
+FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
+NUM_STEPS = 10 if FAST else 2_000
+
+# %% [markdown]
+# ## A function with a step
+#
+# One input, sixty points, and a jump that a stationary kernel cannot follow without wiggling
+# elsewhere.
+
+# %%
+rng = np.random.default_rng(0)
+X = np.sort(rng.uniform(-2.0, 2.0, (60, 1)), axis=0)
+Y = np.sign(X) * (1.0 + 0.3 * np.sin(4.0 * X)) + 0.1 * rng.standard_normal(X.shape)
+model = build_deep_wishart_process((X, Y), depth=3, width=5, num_inducing=30)
+history = fit(model, (X, Y), NUM_STEPS, progress=False)
+model
+
+# %% [markdown]
+# A notebook shows a model as its parts. `model_summary` adds what each layer's posterior costs,
+# its divergence from the prior in nats; a layer that costs nothing does nothing.
+
+# %%
+from gpflow_dwp.models import model_summary
+
+print(model_summary(model))
+
+# %%
+axes = plot_model_1d(model, (X, Y))
+axes.figure
+
+# %% [markdown]
+# The bound over training, and each layer's part in it.
+
+# %%
+axes = plot_learning_curve(np.arange(1, history.num_steps + 1), history.elbo_per_datum)
+axes.figure
+
+# %%
+axes = plot_layer_divergences(history.log_ratios)
+axes.figure
+
+# %% [markdown]
+# ### What representation was learned
+#
+# Each hidden layer's Gram matrix of the inducing points, from left to right along the input. Below
+# is the prior with the same kernels: points are alike if they are near. The posterior says
+# something else, and more so in the second layer: points are alike if they are on the same side of
+# the step.
+
+# %%
+axes = plot_layer_grams(model)
+axes[0].figure
+
+# %% [markdown]
+# ## A table with ten inputs
+#
+# Disease progression of 442 diabetes patients, by the scikit-learn estimator, which scales the
+# data and predicts in raw units.
+
+# %%
+table = load_diabetes()
+inputs, target = table.X, table.Y[:, 0]
+rows = rng.permutation(len(inputs))
+train, test = rows[:350], rows[350:]
+regressor = DeepWishartRegressor(
+    depth=2, num_inducing=50, num_steps=NUM_STEPS // 2, random_state=0
+).fit(inputs[train], target[train])
+lower, upper = regressor.predict_interval(inputs[test])
+axes = plot_predictions(
+    target[test], regressor.predict(inputs[test]), lower, upper, target="progression"
+)
+print(f"in the 95% intervals: {interval_coverage(target[test], lower, upper):.0%}")
+axes.figure
+
+# %% [markdown]
+# ### Can the uncertainty be believed?
+#
+# The predictive distribution function at what was observed is uniform if the model is calibrated.
+
+# %%
+standardised = regressor.input_standardiser_.transform(inputs[test])
+means, variances = regressor.model_.posterior(seed=0).predict_y_components(standardised)
+observed = regressor.output_standardiser_.transform(target[test, None])[:, 0]
+pit = mixture_cdf(observed, means.numpy()[..., 0], variances.numpy()[..., 0])
+axes = plot_calibration(pit)
+axes.figure
+
+# %%
+axes = plot_pit(pit)
+axes.figure
+
+# %% [markdown]
+# ### Which inputs matter, and how
+#
+# The lengthscales of the first kernel, and the dependence of predictions on one input with the
+# others as they are in the data.
+
+# %%
+axes = plot_relevance(regressor.model_, feature_names=table.feature_names)
+axes.figure
+
+# %%
+bmi = table.feature_names.index("bmi")
+axes = plot_partial_dependence(regressor, inputs[train], bmi, feature_name="body mass index")
+axes.figure
+
+# %% [markdown]
+# ## The effect of depth
+#
+# The bound per datum on the step function for one, two and three layers, in three runs each.
+
+# %%
+depths = [1, 2] if FAST else [1, 2, 3]
+bounds = []
+for depth in depths:
+    of_depth = []
+    for seed in range(1 if FAST else 3):
+        deep = build_deep_wishart_process((X, Y), depth, width=5, num_inducing=30, seed=seed)
+        run = fit(deep, (X, Y), NUM_STEPS // 2, seed=seed, progress=False)
+        of_depth.append(run.elbo_per_datum[-100:].mean())
+    bounds.append(of_depth)
+axes = plot_depth_effect(depths, {"deep Wishart process": bounds}, label="ELBO per datum (nats)")
+axes.figure

@@ -1,0 +1,96 @@
+"""Gram matrices layer by layer: posterior and prior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from model_reference import set_to_prior, tiny_model
+
+from gpflow_dwp.evaluation import plot_layer_grams
+from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
+
+
+def image(ax: Any) -> np.ndarray:
+    return np.asarray(ax.images[0].get_array())
+
+
+def test_the_posterior_is_above_the_prior() -> None:
+    model = tiny_model(3, width=4)
+
+    axes = plot_layer_grams(model, num_samples=20, order=np.arange(5), seed=3)
+
+    titles = ["layer 1, posterior", "layer 2, posterior", "layer 1, prior", "layer 2, prior"]
+    assert [ax.get_title() for ax in axes] == titles
+    grams = model.posterior(20, seed=3).gram_matrices()
+    for ax, gram in zip(axes, grams, strict=False):
+        np.testing.assert_allclose(image(ax), np.mean(gram, axis=0))
+    assert len({ax.images[0].get_clim() for ax in axes}) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"build": build_deep_gaussian_process, "width": 3},
+        {"build": build_deep_inverse_wishart_process},
+    ],
+    ids=["wishart", "gaussian", "inverse_wishart"],
+)
+def test_the_prior_of_the_first_layer_has_the_kernel_as_its_mean(arguments: Any) -> None:
+    model = tiny_model(3, **arguments)
+    kernel = model.layers[0].kernel(model.inducing_variable.Z).numpy()
+
+    axes = plot_layer_grams(model, num_samples=4_000, order=np.arange(5))
+
+    # Entries of a Wishart matrix with 2 degrees of freedom deviate by at most the variance: five
+    # standard errors are 0.08 of it. Those of the inverse Wishart deviate less.
+    tolerance = 0.1 * kernel.max()
+    np.testing.assert_allclose(image(axes[2]), kernel, atol=tolerance)
+
+
+def test_a_posterior_at_its_prior_looks_like_it() -> None:
+    model = tiny_model(3)
+    for layer in model.hidden_layers:
+        set_to_prior(layer)
+
+    axes = plot_layer_grams(model, num_samples=4_000, order=np.arange(5))
+
+    for posterior, prior in zip(axes[:2], axes[2:], strict=True):
+        np.testing.assert_allclose(image(posterior), image(prior), atol=0.15)
+
+
+def test_points_are_ordered_by_the_input_or_by_likeness() -> None:
+    X = np.linspace(-1.0, 1.0, 12)[:, None]
+    one, two = tiny_model(2, data=(X, X**2)), tiny_model(2)
+    order = np.argsort(one.inducing_variable.Z.numpy()[:, 0])
+
+    expected = image(plot_layer_grams(one, num_samples=3, order=order)[0])
+    np.testing.assert_array_equal(image(plot_layer_grams(one, num_samples=3)[0]), expected)
+
+    shown = image(plot_layer_grams(two, num_samples=50)[0])
+    leading = np.linalg.eigh(shown)[1][:, -1]
+    assert (np.diff(leading) >= 0).all() or (np.diff(leading) <= 0).all()
+
+
+def test_given_axes() -> None:
+    figure, given = plt.subplots(2, 1)
+    assert plot_layer_grams(tiny_model(2), list(given), num_samples=2) == list(given)
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("depth", "options", "message"),
+    [
+        (1, {}, "at least one hidden layer"),
+        (2, {"num_samples": 0}, "num_samples must be a positive integer"),
+        (2, {"order": [0, 1, 2, 3, 3]}, "order must hold 0 to 4 once each"),
+        (2, {"order": [0, 1]}, "order must hold 0 to 4 once each"),
+        (2, {"axes": [None]}, "2 matrices, 2 titles and 1 axes"),
+    ],
+)
+def test_refuses(depth: int, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_layer_grams(tiny_model(depth), **options)

@@ -1,0 +1,96 @@
+"""Calibration as a histogram, and models of one input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from model_reference import tiny_model, toy_data
+from scipy.stats import binom
+
+from gpflow_dwp.evaluation import mixture_cdf, plot_model_1d, plot_pit
+
+X = np.linspace(-1.0, 1.0, 12)[:, None]
+DATA = X, np.sin(3.0 * X)
+
+
+def test_bars_are_a_density() -> None:
+    pit = np.array([0.05, 0.1, 0.3, 0.9, 1.0])
+
+    ax = plot_pit(pit, bins=4)
+
+    bars = [patch for patch in ax.patches if patch.get_width() == 0.25]
+    assert [bar.get_height() for bar in bars] == pytest.approx([1.6, 0.8, 0.0, 1.6])
+    assert ax.get_ylim()[1] > 1.6
+
+
+def test_the_band_holds_calibrated_bars() -> None:
+    num, bins = 400, 10
+    ax = plot_pit(np.random.default_rng(0).uniform(size=num), bins=bins, confidence=0.9)
+
+    band = ax.patches[0].get_bbox()
+    low, high = binom.ppf([0.05, 0.95], num, 1.0 / bins) * bins / num
+    assert (band.y0, band.y1) == pytest.approx((low, high))
+    heights = [bar.get_height() for bar in ax.patches[1:]]
+    assert sum(low <= height <= high for height in heights) >= 8
+
+
+def test_a_model_of_one_input() -> None:
+    model = tiny_model(2, data=DATA)
+
+    ax = plot_model_1d(model, DATA, num_functions=3, coverage=0.8, grid=np.linspace(-2, 2, 7))
+
+    assert len(ax.lines) == 3 + 2
+    mean, data = ax.lines[3], ax.lines[4]
+    expected, _ = model.predict_y(np.linspace(-2, 2, 7)[:, None])
+    np.testing.assert_allclose(mean.get_ydata(), expected[:, 0])
+    np.testing.assert_array_equal(data.get_xdata(), X[:, 0])
+    draws = model.predict_f_samples(np.linspace(-2, 2, 7)[:, None], 3, seed=0)
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), draws[1, :, 0])
+    # The band's outline runs along the lower ends and back along the upper ones.
+    outline = ax.collections[0].get_paths()[0].vertices
+    moments = model.posterior(seed=0).predict_y_components(np.array([[2.0]]))
+    ends = outline[np.isclose(outline[:, 0], 2.0), 1]
+    levels = mixture_cdf(
+        np.array([[ends.min()], [ends.max()]]), *(moment.numpy()[..., 0] for moment in moments)
+    )
+    np.testing.assert_allclose(levels[:, 0], [0.1, 0.9], rtol=1e-6)
+
+
+def test_without_functions_and_with_a_default_grid() -> None:
+    ax = plot_model_1d(tiny_model(1, data=DATA), DATA, num_functions=0)
+
+    assert len(ax.lines) == 2
+    assert ax.get_xlim() == pytest.approx((-1.2, 1.2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "options", "message"),
+    [
+        ({}, toy_data(), {}, "one input and one output, got 2 and 1"),
+        ({"likelihood": gpflow.likelihoods.Poisson()}, (X, X**2), {}, "Gaussian .* got Poisson"),
+        ({}, DATA, {"coverage": 1.0}, "coverage must lie strictly between 0 and 1"),
+        ({}, DATA, {"num_functions": -1}, "num_functions must be an integer of at least 0"),
+    ],
+)
+def test_refuses_models(
+    arguments: dict[str, Any], data: Any, options: dict[str, Any], message: str
+) -> None:
+    model = tiny_model(1, data=data, **arguments)
+    with pytest.raises(ValueError, match=message):
+        plot_model_1d(model, data, **options)
+
+
+@pytest.mark.parametrize(
+    ("pit", "bins", "message"),
+    [
+        ([0.5, -0.1], 10, r"pit must lie in \[0, 1\]"),
+        ([], 10, "at least 1"),
+        ([0.5], 0, "bins must be a positive integer"),
+    ],
+)
+def test_refuses_pit(pit: list[float], bins: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot_pit(pit, bins=bins)
