@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
-import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +19,12 @@ import tensorflow as tf
 from gpflow.likelihoods import Likelihood
 from tabulate import tabulate
 
+from gpflow_dwp.cli.callbacks import check_log, make_log, make_stopping
+from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.predictions import Predictions, predict
+from gpflow_dwp.cli.provenance import describe_run, list_versions
 from gpflow_dwp.cli.run_directory import (
     MODEL,
     RunDescription,
@@ -32,6 +32,7 @@ from gpflow_dwp.cli.run_directory import (
     release_directory,
     write_run,
 )
+from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.data import Standardiser, Table, load_diabetes, read_table, split_table
 from gpflow_dwp.evaluation import (
     Scores,
@@ -39,6 +40,7 @@ from gpflow_dwp.evaluation import (
     logistic_scores,
     sparse_gp_scores,
 )
+from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import (
     DeepKernelProcess,
     build_deep_gaussian_process,
@@ -74,6 +76,7 @@ class _Prepared(NamedTuple):
 
     directory: Path
     train: Table
+    validation: Table | None
     test: Table
     inputs: Standardiser
     target: Standardiser | None
@@ -84,65 +87,102 @@ class _Prepared(NamedTuple):
         Y = table.Y if self.target is None else self.target.transform(table.Y)
         return self.inputs.transform(table.X), Y
 
+    @property
+    def unfinished(self) -> UnfinishedRun:
+        """What goes on if this run is cut off."""
+        return UnfinishedRun(self.directory)
 
-def run_fit(options: argparse.Namespace) -> None:
+
+def run_fit(options: argparse.Namespace) -> int:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
 
     :param options: As ``gpflow-dwp fit`` parses them.
+    :return: The exit code: 0, or 130 for Ctrl-C that leaves no model but a run that can go on.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     with user_mistakes():
         prepared = _prepare(options)
     try:
         _train_and_write(prepared, options)
-    except BaseException:
-        release_directory(prepared.directory)
+    except BaseException as error:
+        if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.can_go_on:
+            prepared.unfinished.discard()
+            release_directory(prepared.directory)
+        elif isinstance(error, KeyboardInterrupt):
+            print(
+                f"gpflow-dwp fit: interrupted; {_how_to_resume(prepared)} goes on", file=sys.stderr
+            )
+            return 130
         raise
+    return 0
 
 
 def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
     train, test = prepared.train, prepared.test
+    validation = prepared.validation
+    held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
     print(
-        f"{train.target_name}: {len(train.X)} training rows, {len(test.X)} test rows, "
+        f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(test.X)} test rows, "
         f"{train.X.shape[1]} inputs",
         flush=True,
     )
     scores = _baselines(prepared, options.seed)
+    stopping = None
+    if validation is not None:
+        stopping = make_stopping(options, prepared.standardised(validation))
+    log = make_log(options, stopping)
     history = fit(
         prepared.model,
         prepared.standardised(train),
         options.num_steps,
         batch_size=_batch_size(options, len(train.X)),
         seed=options.seed,
+        callbacks=[callback for callback in (stopping, log) if callback is not None],
+        callback_interval=options.callback_interval,
         progress=not options.quiet,
+        checkpoint_directory=prepared.unfinished.state,
     )
-    if history.num_steps < options.num_steps:
+    interrupted = history.stop_reason.startswith("interrupted")
+    if interrupted:
         print(f"Training was {history.stop_reason}.", flush=True)
+    best_step = None if stopping is None else stopping.best_step
+    if best_step is not None:
+        print(f"The validation rows are predicted best after step {best_step}.", flush=True)
     start = time.perf_counter()
     predictions = predict(
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
     name = f"{_TITLES[options.model]}, depth {options.depth}"
-    scores[name] = _score(prepared, history, predictions)
+    scores[name] = _score(
+        prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
+    )
     print(_score_table(scores, train.task))
 
     metrics = {
         "scores": {model: score._asdict() for model, score in scores.items()},
         "units": "those of the target" if train.task == "regression" else "nats, shares",
         "training_rows": len(train.X),
+        "validation_rows": 0 if validation is None else len(validation.X),
         "test_rows": len(test.X),
         "steps": history.num_steps,
+        "best_step": best_step,
         "stop_reason": history.stop_reason,
         "prediction_seconds": prediction_seconds,
         **predictions.calibration(test.Y),
-        "provenance": _provenance(options),
+        "provenance": describe_run(options),
     }
     write_run(
         prepared.directory,
         lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
     print(f"Model, metrics and figures are in {prepared.directory}")
+    if interrupted and prepared.unfinished.can_go_on:
+        print(f"To go on: {_how_to_resume(prepared)}")
+
+
+def _how_to_resume(prepared: _Prepared) -> str:
+    return f"gpflow-dwp fit --resume {prepared.directory}"
 
 
 def _prepare(options: argparse.Namespace) -> _Prepared:
@@ -156,14 +196,23 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
         table = read_table(options.table, options.target, options.task)
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
+    import_optional("yaml", "cli")
+    check_log(options)
     train, test = split_table(table, options.test_fraction, options.seed)
+    validation = None
+    if options.validation_fraction is not None:
+        train, validation = split_table(train, options.validation_fraction, options.seed)
     _check_training_rows(train)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     Y = train.Y if target is None else target.transform(train.Y)
     model = _build(options, (inputs.transform(train.X), Y), _likelihood(train))
-    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-    return _Prepared(directory, train, test, inputs, target, model)
+    if options.resume is not None:
+        directory = options.resume
+    else:
+        directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
+        UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
+    return _Prepared(directory, train, validation, test, inputs, target, model)
 
 
 def _build(
@@ -248,16 +297,16 @@ def _in_raw_units(scores: Scores, target: Standardiser | None) -> Scores:
     )
 
 
-def _score(prepared: _Prepared, history: TrainingHistory, predictions: Predictions) -> Scores:
+def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
     X, Y = prepared.standardised(prepared.test)
     tf.random.set_seed(0)  # some likelihoods draw from the global generator
     log_density = prepared.model.predict_log_density((X, Y))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(
-        elbo=float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
+        elbo=float(elbo[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
         log_likelihood=float(tf.reduce_mean(log_density)) + offset,
         error=predictions.error(prepared.test.Y),
-        seconds=history.seconds,
+        seconds=seconds,
     )
 
 
@@ -282,24 +331,6 @@ def _score_table(scores: dict[str, Scores], task: str) -> str:
     return tabulate(rows, headers, disable_numparse=True, colalign=["left"] + ["right"] * 4)
 
 
-def _provenance(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "command": ["gpflow-dwp", *sys.argv[1:]],
-        "seed": options.seed,
-        "dtype": np.dtype(gpflow.default_float()).name,
-        "threads": tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "versions": _versions(),
-    }
-
-
-def _versions() -> dict[str, str]:
-    packages = ("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
-    return {package: version(package) for package in packages}
-
-
 def _fill(
     directory: Path,
     prepared: _Prepared,
@@ -309,6 +340,9 @@ def _fill(
     options: argparse.Namespace,
 ) -> None:
     save_model(prepared.model, directory / MODEL)
+    write_configuration(directory / CONFIGURATION, vars(options))
+    if history.stop_reason.startswith("interrupted") and prepared.unfinished.can_go_on:
+        shutil.copytree(prepared.unfinished.folder, UnfinishedRun(directory).folder)
     train = prepared.train
     RunDescription(
         feature_names=train.feature_names,
@@ -321,7 +355,7 @@ def _fill(
             name: str(value) if isinstance(value, Path) else value
             for name, value in vars(options).items()
         },
-        versions=_versions(),
+        versions=list_versions(),
     ).write(directory)
     (directory / "metrics.json").write_text(json.dumps(metrics, indent=1))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset

@@ -9,19 +9,22 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
+from gpflow_dwp.cli.configuration import complete_options
+from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.options import (
     add_fit_options,
     add_predict_options,
     add_study_options,
     add_study_report_options,
 )
+from gpflow_dwp.exceptions import NonFiniteBoundError
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,25 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: The exit code: 0, 1 where training or a cell of a study failed, 2 for a user's mistake,
         130 for Ctrl-C.
     """
-    options = _parser().parse_args(arguments)
-    with _native_log_discarded():
-        from gpflow_dwp.cli.benchmark import run_benchmark
-        from gpflow_dwp.cli.errors import UsageError
-        from gpflow_dwp.cli.fit import run_fit
-        from gpflow_dwp.cli.predict import run_predict
-        from gpflow_dwp.cli.study import run_study, run_study_report
-        from gpflow_dwp.exceptions import NonFiniteBoundError
-
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments)
     try:
-        if options.command == "study":
-            return run_study(options)
-        run = {
-            "fit": run_fit,
-            "predict": run_predict,
-            "study-report": run_study_report,
-            "benchmark": run_benchmark,
-        }
-        run[options.command](options)
+        return _run(complete_options(parser, options, arguments))
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
         return 2
@@ -66,7 +55,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"gpflow-dwp {options.command}: interrupted, nothing was written", file=sys.stderr)
         return 130
-    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a command whose arguments are right."""
+    with _native_log_discarded():
+        from gpflow_dwp.cli.benchmark import run_benchmark
+        from gpflow_dwp.cli.fit import run_fit
+        from gpflow_dwp.cli.predict import run_predict
+        from gpflow_dwp.cli.study import run_study, run_study_report
+
+    commands: dict[str, Callable[[argparse.Namespace], int | None]] = {
+        "fit": run_fit,
+        "predict": run_predict,
+        "study": run_study,
+        "study-report": run_study_report,
+        "benchmark": run_benchmark,
+    }
+    return commands[options.command](options) or 0
 
 
 @contextlib.contextmanager
@@ -91,7 +97,8 @@ def _native_log_discarded() -> Iterator[None]:
         os.close(kept)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return what parses the arguments of every command."""
     parser = _Parser(
         prog="gpflow-dwp", description="Deep Wishart processes for tables of data, on GPflow."
     )

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.data import Standardiser, Task
 
 __all__ = [
@@ -119,6 +120,11 @@ def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool
     if any(wanted.iterdir()):
         if not _is_run(wanted):
             raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
+        if not overwrite and UnfinishedRun(wanted).can_go_on:
+            raise UsageError(
+                f"{wanted} holds an unfinished run; go on with it by --resume, or give "
+                "--overwrite to replace it"
+            )
         if not overwrite:
             raise UsageError(f"{wanted} holds another run; give --overwrite to replace it")
     return wanted
@@ -141,6 +147,8 @@ def _make_next(name: str) -> Path:
 
 
 def _is_run(directory: Path) -> bool:
+    if [path.name for path in directory.iterdir()] == [UnfinishedRun(directory).folder.name]:
+        return UnfinishedRun(directory).configuration.is_file()
     try:
         fields = json.loads((directory / DESCRIPTION).read_text())
     except (OSError, ValueError):

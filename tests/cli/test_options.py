@@ -40,6 +40,13 @@ def test_defaults_of_fit() -> None:
         "out": None,
         "overwrite": False,
         "quiet": False,
+        "validation_fraction": None,
+        "validation_metric": "log_density",
+        "patience": 10,
+        "callback_interval": 100,
+        "log": None,
+        "config": None,
+        "resume": None,
     }
 
 
@@ -79,6 +86,8 @@ def test_counts_are_positive_integers(option: str, text: str) -> None:
         ["--seed", "x"],
         ["--seed", "-1"],
         ["--test-fraction", "x"],
+        ["--validation-fraction", "1"],
+        ["--validation-metric", "mae"],
     ],
 )
 def test_choices_are_refused(arguments: list[str]) -> None:
