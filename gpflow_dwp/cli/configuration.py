@@ -28,7 +28,7 @@ def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
     fields = {
         name: str(value.resolve()) if isinstance(value, Path) else value
         for name, value in options.items()
-        if name not in _NOT_WRITTEN and value is not None and value is not False
+        if name not in _NOT_WRITTEN and not _is_absent(value)
     }
     text = import_optional("yaml", "cli").safe_dump(fields, sort_keys=False, allow_unicode=True)
     path.write_text(f"# gpflow-dwp {options['command']} --config {path.name}\n{text}", "utf-8")
@@ -110,7 +110,7 @@ def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -
     named: list[str] = []
     for action in command._actions:
         value = fields.get(action.dest)
-        if value is None or value is False:
+        if _is_absent(value):
             continue
         if value is True and action.nargs == 0:
             named.append(_name(action))
@@ -121,6 +121,10 @@ def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -
         else:
             named.append(f"{_name(action)}={value}")
     return [*positional, *named]
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is False or value == []
 
 
 def _name(action: argparse.Action) -> str:

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 import gpflow
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 from gpflow.likelihoods import Likelihood
-from tabulate import tabulate
 
 from gpflow_dwp.cli.callbacks import check_log, make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
@@ -25,6 +23,7 @@ from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.provenance import describe_run, list_versions
+from gpflow_dwp.cli.reports import print_now, report_cells, silent
 from gpflow_dwp.cli.run_directory import (
     MODEL,
     RunDescription,
@@ -32,8 +31,17 @@ from gpflow_dwp.cli.run_directory import (
     release_directory,
     write_run,
 )
+from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
-from gpflow_dwp.data import Standardiser, Table, load_diabetes, read_table, split_table
+from gpflow_dwp.data import (
+    ColumnEncoder,
+    SplitTable,
+    Standardiser,
+    Table,
+    load_diabetes,
+    read_split_table,
+    split_table,
+)
 from gpflow_dwp.evaluation import (
     Scores,
     linear_scores,
@@ -78,6 +86,7 @@ class _Prepared(NamedTuple):
     train: Table
     validation: Table | None
     test: Table
+    encoder: ColumnEncoder
     inputs: Standardiser
     target: Standardiser | None
     model: DeepKernelProcess
@@ -118,13 +127,12 @@ def run_fit(options: argparse.Namespace) -> int:
 
 
 def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
-    train, test = prepared.train, prepared.test
-    validation = prepared.validation
+    train, validation, test = prepared.train, prepared.validation, prepared.test
+    show = silent if options.json else print_now
     held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
-    print(
+    show(
         f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(test.X)} test rows, "
         f"{train.X.shape[1]} inputs",
-        flush=True,
     )
     scores = _baselines(prepared, options.seed)
     stopping = None
@@ -144,10 +152,10 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
     )
     interrupted = history.stop_reason.startswith("interrupted")
     if interrupted:
-        print(f"Training was {history.stop_reason}.", flush=True)
+        show(f"Training was {history.stop_reason}.")
     best_step = None if stopping is None else stopping.best_step
     if best_step is not None:
-        print(f"The validation rows are predicted best after step {best_step}.", flush=True)
+        show(f"The validation rows are predicted best after step {best_step}.")
     start = time.perf_counter()
     predictions = predict(
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
@@ -157,7 +165,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
     scores[name] = _score(
         prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
     )
-    print(_score_table(scores, train.task))
+    show(score_table(scores, train.task))
 
     metrics = {
         "scores": {model: score._asdict() for model, score in scores.items()},
@@ -176,33 +184,49 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         prepared.directory,
         lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
-    print(f"Model, metrics and figures are in {prepared.directory}")
+    show(f"Model, metrics and figures are in {prepared.directory}")
     if interrupted and prepared.unfinished.can_go_on:
-        print(f"To go on: {_how_to_resume(prepared)}")
+        show(f"To go on: {_how_to_resume(prepared)}")
+    if options.json:
+        print(json.dumps({"directory": str(prepared.directory), **metrics}))
 
 
 def _how_to_resume(prepared: _Prepared) -> str:
     return f"gpflow-dwp fit --resume {prepared.directory}"
 
 
-def _prepare(options: argparse.Namespace) -> _Prepared:
+def _read(options: argparse.Namespace) -> SplitTable:
     if options.table is None:
-        if options.target is not None or options.task != "regression":
+        if options.target is not None or options.task != "regression" or options.categorical:
             raise UsageError("--target and --task belong to a table of yours; name its CSV file")
         table = load_diabetes()
-    else:
-        if options.target is None:
-            raise UsageError("--target is missing: name the column to predict")
-        table = read_table(options.table, options.target, options.task)
+        parts = split_table(table, options.test_fraction, options.seed)
+        return SplitTable(*parts, ColumnEncoder(table.feature_names))
+    if options.target is None:
+        raise UsageError("--target is missing: name the column to predict")
+    return read_split_table(
+        options.table,
+        options.target,
+        options.task,
+        test_fraction=options.test_fraction,
+        seed=options.seed,
+        categorical=options.categorical,
+        impute=options.impute,
+    )
+
+
+def _prepare(options: argparse.Namespace) -> _Prepared:
+    split = _read(options)
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
     check_log(options)
-    train, test = split_table(table, options.test_fraction, options.seed)
-    validation = None
+    train, test, validation = split.train, split.test, None
     if options.validation_fraction is not None:
         train, validation = split_table(train, options.validation_fraction, options.seed)
     _check_training_rows(train)
+    if split.cells is not None:
+        report_cells("fit", split.encoder, split.cells)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     Y = train.Y if target is None else target.transform(train.Y)
@@ -212,7 +236,7 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     else:
         directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
         UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
-    return _Prepared(directory, train, validation, test, inputs, target, model)
+    return _Prepared(directory, train, validation, test, split.encoder, inputs, target, model)
 
 
 def _build(
@@ -283,52 +307,18 @@ def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
             "linear regression": linear_scores(train, test),
             "sparse GP (GPflow's SGPR)": sparse_gp_scores(train, test, points),
         }
-    return {name: _in_raw_units(score, prepared.target) for name, score in scores.items()}
-
-
-def _in_raw_units(scores: Scores, target: Standardiser | None) -> Scores:
-    if target is None:
-        return scores
-    offset = target.log_density_offset
-    return scores._replace(
-        elbo=None if scores.elbo is None else scores.elbo + offset,
-        log_likelihood=scores.log_likelihood + offset,
-        error=scores.error * float(target.scale[0]),
-    )
+    return {name: convert_scores(score, prepared.target) for name, score in scores.items()}
 
 
 def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
-    X, Y = prepared.standardised(prepared.test)
-    tf.random.set_seed(0)  # some likelihoods draw from the global generator
-    log_density = prepared.model.predict_log_density((X, Y))
+    data = prepared.standardised(prepared.test)
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(
         elbo=float(elbo[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
-        log_likelihood=float(tf.reduce_mean(log_density)) + offset,
+        log_likelihood=mean_log_density(prepared.model, data, prepared.target),
         error=predictions.error(prepared.test.Y),
         seconds=seconds,
     )
-
-
-def _score_table(scores: dict[str, Scores], task: str) -> str:
-    error = "test RMSE" if task == "regression" else "test error rate"
-    rows = [
-        [
-            name,
-            "-" if score.elbo is None else f"{score.elbo:.3f}",
-            *(
-                f"{value:.{digits}f}"
-                for value, digits in (
-                    (score.log_likelihood, 3),
-                    (score.error, 3),
-                    (score.seconds, 1),
-                )
-            ),
-        ]
-        for name, score in scores.items()
-    ]
-    headers = ["model", "ELBO per datum", "test log-likelihood", error, "seconds"]
-    return tabulate(rows, headers, disable_numparse=True, colalign=["left"] + ["right"] * 4)
 
 
 def _fill(
@@ -345,7 +335,7 @@ def _fill(
         shutil.copytree(prepared.unfinished.folder, UnfinishedRun(directory).folder)
     train = prepared.train
     RunDescription(
-        feature_names=train.feature_names,
+        feature_names=prepared.encoder.columns,
         target_name=train.target_name,
         task=train.task,
         classes=train.classes,
@@ -356,6 +346,8 @@ def _fill(
             for name, value in vars(options).items()
         },
         versions=list_versions(),
+        categories=dict(prepared.encoder.categories),
+        fill=dict(prepared.encoder.fill),
     ).write(directory)
     (directory / "metrics.json").write_text(json.dumps(metrics, indent=1))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset

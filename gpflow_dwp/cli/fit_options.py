@@ -7,7 +7,24 @@ from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import fraction, positive_integer
 
-__all__ = ["add_configuration_options", "add_stopping_options"]
+__all__ = ["add_column_options", "add_configuration_options", "add_stopping_options"]
+
+
+def add_column_options(group: argparse._ArgumentGroup) -> None:
+    """Add what is done to columns that are not all numbers."""
+    group.add_argument(
+        "--categorical",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="inputs that hold categories, for each of which the model gets a column of 0 and 1",
+    )
+    group.add_argument(
+        "--impute",
+        choices=["mean", "median", "most_frequent"],
+        help="fill missing cells of inputs with this of the column's training rows, and of "
+        "categories with the most frequent one (default: missing cells are refused)",
+    )
 
 
 def add_stopping_options(parser: argparse.ArgumentParser) -> None:

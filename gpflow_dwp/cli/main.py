@@ -17,7 +17,9 @@ from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.configuration import complete_options
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.options import (
+    add_evaluate_options,
     add_fit_options,
+    add_info_options,
     add_predict_options,
     add_study_options,
     add_study_report_options,
@@ -61,13 +63,17 @@ def _run(options: argparse.Namespace) -> int:
     """Run a command whose arguments are right."""
     with _native_log_discarded():
         from gpflow_dwp.cli.benchmark import run_benchmark
+        from gpflow_dwp.cli.evaluate import run_evaluate
         from gpflow_dwp.cli.fit import run_fit
+        from gpflow_dwp.cli.info import run_info
         from gpflow_dwp.cli.predict import run_predict
         from gpflow_dwp.cli.study import run_study, run_study_report
 
     commands: dict[str, Callable[[argparse.Namespace], int | None]] = {
         "fit": run_fit,
         "predict": run_predict,
+        "evaluate": run_evaluate,
+        "info": run_info,
         "study": run_study,
         "study-report": run_study_report,
         "benchmark": run_benchmark,
@@ -100,7 +106,10 @@ def _native_log_discarded() -> Iterator[None]:
 def make_parser() -> argparse.ArgumentParser:
     """Return what parses the arguments of every command."""
     parser = _Parser(
-        prog="gpflow-dwp", description="Deep Wishart processes for tables of data, on GPflow."
+        prog="gpflow-dwp",
+        description="Deep Wishart processes for tables of data, on GPflow.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EXIT_CODES,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_fit_options(
@@ -117,6 +126,22 @@ def make_parser() -> argparse.ArgumentParser:
             help="add predictions to a table, with the model of a run directory",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             description=_PREDICT_DESCRIPTION,
+        )
+    )
+    add_evaluate_options(
+        commands.add_parser(
+            "evaluate",
+            help="score the model of a run directory on a table with known targets",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_EVALUATE_DESCRIPTION,
+        )
+    )
+    add_info_options(
+        commands.add_parser(
+            "info",
+            help="say what a run directory or saved model is, and which versions are installed",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_INFO_DESCRIPTION,
         )
     )
     add_study_options(
@@ -146,6 +171,14 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+_EXIT_CODES = """\
+exit codes:
+  0    done
+  1    training failed, or a cell of a study
+  2    something that was given cannot be used; one line says what
+  130  ended by Ctrl-C
+"""
+
 _FIT_DESCRIPTION = """\
 Train a deep Wishart process, or a deep GP, on a table and judge it on rows that were held out, next
 to linear regression and GPflow's sparse Gaussian process. Without a table it takes scikit-learn's
@@ -155,6 +188,10 @@ examples:
   gpflow-dwp fit
   gpflow-dwp fit houses.csv --target price
   gpflow-dwp fit irises.csv --target species --task classification --depth 2
+  gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
+  gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+  gpflow-dwp fit --resume runs/houses-1
+  gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
 """
 
 _PREDICT_DESCRIPTION = """\
@@ -162,6 +199,23 @@ Add predictions to a table: mean and 95% interval of each row, or the probabilit
 
 example:
   gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+"""
+
+_EVALUATE_DESCRIPTION = """\
+Score the model of a run on a table with known targets: mean log predictive density, root mean
+squared error or share of wrong labels, and how honest the uncertainty is.
+
+example:
+  gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
+"""
+
+_INFO_DESCRIPTION = """\
+Say what a run directory or a saved model is: columns, scores, layers, versions. Without one, print
+the versions that are installed.
+
+examples:
+  gpflow-dwp info runs/houses-1
+  gpflow-dwp info --json
 """
 
 _STUDY_DESCRIPTION = """\

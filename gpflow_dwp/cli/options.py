@@ -6,10 +6,17 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed
-from gpflow_dwp.cli.fit_options import add_configuration_options, add_stopping_options
+from gpflow_dwp.cli.fit_options import (
+    add_column_options,
+    add_configuration_options,
+    add_stopping_options,
+)
 
 __all__ = [
+    "add_evaluate_options",
     "add_fit_options",
+    "add_info_options",
+    "add_json_option",
     "add_predict_options",
     "add_study_options",
     "add_study_report_options",
@@ -20,7 +27,10 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gpflow-dwp fit``."""
     data = parser.add_argument_group("data")
     data.add_argument(
-        "table", nargs="?", type=Path, help="CSV file with a header (default: diabetes)"
+        "table",
+        nargs="?",
+        type=Path,
+        help="CSV file with a header, or Parquet file (default: diabetes)",
     )
     data.add_argument("--target", metavar="COLUMN", help="the column to predict")
     data.add_argument(
@@ -36,6 +46,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         metavar="FRACTION",
         help="share of rows that are held out (default: %(default)s)",
     )
+    add_column_options(data)
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
@@ -119,21 +130,59 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
     output.add_argument("--quiet", action="store_true", help="show no progress")
+    add_json_option(output)
     add_configuration_options(parser)
 
 
 def add_predict_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gpflow-dwp predict``."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
-    parser.add_argument("table", type=Path, help="CSV file with the columns of training")
+    _add_run_and_table(parser, "CSV or Parquet file with the columns of training")
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         required=True,
-        metavar="CSV",
-        help="file to write: the table with columns added",
+        metavar="FILE",
+        help="file to write: the table with columns added, Parquet if it ends in .parquet, "
+        "else CSV",
     )
+    _add_draws(parser)
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    add_json_option(parser)
+
+
+def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp evaluate``."""
+    _add_run_and_table(parser, "CSV or Parquet file with the columns of training and the target")
+    _add_draws(parser)
+    add_json_option(parser)
+
+
+def add_info_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp info``."""
+    parser.add_argument(
+        "run",
+        nargs="?",
+        type=Path,
+        metavar="RUN",
+        help="a directory that fit or save_model wrote (default: versions only)",
+    )
+    add_json_option(parser)
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that all commands with one result have."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as one line of JSON, for programs"
+    )
+
+
+def _add_run_and_table(parser: argparse.ArgumentParser, table: str) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
+    parser.add_argument("table", type=Path, help=table)
+
+
+def _add_draws(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-samples",
         type=positive_integer,
@@ -142,7 +191,6 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         help="draws that make up the predictive mixture (default: %(default)s)",
     )
     parser.add_argument("--seed", type=seed, default=0, help="for the draws (default: %(default)s)")
-    parser.add_argument("--overwrite", action="store_true", help="replace CSV if it exists")
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:

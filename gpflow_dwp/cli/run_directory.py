@@ -7,7 +7,7 @@ import itertools
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.unfinished import UnfinishedRun
-from gpflow_dwp.data import Standardiser, Task
+from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
 
 __all__ = [
     "DESCRIPTION",
@@ -45,6 +45,8 @@ class RunDescription:
     :param target: Standardiser of the target, as a dictionary; None for classification.
     :param options: The options of the command that made the run.
     :param versions: Versions of the packages that it ran with.
+    :param categories: Of each categorical column, the categories.
+    :param fill: What replaces a missing cell, by column.
     """
 
     feature_names: tuple[str, ...]
@@ -55,6 +57,13 @@ class RunDescription:
     target: dict[str, list[float]] | None
     options: dict[str, Any]
     versions: dict[str, str]
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fill: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def encoder(self) -> ColumnEncoder:
+        """What makes numbers of a table's columns."""
+        return ColumnEncoder(self.feature_names, self.categories, self.fill)
 
     def standardise_inputs(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Bring raw inputs, [N, D], to the model's units."""
@@ -80,6 +89,8 @@ class RunDescription:
                 raise UsageError(f"{path} was not written by this version of gpflow-dwp")
             for name in ("feature_names", "classes"):
                 fields[name] = None if fields[name] is None else tuple(fields[name])
+            categories = fields.get("categories", {})
+            fields["categories"] = {name: tuple(values) for name, values in categories.items()}
             run = cls(**fields)
             run._check()
             return run
@@ -87,8 +98,8 @@ class RunDescription:
             raise UsageError(f"{path} is damaged: {error}") from error
 
     def _check(self) -> None:
-        if len(Standardiser.from_dict(self.inputs).mean) != len(self.feature_names):
-            raise ValueError("inputs and feature_names have different lengths")
+        if len(Standardiser.from_dict(self.inputs).mean) != len(self.encoder.feature_names):
+            raise ValueError("inputs and columns have different lengths")
         if self.target is not None and len(Standardiser.from_dict(self.target).mean) != 1:
             raise ValueError("target must hold one mean and one scale")
         labelled = self.task == "classification"

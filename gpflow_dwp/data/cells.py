@@ -114,7 +114,7 @@ class Cells:
                 continue
             numbers[row] = float(cell) if _is_number(cell) else np.nan
             if not np.isfinite(numbers[row]):
-                wrong, place = f"{self.path}: column {name!r} is not", self._place(row)
+                wrong, place = f"{self.path}: column {name!r} is not", self.place(row)
                 if _is_number(cell):
                     raise TableError(f"{wrong} finite: {cell} in {place}")
                 raise TableError(f"{wrong} numeric: {cell!r} in {place}{hint}")
@@ -132,7 +132,7 @@ class Cells:
         if all(_is_number(label) for label in labels):
             numbers = np.array([float(label) for label in labels])
             for row in np.flatnonzero(~(numbers == np.round(numbers))):
-                wrong = f"{labels[row]} in {self._place(row)}"
+                wrong = f"{labels[row]} in {self.place(row)}"
                 raise TableError(
                     f"{where} holds numbers that are no labels: {wrong}; "
                     "for numbers use the task regression"
@@ -161,10 +161,14 @@ class Cells:
             raise TableError(f"{self.path}: column {name!r} is empty")
         if len(missing):
             more = f", and in {len(missing) - 1} more" if len(missing) > 1 else ""
-            place = self._place(int(missing[0]))
+            place = self.place(int(missing[0]))
             raise TableError(f"{self.path}: column {name!r} has no value in {place}{more}{hint}")
 
-    def _place(self, row: int) -> str:
+    def place(self, row: int) -> str:
+        """Return in words where a row is.
+
+        :param row: Its index, from 0.
+        """
         line = "" if self.lines is None else f" (line {self.lines[row]})"
         return f"data row {row + 1}{line}"
 

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gpflow_dwp.cli.options import add_fit_options, add_predict_options
+from gpflow_dwp.cli.options import (
+    add_evaluate_options,
+    add_fit_options,
+    add_info_options,
+    add_predict_options,
+)
 
-COMMANDS = [add_fit_options, add_predict_options]
+COMMANDS = [add_fit_options, add_predict_options, add_evaluate_options, add_info_options]
 
 
 def parser(add_options: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
@@ -25,6 +30,8 @@ def test_defaults_of_fit() -> None:
         "target": None,
         "task": "regression",
         "test_fraction": 0.1,
+        "categorical": [],
+        "impute": None,
         "depth": 3,
         "model": "DWP",
         "posterior": None,
@@ -47,6 +54,7 @@ def test_defaults_of_fit() -> None:
         "log": None,
         "config": None,
         "resume": None,
+        "json": False,
     }
 
 
@@ -58,6 +66,7 @@ def test_defaults_of_predict() -> None:
         "num_samples": 100,
         "seed": 0,
         "overwrite": False,
+        "json": False,
     }
 
 

@@ -69,6 +69,12 @@ def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
 
     rows, others = split_rows(data[["price"]].to_numpy(), "regression", 0.3, 1)
     numbers, labels = ["size", "floor"], ["colour", "town"]
+
+    def plain(part: np.ndarray) -> pandas.DataFrame:
+        cells = {name: data[name].astype(object) for name in labels}
+        missing = {name: column.where(column.notna(), None) for name, column in cells.items()}
+        return data.assign(**missing).iloc[part]
+
     expected = ColumnTransformer(
         [
             ("numbers", SimpleImputer(strategy=strategy), numbers),
@@ -81,13 +87,12 @@ def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
                 labels,
             ),
         ]
-    ).fit(data.iloc[rows].astype(dict.fromkeys(labels, object)).replace({np.nan: None}))
+    ).fit(plain(rows))
     order = ["size", "floor", *(f"colour={name}" for name in ("blue", "green", "red"))]
     order += ["town=north", "town=south"]
     columns = [order.index(name) for name in train.feature_names]
     for table, part in ((train, rows), (test, others)):
-        plain = data.iloc[part].astype(dict.fromkeys(labels, object)).replace({np.nan: None})
-        encoded = expected.transform(plain)[:, columns].astype(float)
+        encoded = expected.transform(plain(part))[:, columns].astype(float)
         np.testing.assert_allclose(table.X, encoded, rtol=1e-14)
         np.testing.assert_array_equal(table.Y[:, 0], data["price"].iloc[part])
     assert train.feature_names == encoder.feature_names
