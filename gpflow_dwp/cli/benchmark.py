@@ -14,7 +14,7 @@ __all__ = ["run_benchmark"]
 
 
 def run_benchmark(options: argparse.Namespace) -> None:
-    """Measure, print a table, and write JSON where that is asked for."""
+    """Measure, print a table or JSON, and write JSON where that is asked for."""
     if options.show_floor:
         for name in options.shapes or list(SHAPES):
             _print_floor(name)
@@ -33,11 +33,14 @@ def run_benchmark(options: argparse.Namespace) -> None:
             threads=options.threads,
             report=report,
         )
-    for name, measured in result.items():
-        _print_figures(name, measured["figures"])
-    if options.json is not None:
-        text = json.dumps({"provenance": provenance, **result}, indent=1)
-        options.json.write_text(text + "\n", encoding="utf-8")
+    found = {"provenance": provenance, **result}
+    if options.json:
+        print(json.dumps(found))
+    else:
+        for name, measured in result.items():
+            _print_figures(name, measured["figures"])
+    if options.out is not None:
+        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import positive_integer
+from gpflow_dwp.cli.options import add_json_option
 
 __all__ = ["add_benchmark_options"]
 
@@ -54,5 +55,8 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the dense operations of a step instead, and time nothing",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write, with every time")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="JSON file to write, with every time"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_json_option(parser)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
+from gpflow_dwp.cli.completion import print_completion
 from gpflow_dwp.cli.configuration import complete_options
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.options import (
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser()
     options = parser.parse_args(arguments)
     try:
+        if options.command == "completion":
+            print_completion(parser, options.shell)
+            return 0
         return _run(complete_options(parser, options, arguments))
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
@@ -168,6 +172,13 @@ def make_parser() -> argparse.ArgumentParser:
             description=_BENCHMARK_DESCRIPTION,
         )
     )
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands and options in a shell",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=_COMPLETION_DESCRIPTION,
+    )
+    completion.add_argument("shell", choices=["bash", "zsh", "tcsh", "fish"], help="which shell")
     return parser
 
 
@@ -242,7 +253,16 @@ in turns, each in a process of its own; print ratios, and times in milliseconds.
 import of the package adds to that of GPflow.
 
 examples:
-  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
+  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --out step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
   gpflow-dwp benchmark import
+"""
+
+_COMPLETION_DESCRIPTION = """\
+Print a script that completes commands, options and files of gpflow-dwp in a shell.
+
+examples:
+  eval "$(gpflow-dwp completion bash)"                            # in ~/.bashrc
+  gpflow-dwp completion zsh > "${fpath[1]}/_gpflow-dwp"
+  gpflow-dwp completion fish > ~/.config/fish/completions/gpflow-dwp.fish
 """

@@ -33,7 +33,7 @@ def test_figures_are_printed_and_kept(
     monkeypatch.setattr(benchmark, "benchmark_step", measured)
     file = tmp_path / "step.json"
 
-    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
+    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--out", str(file))
 
     assert code == 0
     assert asked["shapes"] == ["yacht-5"] and asked["turns"] == 2 and asked["threads"] == 1
@@ -41,6 +41,9 @@ def test_figures_are_printed_and_kept(
     kept = json.loads(file.read_text())
     assert kept["yacht-5"]["figures"] == [figure]
     assert kept["provenance"]["threads"] == 1
+
+    assert run("benchmark", "step", "--json", "--quiet") == 0
+    assert json.loads(capsys.readouterr().out)["yacht-5"] == kept["yacht-5"]
 
 
 def test_an_unknown_shape_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
