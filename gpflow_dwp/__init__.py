@@ -56,6 +56,7 @@ _SUBPACKAGES = frozenset(
         "kernels",
         "layers",
         "models",
+        "serving",
         "study",
         "training",
     }

@@ -24,7 +24,7 @@ from gpflow_dwp.models.predictive import (
 )
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
-from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.random import as_seed, fold_in, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
@@ -129,16 +129,16 @@ class MatrixGaussianNetwork(VariationalModel):
         )
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> NetworkPosterior:
         """Fix the draws of all layers below the output, for predictions.
 
-        :param num_samples: S; None for ``num_prediction_samples``.
+        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
+            for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return NetworkPosterior(self, num_samples, as_seed(seed))
 
     def propagate(
@@ -162,7 +162,7 @@ class MatrixGaussianNetwork(VariationalModel):
         scale = self.layers[-1].column_variances() * self.output_scale**2
         variance = output.row_variance[..., None] * scale
         shape = [num_samples, tf.shape(X)[0], self.num_outputs]
-        static = [num_samples, None, self.num_outputs]
+        static = [None if tf.is_tensor(num_samples) else num_samples, None, self.num_outputs]
         mean, variance = tf.broadcast_to(mean, shape), tf.broadcast_to(variance, shape)
         return tf.ensure_shape(mean, static), tf.ensure_shape(variance, static)
 
@@ -209,6 +209,7 @@ class NetworkPosterior:
         self._model = model
         self.num_samples = num_samples
         self._seed, self._function_seed = split_seed(seed, 2)
+        self._likelihood_seed = fold_in(self._function_seed, 1)
 
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -241,7 +242,9 @@ class NetworkPosterior:
         :raises ValueError: If ``Xnew`` is not a matrix with D columns.
         """
         X = self._check_inputs(Xnew)
-        return predictive_moments(self._model.likelihood, X, *self._propagate(X))
+        return predictive_moments(
+            self._model.likelihood, X, *self._propagate(X), seed=self._likelihood_seed
+        )
 
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
@@ -258,7 +261,9 @@ class NetworkPosterior:
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
         X, Y = self._check_inputs(data[0]), to_default_float(data[1])
-        densities = predictive_log_densities(self._model.likelihood, X, Y, *self._propagate(X))
+        densities = predictive_log_densities(
+            self._model.likelihood, X, Y, *self._propagate(X), seed=self._likelihood_seed
+        )
         count = tf.cast(self.num_samples, densities.dtype)
         return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
 

@@ -14,6 +14,7 @@ from gpflow.models import BayesianModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
@@ -103,7 +104,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> PosteriorDraws:
         """Draw all layers below the output, for predictions with the present parameters."""
 
@@ -182,3 +183,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
+
+    def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
+        if num_samples is None:
+            return self.num_prediction_samples
+        if not tf.is_tensor(num_samples):
+            check_integers(num_samples=num_samples)
+        return num_samples
