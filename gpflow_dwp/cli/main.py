@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.options import (
+    add_export_options,
     add_fit_options,
     add_predict_options,
     add_study_options,
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _native_log_discarded():
         from gpflow_dwp.cli.benchmark import run_benchmark
         from gpflow_dwp.cli.errors import UsageError
+        from gpflow_dwp.cli.export import run_export
         from gpflow_dwp.cli.fit import run_fit
         from gpflow_dwp.cli.predict import run_predict
         from gpflow_dwp.cli.study import run_study, run_study_report
@@ -53,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run = {
             "fit": run_fit,
             "predict": run_predict,
+            "export": run_export,
             "study-report": run_study_report,
             "benchmark": run_benchmark,
         }
@@ -112,6 +115,14 @@ def _parser() -> argparse.ArgumentParser:
             description=_PREDICT_DESCRIPTION,
         )
     )
+    add_export_options(
+        commands.add_parser(
+            "export",
+            help="write the model of a run directory for TensorFlow alone",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_EXPORT_DESCRIPTION,
+        )
+    )
     add_study_options(
         commands.add_parser(
             "study",
@@ -155,6 +166,15 @@ Add predictions to a table: mean and 95% interval of each row, or the probabilit
 
 example:
   gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+"""
+
+_EXPORT_DESCRIPTION = """\
+Write the model of a run as a TensorFlow SavedModel, which runs where only TensorFlow is installed.
+It takes and gives the units of the table; its signatures are predict_y, predict_f, sample and
+log_density, and assets.extra/columns.json names the columns.
+
+example:
+  gpflow-dwp export runs/houses-1 -o houses-model
 """
 
 _STUDY_DESCRIPTION = """\

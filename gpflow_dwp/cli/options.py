@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 __all__ = [
+    "add_export_options",
     "add_fit_options",
     "add_predict_options",
     "add_study_options",
@@ -142,6 +143,32 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         "--seed", type=_seed, default=0, help="for the draws (default: %(default)s)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace CSV if it exists")
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp export``."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory to write; must not hold anything",
+    )
+    parser.add_argument(
+        "--num-samples",
+        type=positive_integer,
+        default=100,
+        metavar="S",
+        help="draws of the predictive mixture, where a caller says nothing (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=_seed,
+        default=0,
+        help="for the draws, where a caller says nothing (default: %(default)s)",
+    )
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:

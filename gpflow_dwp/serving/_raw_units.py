@@ -22,9 +22,10 @@ class RawUnits:
     def __init__(
         self, model: VariationalModel, inputs: Standardiser | None, outputs: Standardiser | None
     ) -> None:
-        columns = {"input_standardiser": (inputs, model.num_inputs)}
-        columns["output_standardiser"] = (outputs, model.num_outputs)
-        for name, (standardiser, expected) in columns.items():
+        for name, standardiser, expected in (
+            ("input_standardiser", inputs, model.num_inputs),
+            ("output_standardiser", outputs, model.num_outputs),
+        ):
             if standardiser is not None and len(standardiser.mean) != expected:
                 raise ValueError(
                     f"{name} must have {expected} columns, as the model has, got "
