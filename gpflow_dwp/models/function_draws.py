@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel
-from gpflow.utilities import to_default_float
+from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
 from gpflow_dwp.layers import (
@@ -52,7 +52,7 @@ class FunctionDraws:
     as often as their kernels allow, unlike :meth:`DeepPosterior.sample_f`, which is exact, and
     coherent within a call.
 
-    The draws belong to the parameters that the model had.
+    The draws belong to the parameters that the model had; training on does not change them.
 
     >>> import numpy as np
     >>> from gpflow_dwp.models import build_deep_wishart_process
@@ -81,6 +81,7 @@ class FunctionDraws:
         seed: int | tf.Tensor | None = None,
     ) -> None:
         check_integers(num_samples=num_samples, num_features=num_features)
+        model = freeze(model)
         output = model.output_layer
         hidden = [
             layer
@@ -123,6 +124,7 @@ class FunctionDraws:
         coefficients = path.output.weights - tf.matmul(path.output.inverse, values + noise)
         self._updates.append(_Update(prior, inputs, coefficients, 1.0))
 
+    @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
         """Evaluate the functions.

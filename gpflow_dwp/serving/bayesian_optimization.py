@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +44,9 @@ class BayesianOptimizationModel:
     and sample trajectories, with the shapes that Trieste (version 4) documents; no class of
     Trieste is needed. Inputs and observations are in raw units; standardisers are fitted to the
     data of every :meth:`optimize`. Predictions hold one set of draws fixed until then, so that
-    acquisition functions are functions of their inputs.
+    acquisition functions are functions of their inputs. Acquisition functions that are compiled
+    before :meth:`optimize` see the model after it: compiled code calls back for its predictions,
+    which have gradients, but cannot be saved with it.
 
     >>> from functools import partial
     >>> from types import SimpleNamespace
@@ -66,7 +68,8 @@ class BayesianOptimizationModel:
     :param dataset: The first observations.
     :param num_steps: Steps of training in every :meth:`optimize`.
     :param num_samples: S, the draws that predictions are mixtures over.
-    :param fit_arguments: Further arguments of :func:`fit`.
+    :param fit_arguments: Further arguments of :func:`fit`, which shows no progress here unless
+        they say so.
     :param seed: For training and for the draws of predictions. Samples and trajectories are drawn
         from TensorFlow's global generator, as Trieste's are.
     :raises ValueError: If the data are not two finite matrices of one length, or a number is not a
@@ -106,14 +109,14 @@ class BayesianOptimizationModel:
         :return: Mean and variance, [..., E] each.
         :raises ValueError: If the inputs do not have D columns.
         """
-        return self._moments(query_points, self._posterior.predict_f)
+        return self._predict_moments("predict_f", query_points)
 
     def predict_y(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of observations, noise included.
 
         Parameters and errors as for :meth:`predict`.
         """
-        return self._moments(query_points, self._posterior.predict_y)
+        return self._predict_moments("predict_y", query_points)
 
     def predict_joint(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and covariance of the function at B points.
@@ -122,17 +125,24 @@ class BayesianOptimizationModel:
         :return: The mean, [..., B, E], and the covariance, [..., E, B, B].
         :raises ValueError: If the inputs do not have D columns.
         """
-        batches, leading = self._batches(query_points)
-        mean, covariance = tf.map_fn(
-            lambda points: self._posterior.predict_f(points, full_cov=True),
-            batches,
-            fn_output_signature=(default_float(), default_float()),
-        )
-        scale = self._outputs.scale
-        covariance *= tf.square(scale)[:, None, None]
-        return _unflatten(mean * scale + self._outputs.mean, leading), _unflatten(
-            covariance, leading
-        )
+
+        def predict(query_points: tf.Tensor) -> MeanAndVariance:
+            batches, leading = self._batches(query_points)
+            mean, covariance = tf.map_fn(
+                lambda points: self._posterior.predict_f(points, full_cov=True),
+                batches,
+                fn_output_signature=(default_float(), default_float()),
+            )
+            scale = self._outputs.scale
+            covariance *= tf.square(scale)[:, None, None]
+            mean = mean * scale + self._outputs.mean
+            return _unflatten(mean, leading), _unflatten(covariance, leading)
+
+        points = self._checked(query_points)
+        *leading, num_points, _ = points.shape
+        width = self._num_columns[1]
+        mean_shape = [*leading, num_points, width]
+        return _called_back(predict, points, mean_shape, [*leading, width, num_points, num_points])
 
     def covariance_between_points(
         self, query_points_1: TensorType, query_points_2: TensorType
@@ -161,10 +171,17 @@ class BayesianOptimizationModel:
         :return: [..., S, N, E].
         :raises ValueError: If the inputs do not have D columns.
         """
-        batches, leading = self._batches(query_points)
-        posterior = self._model.posterior(num_samples)
-        samples = tf.map_fn(posterior.sample_f, batches, fn_output_signature=default_float())
-        return _unflatten(samples * self._outputs.scale + self._outputs.mean, leading)
+
+        def draw(query_points: tf.Tensor) -> tuple[tf.Tensor]:
+            batches, leading = self._batches(query_points)
+            posterior = self._model.posterior(num_samples)
+            samples = tf.map_fn(posterior.sample_f, batches, fn_output_signature=default_float())
+            return (_unflatten(samples * self._outputs.scale + self._outputs.mean, leading),)
+
+        points = self._checked(query_points)
+        *leading, num_points, _ = points.shape
+        shape = [*leading, num_samples, num_points, self._num_columns[1]]
+        return _called_back(draw, points, shape)[0]
 
     def trajectory_sampler(self) -> TrajectorySampler:
         """Return what draws functions that can be evaluated anywhere."""
@@ -175,11 +192,19 @@ class BayesianOptimizationModel:
 
         :raises NotImplementedError: If the likelihood has no variance that is one parameter.
         """
-        variance = getattr(self._model.likelihood, "variance", None)
+        likelihood = self._model.likelihood
+        variance = getattr(likelihood, "variance", None)
         if variance is None or len(variance.shape) > 1:
-            name = type(self._model.likelihood).__name__
-            raise NotImplementedError(f"{name} does not have one variance of noise.")
-        return tf.convert_to_tensor(variance) * tf.square(self._outputs.scale)
+            raise NotImplementedError(
+                f"{type(likelihood).__name__} does not have one variance of noise."
+            )
+
+        def noise(unit: tf.Tensor) -> tuple[tf.Tensor]:
+            present = tf.convert_to_tensor(self._model.likelihood.variance)
+            return (unit * present * tf.square(self._outputs.scale),)
+
+        one = tf.ones([], default_float())
+        return _called_back(noise, one, [self._num_columns[1]])[0]
 
     def update(self, dataset: ObservedData) -> None:
         """Take in new data without training: only the number of data changes before the next
@@ -202,7 +227,7 @@ class BayesianOptimizationModel:
         :raises ValueError: If the data do not fit the model.
         """
         data = self._rebuild(*self._check(dataset))
-        arguments = {"seed": self._seed, **self._fit_arguments}
+        arguments = {"seed": self._seed, "progress": False, **self._fit_arguments}
         self.history = fit(self._model, data, self._num_steps, **arguments)
         self._draw()
         return self.history
@@ -250,32 +275,37 @@ class BayesianOptimizationModel:
             )
         return X, Y
 
-    def _flat(self, query_points: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """Standardised inputs as one list of points, [-1, D], and the shape they had."""
+    def _checked(self, query_points: TensorType) -> tf.Tensor:
         points = to_default_float(query_points)
         width = self._num_columns[0]
         if not points.shape[-1:].is_compatible_with([width]):
             raise ValueError(
                 f"query_points must have {width} columns, got shape {tuple(points.shape)}."
             )
-        standardised = (points - self._inputs.mean) / self._inputs.scale
-        return tf.reshape(standardised, [-1, width]), tf.shape(points)
+        return points
 
-    def _batches(self, query_points: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+    def _standardise(self, points: tf.Tensor) -> tf.Tensor:
+        return (points - self._inputs.mean) / self._inputs.scale
+
+    def _batches(self, points: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Standardised inputs as one list of batches, [-1, B, D], and the leading shape."""
-        flat, shape = self._flat(query_points)
-        return tf.reshape(flat, [-1, shape[-2], self._num_columns[0]]), shape[:-2]
+        shape = tf.shape(points)
+        batches = tf.reshape(self._standardise(points), [-1, shape[-2], self._num_columns[0]])
+        return batches, shape[:-2]
 
-    def _moments(
-        self, query_points: TensorType, predict: Callable[[tf.Tensor], MeanAndVariance]
-    ) -> MeanAndVariance:
-        flat, shape = self._flat(query_points)
-        mean, variance = predict(flat)
-        outputs = self._outputs
-        return (
-            _unflatten(mean * outputs.scale + outputs.mean, shape[:-1]),
-            _unflatten(variance * tf.square(outputs.scale), shape[:-1]),
-        )
+    def _predict_moments(self, method: str, query_points: TensorType) -> MeanAndVariance:
+        def predict(points: tf.Tensor) -> MeanAndVariance:
+            flat = tf.reshape(self._standardise(points), [-1, self._num_columns[0]])
+            mean, variance = getattr(self._posterior, method)(flat)
+            outputs, leading = self._outputs, tf.shape(points)[:-1]
+            return (
+                _unflatten(mean * outputs.scale + outputs.mean, leading),
+                _unflatten(variance * tf.square(outputs.scale), leading),
+            )
+
+        points = self._checked(query_points)
+        shape = [*points.shape[:-1], self._num_columns[1]]
+        return _called_back(predict, points, shape, shape)
 
 
 class TrajectorySampler:
@@ -320,6 +350,7 @@ class Trajectory:
         self._functions: Callable[[tf.Tensor], tf.Tensor] | None = None
         self._num_functions = 0
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, x: TensorType) -> tf.Tensor:
         """Evaluate the functions.
 
@@ -340,6 +371,20 @@ class Trajectory:
                 f"{points.shape}."
             )
         return tf.transpose(self._functions(tf.transpose(points, [1, 0, 2])), [1, 0, 2])
+
+
+def _called_back(
+    function: Callable[[tf.Tensor], tuple[tf.Tensor, ...]],
+    points: tf.Tensor,
+    *shapes: Sequence[int | None],
+) -> tuple[tf.Tensor, ...]:
+    """Call a function with the state that it has when compiled code runs, not when it is traced."""
+    if tf.executing_eagerly():
+        return function(points)
+    results = tf.py_function(function, [points], [default_float()] * len(shapes))
+    return tuple(
+        tf.ensure_shape(result, shape) for result, shape in zip(results, shapes, strict=True)
+    )
 
 
 def _unflatten(values: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:

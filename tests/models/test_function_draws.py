@@ -86,6 +86,16 @@ def test_a_seed_fixes_the_functions() -> None:
     assert np.abs(first(XNEW) - other(XNEW)).max() > 0.01
 
 
+def test_training_on_does_not_change_the_functions() -> None:
+    model = tiny_model(2, data=DATA)
+    functions = FunctionDraws(model, 2, num_features=8, seed=0)
+    before = functions(XNEW).numpy()
+
+    model_reference.randomise(model, seed=9)
+
+    np.testing.assert_array_equal(functions(XNEW), before)
+
+
 def test_compiled_values_are_the_same(functions: FunctionDraws) -> None:
     compiled = tf.function(functions, autograph=False)
 

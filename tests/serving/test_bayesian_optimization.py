@@ -132,7 +132,7 @@ def test_a_trajectory_can_be_compiled_at_its_first_call(model: BayesianOptimizat
     trajectory = model.trajectory_sampler().get_trajectory()
     X = tf.constant(POINTS[:, None])
 
-    compiled = tf.function(trajectory, autograph=False)(X)
+    compiled = tf.function(lambda x: trajectory(x))(X)  # libraries compile with autograph
 
     np.testing.assert_allclose(trajectory(X), compiled, rtol=1e-9)
 
@@ -177,6 +177,35 @@ def test_update_does_not_train_and_optimize_does_from_scratch() -> None:
     # It starts from scratch, so once more gives the same.
     model.optimize(more)
     np.testing.assert_array_equal(model.predict(POINTS)[0], trained)
+
+
+def test_compiled_predictions_follow_the_model() -> None:
+    model = make()
+    X = tf.constant(POINTS)
+
+    @tf.function
+    def predictions(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        samples = model.sample(X, 2)
+        assert samples.shape == (2, 6, 1)
+        return *model.predict(X), *model.predict_joint(X), model.get_observation_noise()
+
+    before = [part.numpy() for part in predictions(X)]
+    model.optimize(observed(25))
+    after = predictions(X)
+
+    expected = *model.predict(X), *model.predict_joint(X), model.get_observation_noise()
+    for value, wanted, old in zip(after, expected, before, strict=True):
+        assert value.shape == wanted.shape
+        np.testing.assert_allclose(value, wanted, rtol=1e-9)
+        assert np.abs(value - old).max() > 1e-3
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        total = tf.reduce_sum(tf.function(lambda X: model.predict(X)[0])(X))
+    gradient = tape.gradient(total, X)
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        total = tf.reduce_sum(model.predict(X)[0])
+    np.testing.assert_allclose(gradient, tape.gradient(total, X), rtol=1e-9)
 
 
 def test_log_reports_the_bound(caplog: pytest.LogCaptureFixture) -> None:
