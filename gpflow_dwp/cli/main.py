@@ -20,6 +20,7 @@ from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.iterates_options import add_iterates_options
 from gpflow_dwp.cli.options import (
     add_evaluate_options,
+    add_export_options,
     add_fit_options,
     add_info_options,
     add_predict_options,
@@ -69,6 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     with _native_log_discarded():
         from gpflow_dwp.cli.benchmark import run_benchmark
         from gpflow_dwp.cli.evaluate import run_evaluate
+        from gpflow_dwp.cli.export import run_export
         from gpflow_dwp.cli.fit import run_fit
         from gpflow_dwp.cli.info import run_info
         from gpflow_dwp.cli.iterates import run_iterates
@@ -78,6 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     commands: dict[str, Callable[[argparse.Namespace], int | None]] = {
         "fit": run_fit,
         "predict": run_predict,
+        "export": run_export,
         "evaluate": run_evaluate,
         "info": run_info,
         "study": run_study,
@@ -133,6 +136,14 @@ def make_parser() -> argparse.ArgumentParser:
             help="add predictions to a table, with the model of a run directory",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             description=_PREDICT_DESCRIPTION,
+        )
+    )
+    add_export_options(
+        commands.add_parser(
+            "export",
+            help="write the model of a run directory for TensorFlow alone",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_EXPORT_DESCRIPTION,
         )
     )
     add_evaluate_options(
@@ -238,6 +249,15 @@ the versions that are installed.
 examples:
   gpflow-dwp info runs/houses-1
   gpflow-dwp info --json
+"""
+
+_EXPORT_DESCRIPTION = """\
+Write the model of a run as a TensorFlow SavedModel, which runs where only TensorFlow is installed.
+It takes and gives the units of the table; its signatures are predict_y, predict_f, sample and
+log_density, and assets.extra/columns.json names the columns.
+
+example:
+  gpflow-dwp export runs/houses-1 -o houses-model
 """
 
 _STUDY_DESCRIPTION = """\

@@ -14,6 +14,7 @@ from gpflow_dwp.cli.fit_options import (
 
 __all__ = [
     "add_evaluate_options",
+    "add_export_options",
     "add_fit_options",
     "add_info_options",
     "add_json_option",
@@ -206,6 +207,32 @@ def _add_draws(parser: argparse.ArgumentParser) -> None:
         help="draws that make up the predictive mixture (default: %(default)s)",
     )
     parser.add_argument("--seed", type=seed, default=0, help="for the draws (default: %(default)s)")
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp export``."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory to write; must not hold anything",
+    )
+    parser.add_argument(
+        "--num-samples",
+        type=positive_integer,
+        default=100,
+        metavar="S",
+        help="draws of the predictive mixture, where a caller says nothing (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=0,
+        help="for the draws, where a caller says nothing (default: %(default)s)",
+    )
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:

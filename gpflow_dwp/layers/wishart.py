@@ -39,7 +39,7 @@ class WishartLayer(GramLayer):
     needs one factorisation fewer, gives up q, s and V, and makes the layer's divergence
     independent of S. Targets follow from the prior: the rows of F_t are Gaussian given F_i.
 
-    The minor |G_{:R,:R}| is part of both log P and log Q and cancels from the log ratio, so no
+    The minor ``|G_{:R,:R}|`` is part of both log P and log Q and cancels from the log ratio, so no
     density of G is evaluated: with A = L_A A' and C = L_S⁻¹ A,
 
     .. math:: \log P - \log Q

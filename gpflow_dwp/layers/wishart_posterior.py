@@ -23,7 +23,7 @@ class Mixing(NamedTuple):
     """What mixes the rows and columns of a Bartlett factor.
 
     :param rows: A', [M, M].
-    :param log_det_rows: log|det A'|, [].
+    :param log_det_rows: ``log|det A'|``, [].
     :param columns: B, [R, R].
     """
 

@@ -182,16 +182,16 @@ class DeepKernelProcess(VariationalModel):
         return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 
-        :param num_samples: S; None for ``num_prediction_samples``.
+        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
+            for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return DeepPosterior(
             self.hidden_layers,
             self.output_layer,

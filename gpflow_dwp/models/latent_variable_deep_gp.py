@@ -110,10 +110,9 @@ class LatentVariableDeepGP(VariationalModel):
         )
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> LatentVariablePosterior:
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return LatentVariablePosterior(self, num_samples, as_seed(seed))
 
     def _check_parts(self) -> None:

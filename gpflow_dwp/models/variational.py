@@ -16,6 +16,7 @@ from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
@@ -118,7 +119,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> PosteriorDraws:
         """Draw all layers below the output, for predictions with the present parameters."""
 
@@ -225,3 +226,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
+
+    def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
+        if num_samples is None:
+            return self.num_prediction_samples
+        if not tf.is_tensor(num_samples):
+            check_integers(num_samples=num_samples)
+        return num_samples

@@ -15,7 +15,7 @@ from command_line import run
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info"])
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info", "export"])
 def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     output, error = capsys.readouterr()
@@ -36,6 +36,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         ["fit", "--bogus"],
         ["fit", "a.csv", "b.csv"],
         ["predict"],
+        ["export", "run"],
         ["predict", "run", "table.csv"],
         ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
     ],
