@@ -41,32 +41,35 @@ from gpflow_dwp.evaluation import (
 )
 from gpflow_dwp.models import (
     DeepKernelProcess,
+    VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    build_matrix_gaussian_network,
     save_model,
 )
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.training import TrainingHistory, fit
+from gpflow_dwp.training import PROTOCOLS, ProtocolName, TrainingHistory, fit
 
 __all__ = ["run_fit"]
 
 Array = npt.NDArray[np.float64]
 
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
 _STEPS_IN_FINAL_BOUND = 100
 
-_BUILDERS: dict[str, Callable[..., DeepKernelProcess]] = {
+_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
     "DWP": build_deep_wishart_process,
     "DGP": build_deep_gaussian_process,
     "DIWP": build_deep_inverse_wishart_process,
+    "VMG": build_matrix_gaussian_network,
 }
 _TITLES = {
     "DWP": "deep Wishart process",
     "DGP": "deep GP",
     "DIWP": "deep inverse Wishart process",
+    "VMG": "matrix-Gaussian network",
 }
+_STEPS = {"fast": 3_000, "vmg": 20_000}
 
 
 class _Prepared(NamedTuple):
@@ -77,7 +80,7 @@ class _Prepared(NamedTuple):
     test: Table
     inputs: Standardiser
     target: Standardiser | None
-    model: DeepKernelProcess
+    model: VariationalModel
 
     def standardised(self, table: Table) -> tuple[Array, Array]:
         """X and Y in the model's units."""
@@ -91,6 +94,7 @@ def run_fit(options: argparse.Namespace) -> None:
     :param options: As ``gpflow-dwp fit`` parses them.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
+    options = _complete(options)
     with user_mistakes():
         prepared = _prepare(options)
     try:
@@ -107,12 +111,13 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         f"{train.X.shape[1]} inputs",
         flush=True,
     )
-    scores = _baselines(prepared, options.seed)
+    scores = _baselines(prepared, options)
     history = fit(
         prepared.model,
         prepared.standardised(train),
         options.num_steps,
-        batch_size=_batch_size(options, len(train.X)),
+        batch_size=options.batch_size or PROTOCOLS[_protocol(options)].batch_size(len(train.X)),
+        protocol=_protocol(options),
         seed=options.seed,
         progress=not options.quiet,
     )
@@ -161,32 +166,53 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     Y = train.Y if target is None else target.transform(train.Y)
-    model = _build(options, (inputs.transform(train.X), Y), _likelihood(train))
+    data = inputs.transform(train.X), Y
+    target_scale = 1.0 if target is None else float(target.scale[0])
+    model = _build(options, data, _likelihood(train), target_scale)
     directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
     return _Prepared(directory, train, test, inputs, target, model)
 
 
+def _protocol(options: argparse.Namespace) -> ProtocolName:
+    return "vmg" if options.model == "VMG" else "fast"
+
+
+def _complete(options: argparse.Namespace) -> argparse.Namespace:
+    """Fill in what depends on the model where the user left it open."""
+    protocol = _protocol(options)
+    defaults = {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    chosen = {name: value for name, value in vars(options).items() if value is not None}
+    return argparse.Namespace(**{**vars(options), **defaults, **chosen})
+
+
 def _build(
-    options: argparse.Namespace, data: tuple[Array, Array], likelihood: Likelihood | None
-) -> DeepKernelProcess:
-    own: dict[str, dict[str, Any]] = {
-        "DWP": {
-            "posterior": options.posterior or "AB",
-            "whiten": options.whiten,
-            "width": options.width,
-        },
-        "DGP": {"width": options.width},
-        "DIWP": {},
+    options: argparse.Namespace,
+    data: tuple[Array, Array],
+    likelihood: Likelihood | None,
+    target_scale: float,
+) -> VariationalModel:
+    process = {
+        "num_inducing": options.num_inducing,
+        "inducing": options.inducing or "subset",
+        "kernel": options.kernel or "SquaredExponential",
     }
-    for name in own["DWP"]:
+    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
+    own: dict[str, dict[str, Any]] = {
+        "DWP": {**process, **wishart, "width": options.width},
+        "DGP": {**process, "width": options.width},
+        "DIWP": process,
+        "VMG": {
+            "width": options.width or 50,
+            "num_pseudo_data": options.num_pseudo_data or 10,
+            "target_scale": target_scale,
+        },
+    }
+    for name in ("posterior", "whiten", "kernel", "width", "num_pseudo_data", "inducing"):
         if name not in own[options.model] and getattr(options, name):
-            raise UsageError(f"--{name} is not for --model {options.model}")
+            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
     return _BUILDERS[options.model](
         data,
         options.depth,
-        num_inducing=options.num_inducing,
-        inducing=options.inducing,
-        kernel=options.kernel,
         likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
@@ -213,15 +239,10 @@ def _likelihood(table: Table) -> Likelihood | None:
     return gpflow.likelihoods.Softmax(len(table.classes))
 
 
-def _batch_size(options: argparse.Namespace, num_rows: int) -> int | None:
-    if options.batch_size is not None or num_rows <= _LARGEST_FULL_BATCH:
-        return options.batch_size
-    return _BATCH_SIZE
-
-
-def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
+def _baselines(prepared: _Prepared, options: argparse.Namespace) -> dict[str, Scores]:
     train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
-    points = prepared.model.inducing_variable.Z.numpy()
+    seed = options.seed
+    points = _inducing_points(prepared.model, train[0], options)
     if prepared.target is None:
         scores = {
             "logistic regression": logistic_scores(train, test),
@@ -235,6 +256,16 @@ def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
             "sparse GP (GPflow's SGPR)": sparse_gp_scores(train, test, points),
         }
     return {name: _in_raw_units(score, prepared.target) for name, score in scores.items()}
+
+
+def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namespace) -> Array:
+    """Those of the model or, where it has none, distinct training rows, [M, D]."""
+    if isinstance(model, DeepKernelProcess):
+        points: Array = model.inducing_variable.Z.numpy()
+        return points
+    distinct = np.unique(X, axis=0)
+    count = min(options.num_inducing, len(distinct))
+    return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
 def _in_raw_units(scores: Scores, target: Standardiser | None) -> Scores:

@@ -140,14 +140,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _FIT_DESCRIPTION = """\
-Train a deep Wishart process, or a deep GP, on a table and judge it on rows that were held out, next
-to linear regression and GPflow's sparse Gaussian process. Without a table it takes scikit-learn's
-diabetes data (442 patients, 10 measurements).
+Train a deep Wishart process, or one of its rivals, on a table and judge it on rows that were held
+out, next to linear regression and GPflow's sparse Gaussian process. Without a table it takes
+scikit-learn's diabetes data (442 patients, 10 measurements).
 
 examples:
   gpflow-dwp fit
   gpflow-dwp fit houses.csv --target price
   gpflow-dwp fit irises.csv --target species --task classification --depth 2
+  gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
 """
 
 _PREDICT_DESCRIPTION = """\

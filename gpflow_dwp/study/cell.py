@@ -20,9 +20,15 @@ from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "Cell", "make_cells"]
 
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
 _DTYPES = ("float64", "float32")
+
+_STEPS = {"papers": 20_000, "fast": 20_000, "vmg": 60_000}
+
+# What Louizos and Welling (2016, section 4.1) use instead of 10 pseudo-data pairs and 50 units.
+_OPTIONS_OF_VMG: dict[str, dict[str, Any]] = {
+    "yacht": {"num_pseudo_data": 5},
+    "protein": {"num_pseudo_data": 20, "width": 100},
+}
 
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "DGP": ("build_deep_gaussian_process", {}),
@@ -178,7 +184,7 @@ def make_cells(
     models: Sequence[str],
     splits: Sequence[int],
     *,
-    num_steps: int = 20_000,
+    num_steps: int | None = None,
     batch_size: int | None = None,
     num_inducing: int = 100,
     num_samples: int | None = None,
@@ -193,16 +199,16 @@ def make_cells(
     """Make every combination, in the order of data set, depth, split and model.
 
     The defaults are the papers' protocol (Ober and Aitchison, 2021, section 6; Ober, Anson, Milsom
-    and Aitchison, 2023, section 5). Every split is read once, so that what is wrong with the data
-    is known before anything is trained.
+    and Aitchison, 2023, section 5); for VMG, protocol "vmg" and the numbers of pseudo-data and
+    units of Louizos and Welling (2016, section 4.1). Every split is read once, so that what is
+    wrong with the data is known before anything is trained.
 
     :param datasets: Names of UCI data sets.
     :param depths: Numbers of layers.
     :param models: Names in :data:`STUDY_MODELS`.
     :param splits: Numbers of splits.
-    :param num_steps: Gradient steps.
-    :param batch_size: Rows of a minibatch; None for all rows where a split has at most 2,000
-        training rows, and for 1,000 where it has more.
+    :param num_steps: Gradient steps; None for 20,000, and for VMG by its paper 60,000.
+    :param batch_size: Rows of a minibatch; None for the protocol's.
     :param num_inducing: M.
     :param num_samples: S in training; None for the protocol's.
     :param num_prediction_samples: S in predictions.
@@ -225,25 +231,29 @@ def make_cells(
         if not values or len(set(values)) < len(values):
             raise ValueError(f"{name} must hold each of at least one value once, got {values}.")
     _check_choice("protocol", protocol, tuple(PROTOCOLS))
-    if num_samples is None:
-        num_samples = PROTOCOLS[protocol].num_samples
-    cells = [
-        Cell(
+
+    def cell(dataset: str, depth: int, model: str, split: int) -> Cell:
+        own = "vmg" if model == "VMG" and protocol == "papers" else protocol
+        options_of_paper = _OPTIONS_OF_VMG.get(dataset, {}) if own == "vmg" else {}
+        return Cell(
             dataset,
             depth,
             model,
             split,
-            num_steps,
+            _STEPS[own] if num_steps is None else num_steps,
             batch_size,
             num_inducing,
-            num_samples,
+            PROTOCOLS[own].num_samples if num_samples is None else num_samples,
             num_prediction_samples,
             dtype,
             seed,
             kl_annealing_steps,
-            protocol,
-            _sorted_options(options or {}),
+            own,
+            _sorted_options({**options_of_paper, **(options or {})}),
         )
+
+    cells = [
+        cell(dataset, depth, model, split)
         for dataset in datasets
         for depth in depths
         for split in splits
@@ -260,8 +270,8 @@ def make_cells(
 def _with_batch_size(cell: Cell, num_rows: int) -> Cell:
     """Write down the batch size that is meant: None for a full batch, whatever was asked for."""
     batch_size = cell.batch_size
-    if batch_size is None and num_rows > _LARGEST_FULL_BATCH:
-        batch_size = _BATCH_SIZE
+    if batch_size is None:
+        batch_size = PROTOCOLS[cell.protocol].batch_size(num_rows)
     if batch_size is not None and batch_size >= num_rows:
         batch_size = None
     return Cell.from_dict({**cell.to_dict(), "batch_size": batch_size})

@@ -29,12 +29,13 @@ def test_defaults_of_fit() -> None:
         "model": "DWP",
         "posterior": None,
         "whiten": False,
-        "kernel": "SquaredExponential",
+        "kernel": None,
         "width": None,
+        "num_pseudo_data": None,
         "num_inducing": 100,
-        "inducing": "subset",
-        "num_steps": 3_000,
-        "num_samples": 2,
+        "inducing": None,
+        "num_steps": None,
+        "num_samples": None,
         "batch_size": None,
         "seed": 0,
         "out": None,
@@ -63,7 +64,15 @@ def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many"])
 @pytest.mark.parametrize(
     "option",
-    ["--depth", "--width", "--num-inducing", "--num-steps", "--num-samples", "--batch-size"],
+    [
+        "--depth",
+        "--hidden-units",
+        "--num-pseudo-data",
+        "--num-inducing",
+        "--num-steps",
+        "--num-samples",
+        "--batch-size",
+    ],
 )
 def test_counts_are_positive_integers(option: str, text: str) -> None:
     with pytest.raises(argparse.ArgumentError, match=f"positive integer, got '{text}'"):

@@ -22,7 +22,21 @@ def test_learning_rates() -> None:
 
 @pytest.mark.parametrize(
     ("name", "num_steps", "expected"),
-    [("papers", 20_000, 1_000), ("papers", 100, 50), ("fast", 6_000, 1_000), ("fast", 5, 0)],
+    [
+        ("papers", 20_000, 1_000),
+        ("papers", 100, 50),
+        ("fast", 6_000, 1_000),
+        ("fast", 5, 0),
+        ("vmg", 6_000, 0),
+    ],
 )
 def test_annealing_is_over_before_the_run_is(name: str, num_steps: int, expected: int) -> None:
     assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "num_rows", "expected"),
+    [("papers", 2_000, None), ("fast", 2_001, 1_000), ("vmg", 277, 20), ("vmg", 8_611, 172)],
+)
+def test_batch_sizes(name: str, num_rows: int, expected: int | None) -> None:
+    assert PROTOCOLS[name].batch_size(num_rows) == expected
