@@ -21,7 +21,7 @@ def build_matrix_gaussian_network(
     data: RegressionData,
     depth: int = 2,
     *,
-    width: int = 50,
+    width: int | Sequence[int] = 50,
     num_pseudo_data: int | Sequence[int] = 10,
     largest_dropout: float = 0.005,
     row_covariance: CovarianceFamily = "diagonal",
@@ -41,7 +41,7 @@ def build_matrix_gaussian_network(
 
     :param data: Training inputs [N, D] and observations [N, P].
     :param depth: Number of weight matrices: ``depth - 1`` hidden layers.
-    :param width: Units of each hidden layer.
+    :param width: Units of each hidden layer, or of each in turn.
     :param num_pseudo_data: Pseudo-data pairs of each layer, or of each in turn. A layer gets at
         most as many as it has inputs, the limit of section 2.4.
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate. The paper names 0.005 and
@@ -68,6 +68,9 @@ def build_matrix_gaussian_network(
     counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
+    hidden = [width] * (depth - 1) if isinstance(width, int) else width
+    if len(hidden) != depth - 1:
+        raise ValueError(f"width must hold depth - 1 = {depth - 1} numbers, got {len(hidden)}.")
     loc: npt.NDArray[np.float64] | float = 0.0
     scale: npt.NDArray[np.float64] | float = 1.0
     num_outputs = Y.shape[1]
@@ -77,7 +80,7 @@ def build_matrix_gaussian_network(
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
     elif likelihood.latent_dim is not None:
         num_outputs = likelihood.latent_dim
-    widths = [X.shape[1], *[width] * (depth - 1), num_outputs]
+    widths = [X.shape[1], *hidden, num_outputs]
     layers = [
         MatrixGaussianLayer(
             num_inputs,
