@@ -62,13 +62,15 @@ def build_matrix_gaussian_network(
         not fit the data; or if the data are not two finite matrices of one length.
     """
     X, Y = check_data(*data)
-    check_integers(depth=depth, width=width, num_samples=num_samples)
+    check_integers(depth=depth, num_samples=num_samples)
     if not target_scale > 0.0:
         raise ValueError(f"target_scale must be positive, got {target_scale}.")
     counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
     hidden = [width] * (depth - 1) if isinstance(width, int) else width
+    for units in hidden:
+        check_integers(width=units)
     if len(hidden) != depth - 1:
         raise ValueError(f"width must hold depth - 1 = {depth - 1} numbers, got {len(hidden)}.")
     loc: npt.NDArray[np.float64] | float = 0.0
