@@ -13,6 +13,7 @@ from gpflow_dwp.training import (
     CSVLog,
     EarlyStopping,
     JSONLinesLog,
+    ProtocolName,
     RunLog,
     TrainingProgress,
 )
@@ -43,16 +44,18 @@ def check_log(options: argparse.Namespace) -> None:
 def make_stopping(
     options: argparse.Namespace,
     data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    protocol: ProtocolName,
 ) -> EarlyStopping:
     """Return what judges validation rows, once the log ratios have their full weight.
 
     :param data: The rows in the model's units, X [N, D] and Y [N, 1].
+    :param protocol: Of training.
     """
     return EarlyStopping(
         data,
         options.validation_metric,
         patience=options.patience,
-        start_step=PROTOCOLS["fast"].kl_annealing_steps(options.num_steps),
+        start_step=PROTOCOLS[protocol].kl_annealing_steps(options.num_steps),
         seed=options.seed,
     )
 

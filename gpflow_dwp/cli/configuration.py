@@ -128,4 +128,4 @@ def _is_absent(value: Any) -> bool:
 
 
 def _name(action: argparse.Action) -> str:
-    return action.option_strings[-1] if action.option_strings else action.dest
+    return next((name for name in action.option_strings if name.startswith("--")), action.dest)

@@ -51,13 +51,15 @@ from gpflow_dwp.evaluation import (
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import (
     DeepKernelProcess,
+    VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    build_matrix_gaussian_network,
     save_model,
 )
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.training import TrainingHistory, default_batch_size, fit
+from gpflow_dwp.training import PROTOCOLS, ProtocolName, TrainingHistory, fit
 
 __all__ = ["run_fit"]
 
@@ -65,16 +67,19 @@ Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
 
-_BUILDERS: dict[str, Callable[..., DeepKernelProcess]] = {
+_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
     "DWP": build_deep_wishart_process,
     "DGP": build_deep_gaussian_process,
     "DIWP": build_deep_inverse_wishart_process,
+    "VMG": build_matrix_gaussian_network,
 }
 _TITLES = {
     "DWP": "deep Wishart process",
     "DGP": "deep GP",
     "DIWP": "deep inverse Wishart process",
+    "VMG": "matrix-Gaussian network",
 }
+_STEPS = {"fast": 3_000, "vmg": 20_000}
 
 
 class _Prepared(NamedTuple):
@@ -87,7 +92,7 @@ class _Prepared(NamedTuple):
     encoder: ColumnEncoder
     inputs: Standardiser
     target: Standardiser | None
-    model: DeepKernelProcess
+    model: VariationalModel
 
     def standardised(self, table: Table) -> tuple[Array, Array]:
         """X and Y in the model's units."""
@@ -107,6 +112,7 @@ def run_fit(options: argparse.Namespace) -> int:
     :return: The exit code: 0, or 130 for Ctrl-C that leaves no model but a run that can go on.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
+    options = _complete(options)
     with user_mistakes():
         prepared = _prepare(options)
     try:
@@ -132,16 +138,18 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(test.X)} test rows, "
         f"{train.X.shape[1]} inputs",
     )
-    scores = _baselines(prepared, options.seed)
+    scores = _baselines(prepared, options)
+    protocol = _protocol(options)
     stopping = None
     if validation is not None:
-        stopping = make_stopping(options, prepared.standardised(validation))
+        stopping = make_stopping(options, prepared.standardised(validation), protocol)
     log = make_log(options, stopping)
     history = fit(
         prepared.model,
         prepared.standardised(train),
         options.num_steps,
-        batch_size=options.batch_size or default_batch_size(len(train.X)),
+        batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(len(train.X)),
+        protocol=protocol,
         num_importance_samples=options.num_importance_samples,
         seed=options.seed,
         callbacks=[callback for callback in (stopping, log) if callback is not None],
@@ -229,7 +237,8 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     Y = train.Y if target is None else target.transform(train.Y)
-    model = _build(options, (inputs.transform(train.X), Y), _likelihood(train))
+    target_scale = 1.0 if target is None else float(target.scale[0])
+    model = _build(options, (inputs.transform(train.X), Y), _likelihood(train), target_scale)
     if options.resume is not None:
         directory = options.resume
     else:
@@ -238,34 +247,54 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     return _Prepared(directory, train, validation, test, split.encoder, inputs, target, model)
 
 
+def _protocol(options: argparse.Namespace) -> ProtocolName:
+    return "vmg" if options.model == "VMG" else "fast"
+
+
+def _complete(options: argparse.Namespace) -> argparse.Namespace:
+    """Fill in what depends on the model where the user left it open."""
+    protocol = _protocol(options)
+    defaults = {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    chosen = {name: value for name, value in vars(options).items() if value is not None}
+    return argparse.Namespace(**{**vars(options), **defaults, **chosen})
+
+
 def _build(
-    options: argparse.Namespace, data: tuple[Array, Array], likelihood: Likelihood | None
-) -> DeepKernelProcess:
-    own: dict[str, dict[str, Any]] = {
-        "DWP": {
-            "posterior": options.posterior or "AB",
-            "whiten": options.whiten,
-            "width": options.width,
-        },
-        "DGP": {"width": options.width},
-        "DIWP": {},
+    options: argparse.Namespace,
+    data: tuple[Array, Array],
+    likelihood: Likelihood | None,
+    target_scale: float,
+) -> VariationalModel:
+    process = {
+        "num_inducing": options.num_inducing,
+        "inducing": options.inducing or "subset",
+        "kernel": options.kernel or "SquaredExponential",
+        "latent_dim": options.latent_dim or 0,
     }
-    for name in own["DWP"]:
+    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
+    own: dict[str, dict[str, Any]] = {
+        "DWP": {**process, **wishart, "width": options.width},
+        "DGP": {**process, "width": options.width},
+        "DIWP": process,
+        "VMG": {
+            "width": options.width or 50,
+            "num_pseudo_data": options.num_pseudo_data or 10,
+            "target_scale": target_scale,
+        },
+    }
+    choices = {name for arguments in own.values() for name in arguments}
+    for name in sorted(choices - {"num_inducing", "target_scale"}):
         if name not in own[options.model] and getattr(options, name):
-            raise UsageError(f"--{name} is not for --model {options.model}")
+            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
+    if options.num_importance_samples > 1 and options.model in ("DIWP", "VMG"):
+        raise UsageError(f"--importance-samples must be 1 for --model {options.model}")
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
-    if options.num_importance_samples > 1 and options.model == "DIWP":
-        raise UsageError("--importance-samples must be 1 for --model DIWP")
     return _BUILDERS[options.model](
         data,
         options.depth,
-        num_inducing=options.num_inducing,
-        inducing=options.inducing,
-        kernel=options.kernel,
         likelihood=likelihood,
         num_samples=options.num_samples,
-        latent_dim=options.latent_dim or 0,
         seed=options.seed,
         **own[options.model],
     )
@@ -290,9 +319,10 @@ def _likelihood(table: Table) -> Likelihood | None:
     return gpflow.likelihoods.Softmax(len(table.classes))
 
 
-def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
+def _baselines(prepared: _Prepared, options: argparse.Namespace) -> dict[str, Scores]:
     train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
-    points = prepared.model.inducing_variable.Z.numpy()[:, : prepared.model.num_inputs]
+    seed = options.seed
+    points = _inducing_points(prepared.model, train[0], options)
     if prepared.target is None:
         scores = {
             "logistic regression": logistic_scores(train, test),
@@ -306,6 +336,16 @@ def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
             "sparse GP (GPflow's SGPR)": sparse_gp_scores(train, test, points),
         }
     return {name: convert_scores(score, prepared.target) for name, score in scores.items()}
+
+
+def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namespace) -> Array:
+    """Those of the model or, where it has none, distinct training rows, [M, D]."""
+    if isinstance(model, DeepKernelProcess):
+        points: Array = model.inducing_variable.Z.numpy()[:, : model.num_inputs]
+        return points
+    distinct = np.unique(X, axis=0)
+    count = min(options.num_inducing, len(distinct))
+    return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
 def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predictions) -> Scores:

@@ -18,6 +18,7 @@ from gpflow_dwp.cli.completion import print_completion
 from gpflow_dwp.cli.configuration import complete_options
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.iterates_options import add_iterates_options
+from gpflow_dwp.cli.mnist_options import add_mnist_options
 from gpflow_dwp.cli.options import (
     add_evaluate_options,
     add_export_options,
@@ -74,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         from gpflow_dwp.cli.fit import run_fit
         from gpflow_dwp.cli.info import run_info
         from gpflow_dwp.cli.iterates import run_iterates
+        from gpflow_dwp.cli.mnist import run_mnist
         from gpflow_dwp.cli.predict import run_predict
         from gpflow_dwp.cli.study import run_study, run_study_report
 
@@ -87,6 +89,7 @@ def _run(options: argparse.Namespace) -> int:
         "study-report": run_study_report,
         "benchmark": run_benchmark,
         "iterates": run_iterates,
+        "mnist": run_mnist,
     }
     return commands[options.command](options) or 0
 
@@ -194,6 +197,14 @@ def make_parser() -> argparse.ArgumentParser:
             description=_ITERATES_DESCRIPTION,
         )
     )
+    add_mnist_options(
+        commands.add_parser(
+            "mnist",
+            help="classify handwritten digits with a matrix-Gaussian network",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_MNIST_DESCRIPTION,
+        )
+    )
     completion = commands.add_parser(
         "completion",
         help="print a script that completes commands and options in a shell",
@@ -213,9 +224,9 @@ exit codes:
 """
 
 _FIT_DESCRIPTION = """\
-Train a deep Wishart process, or a deep GP, on a table and judge it on rows that were held out, next
-to linear regression and GPflow's sparse Gaussian process. Without a table it takes scikit-learn's
-diabetes data (442 patients, 10 measurements).
+Train a deep Wishart process, or one of its rivals, on a table and judge it on rows that were held
+out, next to linear regression and GPflow's sparse Gaussian process. Without a table it takes
+scikit-learn's diabetes data (442 patients, 10 measurements).
 
 examples:
   gpflow-dwp fit
@@ -223,6 +234,7 @@ examples:
   gpflow-dwp fit irises.csv --target species --task classification --depth 2
   gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
   gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+  gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
   gpflow-dwp fit --resume runs/houses-1
   gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
 """
@@ -314,6 +326,17 @@ and print means and standard errors:
 examples:
   gpflow-dwp iterates linear-posterior --out linear-posterior.csv
   gpflow-dwp iterates factor-analysis --dimensions 100 --out factor-analysis.csv
+"""
+
+_MNIST_DESCRIPTION = """\
+Train a matrix-Gaussian network on MNIST by the protocol of Louizos and Welling (2016): the last
+10,000 training images are held out, to choose settings by; inputs are the 784 pixels, in no order.
+Prints the errors of validation and test images. An epoch of 150 150 150 takes about a minute on a
+CPU core.
+
+examples:
+  gpflow-dwp mnist --hidden 150 150 150
+  gpflow-dwp mnist --hidden 400 400 --num-pseudo-data 100 --folder data/mnist --out runs/mnist-400
 """
 
 _COMPLETION_DESCRIPTION = """\

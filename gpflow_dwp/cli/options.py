@@ -51,17 +51,18 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
-        choices=["DWP", "DGP", "DIWP"],
+        choices=["DWP", "DGP", "DIWP", "VMG"],
         default="DWP",
-        help="deep Wishart process, the deep GP with the same prior, or deep inverse Wishart "
-        "process (default: %(default)s)",
+        help="deep Wishart process, the deep GP with the same prior, deep inverse Wishart process, "
+        "or matrix-Gaussian neural network (default: %(default)s)",
     )
     model.add_argument(
         "--depth",
         type=positive_integer,
         default=3,
         metavar="N",
-        help="layers: N - 1 hidden layers and an output GP (default: %(default)s)",
+        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG (default: "
+        "%(default)s)",
     )
     model.add_argument(
         "--posterior",
@@ -72,30 +73,33 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
     )
     model.add_argument(
-        "--kernel",
-        default="SquaredExponential",
-        metavar="NAME",
-        help="GPflow's name of the kernel (default: %(default)s)",
+        "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
     )
     model.add_argument(
         "--width",
+        "--hidden-units",
         type=positive_integer,
         metavar="N",
         help="degrees of freedom of each layer: its number of features in a DGP (default: number "
-        "of inputs)",
+        "of inputs), of hidden units in a VMG (default: 50)",
+    )
+    model.add_argument(
+        "--num-pseudo-data",
+        type=positive_integer,
+        metavar="P",
+        help="pseudo-data pairs of each layer of a VMG, at most its inputs (default: 10)",
     )
     model.add_argument(
         "--num-inducing",
         type=positive_integer,
         default=100,
         metavar="M",
-        help="inducing points (default: %(default)s)",
+        help="inducing points, also of the sparse GP that is compared with (default: %(default)s)",
     )
     model.add_argument(
         "--inducing",
         choices=["subset", "kmeans"],
-        default="subset",
-        help="where they start: on training rows or cluster centres (default: %(default)s)",
+        help="where they start: on training rows or cluster centres (default: subset)",
     )
     model.add_argument(
         "--latent-dim",
@@ -107,16 +111,15 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--num-steps",
         type=positive_integer,
-        default=3_000,
         metavar="T",
-        help="gradient steps (default: %(default)s; the papers take 20000)",
+        help="gradient steps (default: 3000, where the papers take 20000; 20000 small ones of a "
+        "VMG)",
     )
     training.add_argument(
         "--num-samples",
         type=positive_integer,
-        default=2,
         metavar="S",
-        help="draws that estimate the bound (default: %(default)s)",
+        help="draws that estimate the bound (default: 2; 1 for a VMG)",
     )
     training.add_argument(
         "--importance-samples",
@@ -131,7 +134,8 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         "--batch-size",
         type=positive_integer,
         metavar="N",
-        help="rows of a minibatch (default: all up to 2000 rows, 1000 above)",
+        help="rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20, or a "
+        "50th of the rows if that is more)",
     )
     training.add_argument(
         "--seed", type=seed, default=0, help="for split, start and draws (default: %(default)s)"
@@ -280,9 +284,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         "--steps",
         dest="num_steps",
         type=positive_integer,
-        default=20_000,
         metavar="T",
-        help="gradient steps (default: %(default)s, as in the papers; that of cde takes 100000)",
+        help="gradient steps (default: 20000, as in the papers, where that of cde takes 100000; "
+        "60000 for VMG)",
     )
     training.add_argument(
         "--num-inducing",
@@ -294,22 +298,23 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         "--batch-size",
         type=positive_integer,
         metavar="N",
-        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above; 512 if cde)",
+        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above; 512 if cde; "
+        "for VMG 20, or a 50th of the rows if that is more)",
     )
     training.add_argument(
         "--protocol",
         choices=["papers", "fast", "cde"],
         default="papers",
-        help="learning rate, annealing and number of draws; cde is that of conditional density "
-        "estimation with latent variables, which also scores each row's marginal (default: "
-        "%(default)s)",
+        help="learning rate, annealing and number of draws: papers, for VMG that of its own paper; "
+        "fast; or cde, that of conditional density estimation with latent variables, which also "
+        "scores each row's marginal (default: %(default)s)",
     )
     training.add_argument(
         "--num-samples",
         type=positive_integer,
         metavar="S",
-        help="draws that estimate the bound (default: 10, as in the papers; 2 if fast; if cde 1, "
-        "or 2 for a deep Wishart process)",
+        help="draws that estimate the bound (default: 10, as in the papers, 1 for VMG; 2 if fast; "
+        "if cde 1, or 2 for a deep Wishart process)",
     )
     training.add_argument(
         "--importance-samples",
@@ -324,8 +329,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         "--kl-annealing-steps",
         type=positive_integer,
         metavar="T",
-        help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers; a "
-        "sixth of the steps if fast; if cde none, or as fast for a deep Wishart process)",
+        help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers, no "
+        "annealing for VMG; a sixth of the steps if fast; if cde none, or as fast for a deep "
+        "Wishart process)",
     )
     training.add_argument(
         "--dtype",

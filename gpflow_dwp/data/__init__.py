@@ -1,8 +1,9 @@
-"""Data: tables read and checked, a standardiser fitted on training rows, UCI splits, toys."""
+"""Data: tables read and checked, a standardiser for training rows, UCI splits, digits, toys."""
 
 from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.embedded import load_diabetes
 from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
+from gpflow_dwp.data.mnist import MNIST, load_mnist, read_idx
 from gpflow_dwp.data.reading import (
     SplitTable,
     read_features,
@@ -16,6 +17,7 @@ from gpflow_dwp.data.toy import step_function, varying_sine
 from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
 
 __all__ = [
+    "MNIST",
     "UCI_DATASETS",
     "Cells",
     "ColumnEncoder",
@@ -28,9 +30,11 @@ __all__ = [
     "UCISplit",
     "check_data",
     "load_diabetes",
+    "load_mnist",
     "load_uci",
     "read_cells",
     "read_features",
+    "read_idx",
     "read_split_table",
     "read_table",
     "read_target",

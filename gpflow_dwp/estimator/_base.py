@@ -25,7 +25,7 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.training import TrainingHistory, default_batch_size, fit
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["Array", "DeepWishartEstimator"]
@@ -92,12 +92,15 @@ class DeepWishartEstimator(BaseEstimator):
             seed=seed,
         )
         model.num_prediction_samples = self.num_prediction_samples
-        batch_size = default_batch_size(len(X)) if self.batch_size is None else self.batch_size
+        batch_size = self.batch_size
+        if batch_size is None:
+            batch_size = PROTOCOLS["fast"].batch_size(len(X))
         history = fit(
             model,
             data,
             self.num_steps,
             batch_size=batch_size,
+            protocol="fast",
             seed=seed,
             progress=bool(self.verbose),
         )

@@ -83,7 +83,7 @@ class MatrixGaussianLayer(gpflow.Module):
         row_covariance: CovarianceFamily = "diagonal",
         column_covariance: CovarianceFamily = "diagonal",
         num_pseudo_data: int = 0,
-        largest_dropout: float = 0.05,
+        largest_dropout: float = 0.005,
         zero_mean: bool = False,
         learn_precision: bool = False,
         seed: int | None = 0,

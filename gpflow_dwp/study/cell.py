@@ -15,20 +15,32 @@ from gpflow.base import RegressionData
 from gpflow_dwp import models as _models
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training import PROTOCOLS, ProtocolName, default_batch_size
+from gpflow_dwp.training import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "STUDY_PROTOCOLS", "Cell", "StudyProtocol", "make_cells"]
 
-_BATCH_SIZE_OF_CDE = 512
 _DTYPES = ("float64", "float32")
 _LATENT_VARIABLES = "build_latent_variable_deep_gp"
 
-StudyProtocol = Literal["papers", "fast", "cde"]
+StudyProtocol = Literal["papers", "fast", "vmg", "cde"]
 """A protocol of training, or that of conditional density estimation (Salimbeni et al., 2019)."""
 
-STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = ("papers", "fast", "cde")
+STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = ("papers", "fast", "vmg", "cde")
 """What a :data:`StudyProtocol` can be."""
+
+_STEPS: dict[StudyProtocol, int] = {
+    "papers": 20_000,
+    "fast": 20_000,
+    "vmg": 60_000,
+    "cde": 20_000,
+}
+
+# What Louizos and Welling (2016, section 4.1) use instead of 10 pseudo-data pairs and 50 units.
+_OPTIONS_OF_VMG: dict[str, dict[str, Any]] = {
+    "yacht": {"num_pseudo_data": 5},
+    "protein": {"num_pseudo_data": 20, "width": 100},
+}
 
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
     "DGP": ("build_deep_gaussian_process", {}),
@@ -232,7 +244,7 @@ def make_cells(
     models: Sequence[str],
     splits: Sequence[int],
     *,
-    num_steps: int = 20_000,
+    num_steps: int | None = None,
     batch_size: int | None = None,
     num_inducing: int | None = None,
     num_samples: int | None = None,
@@ -248,7 +260,8 @@ def make_cells(
     """Make every combination, in the order of data set, depth, split and model.
 
     The defaults are the papers' protocol (Ober and Aitchison, 2021, section 6; Ober, Anson, Milsom
-    and Aitchison, 2023, section 5), or with "cde" that of Salimbeni, Dutordoir, Hensman and
+    and Aitchison, 2023, section 5); for VMG "vmg" and the numbers of pseudo-data and units of
+    Louizos and Welling (2016, section 4.1); or with "cde" that of Salimbeni, Dutordoir, Hensman and
     Deisenroth (2019, appendix A), who take 100,000 steps. Every split is read once, so that what is
     wrong with the data is known before anything is trained.
 
@@ -256,9 +269,8 @@ def make_cells(
     :param depths: Numbers of layers. A model whose name says its number has one cell, not several.
     :param models: Names in :data:`STUDY_MODELS`.
     :param splits: Numbers of splits.
-    :param num_steps: Gradient steps.
-    :param batch_size: Rows of a minibatch; None for all rows where a split has at most 2,000
-        training rows, and for 1,000 where it has more; for "cde" for 512 where it has more.
+    :param num_steps: Gradient steps; None for 20,000, and for "vmg" 60,000.
+    :param batch_size: Rows of a minibatch; None for the protocol's, for "cde" that of "natural".
     :param num_inducing: M; None for 100, for "cde" 128.
     :param num_samples: S in training; None for the number of the protocol of training.
     :param num_prediction_samples: S in predictions; None for 100, for "cde" 2,000.
@@ -288,22 +300,28 @@ def make_cells(
         num_inducing = 128 if protocol == "cde" else 100
     if num_prediction_samples is None:
         num_prediction_samples = 2_000 if protocol == "cde" else 100
-    cells = [
-        Cell(
+
+    def cell(dataset: str, depth: int, model: str, split: int) -> Cell:
+        own = "vmg" if model == "VMG" and protocol == "papers" else protocol
+        options_of_paper = _OPTIONS_OF_VMG.get(dataset, {}) if own == "vmg" else {}
+        return Cell(
             dataset,
             _own_depth(model) or depth,
             model,
             split,
-            num_steps,
+            _STEPS[own] if num_steps is None else num_steps,
             batch_size,
             num_inducing=num_inducing,
             num_prediction_samples=num_prediction_samples,
             dtype=dtype,
             seed=seed,
             kl_annealing_steps=kl_annealing_steps,
-            protocol=protocol,
-            options=_sorted_options(options or {}),
+            protocol=own,
+            options=_sorted_options({**options_of_paper, **(options or {})}),
         )
+
+    cells = [
+        cell(dataset, depth, model, split)
         for dataset in datasets
         for depth in depths
         for split in splits
@@ -339,8 +357,8 @@ def _batch_size(cell: Cell, num_rows: int) -> int | None:
     """Return the batch size that is meant: None for a full batch, whatever was asked for."""
     batch_size = cell.batch_size
     if batch_size is None:
-        cde = cell.protocol == "cde"
-        batch_size = _BATCH_SIZE_OF_CDE if cde else default_batch_size(num_rows)
+        name = "natural" if cell.protocol == "cde" else cell.training_protocol
+        batch_size = PROTOCOLS[name].batch_size(num_rows)
     if batch_size is not None and batch_size >= num_rows:
         return None
     return batch_size

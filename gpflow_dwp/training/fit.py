@@ -71,8 +71,8 @@ def fit(
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.
-    :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound; or
-        "natural" for a :class:`LatentVariableDeepGP`.
+    :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound;
+        "natural" for a :class:`LatentVariableDeepGP`; or "vmg" for a matrix-Gaussian network.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
         gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.

@@ -10,22 +10,10 @@ from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
 
-__all__ = ["PROTOCOLS", "Protocol", "ProtocolName", "default_batch_size"]
+__all__ = ["PROTOCOLS", "Protocol", "ProtocolName"]
 
-ProtocolName = Literal["fast", "natural", "papers"]
+ProtocolName = Literal["fast", "natural", "papers", "vmg"]
 """What :func:`fit` takes by name."""
-
-_LARGEST_FULL_BATCH = 2_000
-_BATCH_SIZE = 1_000
-
-
-def default_batch_size(num_rows: int) -> int | None:
-    """Return how many rows a minibatch has, where nothing else is asked for.
-
-    :param num_rows: Training rows.
-    :return: None, for all rows at every step, up to 2,000 rows; 1,000 above.
-    """
-    return _BATCH_SIZE if num_rows > _LARGEST_FULL_BATCH else None
 
 
 class Protocol(NamedTuple):
@@ -35,11 +23,14 @@ class Protocol(NamedTuple):
     :param kl_annealing_steps: When the weight of the log ratios reaches 1, from the number of
         steps.
     :param num_samples: S, the draws that estimate the bound; for whoever builds the model.
+    :param batch_size: Rows of a minibatch, from the number of training rows, or None for all of
+        them; for whoever calls :func:`fit`.
     """
 
     optimizer: Callable[[VariationalModel, int], Adam | NaturalGradientAdam]
     kl_annealing_steps: Callable[[int], int]
     num_samples: int
+    batch_size: Callable[[int], int | None]
 
 
 def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradientAdam:
@@ -52,6 +43,10 @@ def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradie
     return NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
 
 
+def _all_rows_up_to_2000(num_rows: int) -> int | None:
+    return None if num_rows <= 2_000 else 1_000
+
+
 PROTOCOLS: dict[ProtocolName, Protocol] = {
     # The first steps' gradients are huge. With the usual 0.999 the mean of squares remembers them
     # for a thousand steps, which keeps all later ones small.
@@ -59,17 +54,37 @@ PROTOCOLS: dict[ProtocolName, Protocol] = {
         lambda model, num_steps: Adam(cosine_learning_rate(num_steps), beta_2=0.98),
         lambda num_steps: num_steps // 6,
         2,
+        _all_rows_up_to_2000,
     ),
-    "natural": Protocol(_natural_gradients, lambda num_steps: 0, 1),
+    "natural": Protocol(
+        _natural_gradients,
+        lambda num_steps: 0,
+        1,
+        lambda num_rows: None if num_rows <= 512 else 512,
+    ),
     "papers": Protocol(
         lambda model, num_steps: Adam(paper_learning_rate(num_steps)),
         lambda num_steps: min(1_000, num_steps // 2),
         10,
+        _all_rows_up_to_2000,
+    ),
+    "vmg": Protocol(
+        lambda model, num_steps: Adam(cosine_learning_rate(num_steps, 1e-2)),
+        lambda num_steps: 0,
+        1,
+        lambda num_rows: None if num_rows <= 20 else max(20, num_rows // 50),
     ),
 }
 """``"papers"``: Adam with 1e-2 and, from half way, 1e-3; annealing over the first 1,000 steps, or
 the first half of a run of less than 2,000. ``"fast"``: a cosine from 3e-2 to 3e-4 with a shorter
-memory of squared gradients; annealing over the first sixth; two draws instead of ten.
+memory of squared gradients; annealing over the first sixth; two draws instead of ten. Both take all
+rows at a step up to 2,000 rows, and 1,000 above.
+
 ``"natural"``, for a :class:`LatentVariableDeepGP`: natural gradients for its output layer and Adam
-for the rest, as in :class:`NaturalGradientAdam`, and no annealing (Salimbeni, Dutordoir, Hensman
-and Deisenroth, 2019); one draw."""
+for the rest, as in :class:`NaturalGradientAdam`, no annealing, and 512 rows at a step (Salimbeni,
+Dutordoir, Hensman and Deisenroth, 2019); one draw.
+
+``"vmg"``, for a :class:`MatrixGaussianNetwork`, after Louizos and Welling (2016, section 4): one
+draw, no annealing, small minibatches (of 20 rows, or 50 in an epoch where that makes larger ones),
+and many steps. In place of their constant rate of 1e-3 and an average of the iterates it has a
+cosine from 1e-2 to 1e-4, which takes fewer steps."""

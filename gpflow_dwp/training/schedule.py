@@ -8,12 +8,15 @@ from gpflow.keras import tf_keras
 __all__ = ["cosine_learning_rate", "kl_weight", "paper_learning_rate"]
 
 
-def cosine_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    """Return a learning rate that falls along a cosine from 3e-2 to 3e-4.
+def cosine_learning_rate(
+    num_steps: int, initial: float = 3e-2
+) -> tf_keras.optimizers.schedules.LearningRateSchedule:
+    """Return a learning rate that falls along a cosine to a hundredth.
 
     :param num_steps: Length of the run.
+    :param initial: The first step's.
     """
-    return tf_keras.optimizers.schedules.CosineDecay(3e-2, num_steps, alpha=0.01)
+    return tf_keras.optimizers.schedules.CosineDecay(initial, num_steps, alpha=0.01)
 
 
 def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:

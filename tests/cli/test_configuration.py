@@ -59,6 +59,7 @@ def test_the_command_line_goes_before_the_file() -> None:
     [
         ["fit"],
         ["fit", "a.csv", "--target", "b: c", "--whiten", "--posterior", "A", "--seed", "4"],
+        ["fit", "--model", "VMG", "--hidden-units", "7", "--num-pseudo-data", "1"],
         ["fit", "--num-steps", "5", "--log", "log.csv", "--validation-fraction", "0.3"],
     ],
 )

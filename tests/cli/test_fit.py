@@ -32,6 +32,13 @@ from gpflow_dwp.training import TrainingHistory, fit
 
 Trained = Callable[[str], TrainedRun]
 REGRESSION = fit_options("regression")
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -334,7 +341,12 @@ def test_long_tables_are_taken_in_minibatches(
 
 
 @pytest.mark.parametrize(
-    ("model", "title"), [("DGP", "deep GP"), ("DIWP", "deep inverse Wishart process")]
+    ("model", "title"),
+    [
+        ("DGP", "deep GP"),
+        ("DIWP", "deep inverse Wishart process"),
+        ("VMG", "matrix-Gaussian network"),
+    ],
 )
 def test_other_models_are_trained_saved_and_predict(model: str, title: str) -> None:
     table = write_csv(Path("table.csv"), columns("regression"))
@@ -368,6 +380,38 @@ def test_latent_variables_are_trained_by_the_importance_weighted_bound(
     assert np.all(
         np.isfinite([float(value) for value in read_csv(Path("predicted.csv"))["price_mean"]])
     )
+
+
+def test_matrix_gaussian_network_beside_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    own = ("--model", "VMG", "--hidden-units", "7", "--num-pseudo-data", "1")
+
+    assert run("fit", table, *REGRESSION, *own, "--out", "run") == 0
+
+    model = load_model(Path("run", "model"))
+    assert [layer.num_outputs for layer in model.layers] == [7, 1]
+    assert [layer.num_pseudo_data for layer in model.layers] == [1, 1]
+    standardised = np.std(columns("regression")["price"], ddof=0)
+    assert model.likelihood.prior_rate == pytest.approx(6.0 / standardised**2, rel=0.5)
+    metrics = json.loads(Path("run", "metrics.json").read_text())
+    assert np.isfinite(metrics["scores"]["sparse GP (GPflow's SGPR)"]["error"])
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"), [("DWP", ("fast", 3_000, 2, None)), ("VMG", ("vmg", 20_000, 1, 20))]
+)
+@pytest.mark.usefixtures("untrained")
+def test_what_a_model_is_trained_with_by_default(
+    monkeypatch: pytest.MonkeyPatch, model: str, expected: tuple[object, ...]
+) -> None:
+    def look(model: Any, _: Any, num_steps: int, *, batch_size: Any, protocol: str, **__: Any):
+        assert (protocol, num_steps, model.num_samples, batch_size) == expected
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, "--target", "price", "--model", model) == 130
 
 
 def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
@@ -425,14 +469,21 @@ def test_refuses_tables(
         (["--model", "DGP", "--posterior", "A"], "--posterior is not for --model DGP"),
         (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
+        (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
+        (["--model", "VMG", "--kernel", "Linear"], "--kernel is not for --model VMG"),
+        (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
         (
             ["--model", "DIWP", "--latent-dim", "1", "--importance-samples", "2"],
             "--importance-samples must be 1 for --model DIWP",
         ),
-        (["--width", "0"], "--width: must be a positive integer, got '0'"),
-        (["--width", "-3"], "--width: must be a positive integer, got '-3'"),
-        (["--width", "wide"], "--width: must be a positive integer, got 'wide'"),
+        (
+            ["--model", "VMG", "--importance-samples", "2"],
+            "--importance-samples must be 1 for --model VMG",
+        ),
+        (["--width", "0"], "--width/--hidden-units: must be a positive integer, got '0'"),
+        (["--width", "-3"], "--width/--hidden-units: must be a positive integer, got '-3'"),
+        (["--width", "wide"], "--width/--hidden-units: must be a positive integer, got 'wide'"),
         (["--test-fraction", "0"], "test_fraction must be between 0 and 1, got 0"),
         (["--test-fraction", "1"], "test_fraction must be between 0 and 1, got 1"),
         (["--test-fraction", "nan"], "test_fraction must be between 0 and 1, got nan"),

@@ -15,7 +15,7 @@ from command_line import run
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info", "export"])
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info", "export", "mnist"])
 def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     output, error = capsys.readouterr()

@@ -41,7 +41,7 @@ def test_defaults() -> None:
         "depths": [2],
         "models": ["DGP", "GW", "A", "AB"],
         "splits": [(0,)],
-        "num_steps": 20_000,
+        "num_steps": None,
         "num_inducing": None,
         "batch_size": None,
         "dtype": "float64",

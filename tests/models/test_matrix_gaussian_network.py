@@ -84,6 +84,14 @@ def test_softmax_likelihood_predicts_probabilities() -> None:
     np.testing.assert_allclose(tf.reduce_sum(model.predict_y(X)[0], axis=1), 1.0, rtol=1e-6)
 
 
+def test_hidden_layers_may_differ_in_width() -> None:
+    model = build_matrix_gaussian_network((X, Y), 3, width=(7, 5))
+    assert [layer.num_outputs for layer in model.layers] == [7, 5, 1]
+    for width, message in (((7,), "width must hold depth - 1 = 2"), ((7, 0), "got 0")):
+        with pytest.raises(ValueError, match=message):
+            build_matrix_gaussian_network((X, Y), 3, width=width)
+
+
 def test_layers_that_do_not_fit_are_refused() -> None:
     layers = [MatrixGaussianLayer(3, 4), MatrixGaussianLayer(5, 1)]
     with pytest.raises(ValueError, match="num_outputs=4 is below a layer of num_inputs=5"):

@@ -15,7 +15,7 @@ from gpflow_dwp.layers import LatentVariableLayer, WishartLayer
 from gpflow_dwp.models import LatentVariableDeepGP
 from gpflow_dwp.study import STUDY_MODELS, Cell, make_cells
 from gpflow_dwp.study import cell as cell_module
-from gpflow_dwp.training import protocol
+from gpflow_dwp.training import PROTOCOLS
 
 
 def test_a_cell_survives_json() -> None:
@@ -61,22 +61,42 @@ def test_combinations_come_split_by_split(archive: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "expected"),
-    [(None, 32, None), (None, 31, 10), (5, 32, 5), (31, 32, 31), (32, 32, None), (50, 31, None)],
+    ("asked", "usual", "expected"),
+    [
+        (None, None, None),
+        (None, 10, 10),
+        (5, None, 5),
+        (31, 10, 31),
+        (32, 10, None),
+        (50, 10, None),
+    ],
 )
 def test_batch_sizes(
     asked: int | None,
-    limit: int,
+    usual: int | None,
     expected: int | None,
     archive: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(protocol, "_LARGEST_FULL_BATCH", limit)
-    monkeypatch.setattr(protocol, "_BATCH_SIZE", 10)
+    protocol = PROTOCOLS["papers"]._replace(batch_size=lambda num_rows: usual)
+    monkeypatch.setitem(PROTOCOLS, "papers", protocol)
 
     (cell,) = make_cells(["yacht"], [2], ["GW"], [0], batch_size=asked, uci_folder=archive)
 
     assert cell.batch_size == expected
+
+
+def test_matrix_gaussian_networks_have_the_protocol_of_their_paper(archive: Path) -> None:
+    other, cell = make_cells(["yacht"], [2], ["GW", "VMG"], [0], uci_folder=archive)
+
+    assert (cell.protocol, cell.num_steps, cell.num_samples) == ("vmg", 60_000, 1)
+    assert (cell.batch_size, cell.options) == (20, (("num_pseudo_data", 5),))
+    assert (other.protocol, other.num_steps, other.options) == ("papers", 20_000, ())
+    changes = {"num_steps": 7, "num_samples": 3, "options": {"num_pseudo_data": 2}}
+    (cell,) = make_cells(["yacht"], [2], ["VMG"], [0], uci_folder=archive, **changes)
+    assert (cell.num_steps, cell.num_samples, cell.options) == (7, 3, (("num_pseudo_data", 2),))
+    (cell,) = make_cells(["yacht"], [2], ["VMG"], [0], protocol="fast", uci_folder=archive)
+    assert (cell.protocol, cell.num_steps, cell.options) == ("fast", 20_000, ())
 
 
 @pytest.mark.parametrize("family", ["GW", "A", "AB"])
@@ -102,7 +122,7 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"dataset": "moons"}, "dataset must be one of boston, .*, got 'moons'"),
         ({"model": "LV"}, "model must be one of DGP, .*, LV-DWP, got 'LV'"),
         ({"model": "LV-GP-GP", "depth": 3}, "depth must be 2 for model LV-GP-GP, got 3"),
-        ({"protocol": "slow"}, "protocol must be one of papers, fast, cde, got 'slow'"),
+        ({"protocol": "slow"}, "protocol must be one of papers, fast, vmg, cde, got 'slow'"),
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
@@ -199,11 +219,12 @@ def test_conditional_density_estimation(archive: Path) -> None:
 def test_minibatches_of_conditional_density_estimation(
     archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell_module, "_BATCH_SIZE_OF_CDE", 31)
+    protocol = PROTOCOLS["natural"]._replace(batch_size=lambda num_rows: num_rows - 1)
+    monkeypatch.setitem(PROTOCOLS, "natural", protocol)
 
-    (cell,) = make_cells(["yacht"], [1], ["GP"], [0], protocol="cde", uci_folder=archive)
+    cells = make_cells(["yacht"], [1], ["GP", "A"], [0], protocol="cde", uci_folder=archive)
 
-    assert cell.batch_size == 31
+    assert [cell.batch_size for cell in cells] == [31, 31]
 
 
 def test_importance_samples_are_for_latent_variables(archive: Path) -> None:

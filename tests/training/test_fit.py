@@ -280,7 +280,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},
             "batch_size must be None where data is a dataset",
         ),
-        ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, got 'slow'"),
+        ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str) -> None:

@@ -14,7 +14,6 @@ from gpflow_dwp.training import (
     NaturalGradientAdam,
     ProtocolName,
     cosine_learning_rate,
-    default_batch_size,
     fit,
     paper_learning_rate,
 )
@@ -33,6 +32,7 @@ def assert_same_parameters(one: VariationalModel, other: VariationalModel) -> No
     [
         ("papers", Adam(paper_learning_rate(4))),
         ("fast", Adam(cosine_learning_rate(4), beta_2=0.98)),
+        ("vmg", Adam(cosine_learning_rate(4, 1e-2))),
     ],
 )
 def test_optimisers(name: ProtocolName, adam: Adam) -> None:
@@ -70,6 +70,7 @@ def test_natural_gradients_are_refused_where_there_are_none() -> None:
         ("fast", 6_000, 1_000),
         ("fast", 5, 0),
         ("natural", 100, 0),
+        ("vmg", 6_000, 0),
     ],
 )
 def test_annealing_is_over_before_the_run_is(
@@ -78,5 +79,17 @@ def test_annealing_is_over_before_the_run_is(
     assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
 
 
-def test_large_data_come_in_minibatches() -> None:
-    assert [default_batch_size(rows) for rows in (1, 2_000, 2_001)] == [None, None, 1_000]
+@pytest.mark.parametrize(
+    ("name", "num_rows", "expected"),
+    [
+        ("papers", 2_000, None),
+        ("fast", 2_001, 1_000),
+        ("natural", 512, None),
+        ("natural", 513, 512),
+        ("vmg", 20, None),
+        ("vmg", 277, 20),
+        ("vmg", 8_611, 172),
+    ],
+)
+def test_batch_sizes(name: ProtocolName, num_rows: int, expected: int | None) -> None:
+    assert PROTOCOLS[name].batch_size(num_rows) == expected

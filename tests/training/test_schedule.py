@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,11 +23,15 @@ def test_kl_weight(step: int, annealing_steps: int, expected: float, dtype: tf.D
     assert weight == expected
 
 
-def test_learning_rate_falls_along_a_cosine() -> None:
-    rate = cosine_learning_rate(100)
-
-    rates = [float(rate(step)) for step in (0, 50, 100)]
-    np.testing.assert_allclose(rates, [3e-2, 0.5 * (3e-2 + 3e-4), 3e-4], rtol=1e-6)
+@pytest.mark.parametrize(
+    ("rate", "initial"),
+    [(cosine_learning_rate(100), 3e-2), (cosine_learning_rate(100, 1e-2), 1e-2)],
+)
+def test_learning_rate_falls_along_a_cosine(
+    rate: Callable[[int], tf.Tensor], initial: float
+) -> None:
+    rates = [float(rate(step)) / initial for step in (0, 50, 100)]
+    np.testing.assert_allclose(rates, [1.0, 0.505, 0.01], rtol=1e-6)
 
 
 def test_learning_rate_falls_half_way() -> None:

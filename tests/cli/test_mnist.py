@@ -1,0 +1,84 @@
+"""``gpflow-dwp mnist`` on tiny files in MNIST's form."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+from pathlib import Path
+
+import gpflow
+import numpy as np
+import pytest
+from command_line import run
+
+from gpflow_dwp.cli.mnist_options import add_mnist_options
+from gpflow_dwp.models import load_model
+
+TINY = (
+    *("--hidden", "6", "5", "--num-pseudo-data", "3", "--validation-rows", "20"),
+    *("--epochs", "3", "--batch-size", "50"),
+    *("--prediction-samples", "5", "--quiet"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """220 training and 40 test images of 3 x 4 pixels."""
+    rng = np.random.default_rng(0)
+    for name, count in (("train", 220), ("t10k", 40)):
+        labels = rng.integers(0, 10, count)
+        images = rng.integers(0, 256, (count, 12))
+        for kind, array in (("images-idx3", images.reshape(-1, 3, 4)), ("labels-idx1", labels)):
+            header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+            path = tmp_path / f"{name}-{kind}-ubyte"
+            path.write_bytes(header + array.astype(np.uint8).tobytes())
+    return tmp_path
+
+
+def test_trains_judges_and_saves(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "out"
+    assert run("mnist", "--folder", folder, "--out", out, *TINY) == 0
+
+    result = json.loads((out / "results.json").read_text())
+    printed = capsys.readouterr().out
+    for name in ("validation", "test"):
+        assert f"{name} error: {result[f'{name}_error_percent']:.2f}%" in printed
+        assert 0.0 < result[f"{name}_error_percent"] <= 100.0
+    assert "in print" not in printed
+    assert result["steps"] == 3 * 4
+    assert result["options"]["hidden"] == [6, 5]
+    assert gpflow.default_float() is np.float64
+    with gpflow.config.as_context():
+        gpflow.config.set_default_float(np.float32)
+        model = load_model(out / "model")
+    assert [layer.num_outputs for layer in model.layers] == [6, 5, 10]
+    assert model.layers[0].dropout.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--validation-rows", "220"], "--validation-rows 220 leaves none of 220 training images"),
+        (["--learning-rate", "0"], "--learning-rate must be positive, got 0.0"),
+        (["--largest-dropout", "2"], "largest_dropout must be above 0 and at most 1, got 2.0"),
+        (["--hidden", "0"], "--hidden: must be a positive integer, got '0'"),
+        (["--out", "."], ". exists; choose another --out"),
+        (["--folder", "nothing"], "train-images-idx3-ubyte.gz: no such file"),
+    ],
+)
+def test_refuses_options(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert run("mnist", "--folder", folder, *TINY, *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_defaults_are_the_papers() -> None:
+    parser = argparse.ArgumentParser()
+    add_mnist_options(parser)
+    options = parser.parse_args([])
+    assert (options.hidden, options.batch_size) == ([150, 150, 150], 200)
+    assert (options.largest_dropout, options.validation_rows) == (0.25, 10_000)
+    for action in parser._actions:
+        assert action.help
