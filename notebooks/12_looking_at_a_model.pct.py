@@ -75,7 +75,8 @@ axes.figure
 # The bound over training, and each layer's part in it.
 
 # %%
-axes = plot_learning_curve(np.arange(1, history.num_steps + 1), history.elbo_per_datum)
+steps = np.arange(1, history.num_steps + 1)
+axes = plot_learning_curve(steps, history.elbo_per_datum, label="ELBO per datum (nats)")
 axes.figure
 
 # %%

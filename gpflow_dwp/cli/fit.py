@@ -66,6 +66,7 @@ __all__ = ["run_fit"]
 Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
+_SECONDS_BETWEEN_SAVES = 10.0
 
 _BUILDERS: dict[str, Callable[..., VariationalModel]] = {
     "DWP": build_deep_wishart_process,
@@ -118,7 +119,7 @@ def run_fit(options: argparse.Namespace) -> int:
     try:
         _train_and_write(prepared, options)
     except BaseException as error:
-        if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.can_go_on:
+        if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.has_steps:
             prepared.unfinished.discard()
             release_directory(prepared.directory)
         elif isinstance(error, KeyboardInterrupt):
@@ -156,6 +157,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         callback_interval=options.callback_interval,
         progress=not options.quiet,
         checkpoint_directory=prepared.unfinished.state,
+        seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
     )
     interrupted = history.stop_reason.startswith("interrupted")
     if interrupted:
@@ -192,7 +194,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
     show(f"Model, metrics and figures are in {prepared.directory}")
-    if interrupted and prepared.unfinished.can_go_on:
+    if interrupted and prepared.unfinished.has_steps:
         show(f"To go on: {_how_to_resume(prepared)}")
     if options.json:
         print(json.dumps({"directory": str(prepared.directory), **metrics}))
@@ -369,7 +371,7 @@ def _fill(
 ) -> None:
     save_model(prepared.model, directory / MODEL)
     write_configuration(directory / CONFIGURATION, vars(options))
-    if history.stop_reason.startswith("interrupted") and prepared.unfinished.can_go_on:
+    if history.stop_reason.startswith("interrupted") and prepared.unfinished.has_steps:
         shutil.copytree(prepared.unfinished.folder, UnfinishedRun(directory).folder)
     train = prepared.train
     RunDescription(

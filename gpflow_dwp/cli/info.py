@@ -52,7 +52,7 @@ def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
             "versions": run.versions,
         }
     if UnfinishedRun(directory).configuration.is_file():
-        return {"run": {"unfinished": True, "can_go_on": UnfinishedRun(directory).can_go_on}}
+        return {"run": {"unfinished": True, "has_steps": UnfinishedRun(directory).has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     return {"model": _describe_model(load_model(directory))}
@@ -71,7 +71,7 @@ def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
         **({} if run.classes is None else {"classes": list(run.classes)}),
         "columns": list(run.feature_names),
         **{name: metrics[name] for name in kept if metrics.get(name) is not None},
-        "can_go_on": UnfinishedRun(directory).can_go_on,
+        "can_go_on": UnfinishedRun(directory).has_steps,
         "scores": metrics.get("scores", {}),
     }
 

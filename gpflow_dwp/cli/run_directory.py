@@ -131,7 +131,7 @@ def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool
     if any(wanted.iterdir()):
         if not _is_run(wanted):
             raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
-        if not overwrite and UnfinishedRun(wanted).can_go_on:
+        if not overwrite and UnfinishedRun(wanted).has_steps:
             raise UsageError(
                 f"{wanted} holds an unfinished run; go on with it by --resume, or give "
                 "--overwrite to replace it"

@@ -42,7 +42,7 @@ class UnfinishedRun:
         return self.folder / "state"
 
     @property
-    def can_go_on(self) -> bool:
+    def has_steps(self) -> bool:
         """Whether any step of training is kept."""
         return (self.state / "checkpoint").is_file()
 

@@ -67,7 +67,7 @@ def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:
     folder.mkdir()
     (folder / "config.yaml").write_text("")
 
-    assert info(capsys, tmp_path) == {"run": {"unfinished": True, "can_go_on": False}}
+    assert info(capsys, tmp_path) == {"run": {"unfinished": True, "has_steps": False}}
 
 
 def test_refuses(refused: Callable[..., str], tmp_path: Path) -> None:

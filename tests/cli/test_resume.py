@@ -36,7 +36,8 @@ def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Press | None], None]:
     def set_press(press: Press | None) -> None:
         def disturbed(*arguments: Any, callbacks: Any, **named: Any) -> TrainingHistory:
             more = [*callbacks, *([] if press is None else [press])]
-            return fit(*arguments, callbacks=more, seconds_between_checkpoints=0.0, **named)
+            named["seconds_between_checkpoints"] = 0.0
+            return fit(*arguments, callbacks=more, **named)
 
         monkeypatch.setattr("gpflow_dwp.cli.fit.fit", disturbed)
 

@@ -17,6 +17,9 @@ SMALL = {"depth": 2, "num_inducing": 5, "num_prediction_samples": 3, "num_steps"
 # Two checks want good predictions, which a single layer makes after one step.
 TRAINED = {"depth": 1, "num_inducing": 100}
 
+# A list, because pytest takes no generator from version 10 on, which older scikit-learns give it.
+CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _quick() -> Iterator[None]:
@@ -27,7 +30,7 @@ def _quick() -> Iterator[None]:
     tf.config.run_functions_eagerly(False)
 
 
-@parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_checks(estimator: Any, check: functools.partial[None]) -> None:
     if check.func.__name__ in ("check_classifiers_train", "check_regressors_train"):
         estimator.set_params(**TRAINED)

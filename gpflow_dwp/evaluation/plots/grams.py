@@ -77,7 +77,7 @@ def plot_layer_grams(
 
     Each picture is a mean over draws. The prior is the one with the model's present kernels, drawn
     from the bottom up; what the posterior has and the prior has not is what the model learned from
-    the data beyond its kernels.
+    the data beyond its kernels. The two matrices of a layer have one colour scale.
 
     :param model: A deep kernel process with at least one hidden layer.
     :param axes: Axes to draw on, 2 L for L hidden layers, the posterior's first; by default those
@@ -104,14 +104,17 @@ def plot_layer_grams(
     if not np.array_equal(np.sort(points), np.arange(len(posterior[0]))):
         raise ValueError(f"order must hold 0 to {len(posterior[0]) - 1} once each, got {points}.")
     if axes is None:
-        figure = new_figure((2.8 * num_layers + 1.0, 6.0))
+        figure = new_figure((3.6 * num_layers, 6.0))
         axes = list(figure.subplots(2, num_layers, squeeze=False).ravel())
-    names = [f"layer {index + 1}" for index in range(num_layers)]
-    titles = [f"{name}, {what}" for what in ("posterior", "prior") for name in names]
-    grams = [gram[np.ix_(points, points)] for gram in posterior + prior]
-    drawn = plot_gram_matrices(grams, titles, axes)
-    drawn[num_layers].set_ylabel("point")
-    return drawn
+    if len(axes) != 2 * num_layers:
+        raise ValueError(f"axes must hold {2 * num_layers} axes, got {len(axes)}.")
+    for index in range(num_layers):
+        pair = [axes[index], axes[num_layers + index]]
+        titles = [f"layer {index + 1}, {what}" for what in ("posterior", "prior")]
+        grams = [gram[index][np.ix_(points, points)] for gram in (posterior, prior)]
+        plot_gram_matrices(grams, titles, pair)
+        pair[1].set_ylabel("point")
+    return list(axes)
 
 
 def _order(model: DeepKernelProcess, gram: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
