@@ -84,6 +84,25 @@ def test_softmax_likelihood_predicts_probabilities() -> None:
     np.testing.assert_allclose(tf.reduce_sum(model.predict_y(X)[0], axis=1), 1.0, rtol=1e-6)
 
 
+def test_digits_are_told_apart() -> None:
+    images, labels = pytest.importorskip("sklearn.datasets").load_digits(return_X_y=True)
+    X, Y = images / 16.0, labels[:, None].astype(float)
+    train, test = slice(0, 1_200), slice(1_200, None)
+    model = build_matrix_gaussian_network(
+        (X[train], Y[train]),
+        num_pseudo_data=10,
+        largest_dropout=0.25,
+        learn_precision=False,
+        likelihood=gpflow.likelihoods.Softmax(10),
+        num_samples=1,
+    )
+    fit(model, (X[train], Y[train]), 800, batch_size=50, protocol="vmg", progress=False)
+
+    probabilities = np.asarray(model.predict_y(X[test], num_samples=20)[0])
+    # The last third was written by others: logistic regression is wrong in 8% of it.
+    assert np.mean(probabilities.argmax(axis=1) != labels[test]) < 0.14
+
+
 def test_hidden_layers_may_differ_in_width() -> None:
     model = build_matrix_gaussian_network((X, Y), 3, width=(7, 5))
     assert [layer.num_outputs for layer in model.layers] == [7, 5, 1]
