@@ -151,3 +151,16 @@ def test_rows_say_where_they_were_measured(model: DeepWishartProcess) -> None:
 def test_refusals(model: DeepWishartProcess, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         benchmark_variance(model, small_data(), **arguments)
+
+
+def test_variance_falls_as_the_number_of_draws_grows(model: DeepWishartProcess) -> None:
+    model.likelihood.variance.assign(1.0)
+    one, four = (
+        GradientSampler(model, small_data(), ESTIMATORS["closed, landing"], count).draw(400, count)
+        for count in (1, 4)
+    )
+
+    for group in GROUPS:
+        first, second = variance._variance(one[group]), variance._variance(four[group])
+        error = np.hypot(first.standard_error, 4 * second.standard_error)
+        assert abs(first.value - 4 * second.value) < NUM_SIGMAS * error, group
