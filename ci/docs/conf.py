@@ -28,7 +28,7 @@ exclude_patterns = ["**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = "gpflow_dwp"
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_custom_formats = {".pct.py": ["jupytext.reads", {"fmt": "py:percent"}]}

@@ -28,7 +28,7 @@ class LatentDraw(NamedTuple):
     expected_log_ratio: tf.Tensor
 
     def local_log_ratio(self) -> tf.Tensor:
-        """What a bound takes, ``[*, N, K]``: the closed form of one copy, else the draws'."""
+        """Return the log ratio for a bound, ``[*, N, K]``: of one copy its expectation."""
         if self.latents.shape[2] == 1:
             return self.expected_log_ratio[None, :, None]
         return self.log_ratio

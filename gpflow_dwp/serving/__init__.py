@@ -4,16 +4,13 @@
 model the methods that Bayesian-optimisation libraries call.
 """
 
-from gpflow_dwp.serving.bayesian_optimization import (
-    BayesianOptimizationModel,
-    ObservedData,
-    Trajectory,
-    TrajectorySampler,
-)
+from gpflow_dwp.serving.bayesian_optimization import BayesianOptimizationModel, ObservedData
 from gpflow_dwp.serving.export import export_model
+from gpflow_dwp.serving.trajectories import DrawFunctions, Trajectory, TrajectorySampler
 
 __all__ = [
     "BayesianOptimizationModel",
+    "DrawFunctions",
     "ObservedData",
     "Trajectory",
     "TrajectorySampler",

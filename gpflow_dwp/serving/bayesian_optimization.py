@@ -15,10 +15,11 @@ from gpflow.utilities import to_default_float
 
 from gpflow_dwp.data import Standardiser, check_data
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
+from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["BayesianOptimizationModel", "ObservedData", "Trajectory", "TrajectorySampler"]
+__all__ = ["BayesianOptimizationModel", "ObservedData"]
 
 Array = npt.NDArray[np.float64]
 
@@ -185,7 +186,7 @@ class BayesianOptimizationModel:
 
     def trajectory_sampler(self) -> TrajectorySampler:
         """Return what draws functions that can be evaluated anywhere."""
-        return TrajectorySampler(self)
+        return TrajectorySampler(self.draw_functions)
 
     def get_observation_noise(self) -> tf.Tensor:
         """Return the variance of the noise of a Gaussian likelihood, in squared raw units, [E].
@@ -306,71 +307,6 @@ class BayesianOptimizationModel:
         points = self._checked(query_points)
         shape = [*points.shape[:-1], self._num_columns[1]]
         return _called_back(predict, points, shape, shape)
-
-
-class TrajectorySampler:
-    """Draws functions that give the same value at a point whenever they are asked.
-
-    A trajectory takes [N, B, D] and returns [N, B, E]: B functions, each at N points of its own. B
-    is that of the first call.
-
-    :param model: Where the functions come from.
-    """
-
-    def __init__(self, model: BayesianOptimizationModel) -> None:
-        self._model = model
-
-    def get_trajectory(self) -> Trajectory:
-        """Draw new functions of the present model."""
-        return Trajectory(self._model)
-
-    def resample_trajectory(self, trajectory: Trajectory) -> Trajectory:
-        """Draw other functions.
-
-        :param trajectory: What :meth:`get_trajectory` returned; it stays as it is.
-        """
-        return self.get_trajectory()
-
-    def update_trajectory(self, trajectory: Trajectory) -> Trajectory:
-        """Draw functions of the model after its update.
-
-        :param trajectory: What :meth:`get_trajectory` returned; it stays as it is.
-        """
-        return self.get_trajectory()
-
-
-class Trajectory:
-    """B functions of a model: see :class:`TrajectorySampler`.
-
-    :param model: Where the functions come from; it is asked at the first call.
-    """
-
-    def __init__(self, model: BayesianOptimizationModel) -> None:
-        self._model = model
-        self._functions: Callable[[tf.Tensor], tf.Tensor] | None = None
-        self._num_functions = 0
-
-    @tf.autograph.experimental.do_not_convert
-    def __call__(self, x: TensorType) -> tf.Tensor:
-        """Evaluate the functions.
-
-        :param x: Points, [N, B, D].
-        :return: [N, B, E].
-        :raises ValueError: If B is not that of the first call.
-        """
-        points = to_default_float(x)
-        if points.shape.rank != 3 or points.shape[1] is None:
-            raise ValueError(f"x must have shape [N, B, D] with known B, got {points.shape}.")
-        if self._functions is None:
-            self._num_functions = points.shape[1]
-            with tf.init_scope():  # also where the first call is compiled
-                self._functions = self._model.draw_functions(self._num_functions)
-        if points.shape[1] != self._num_functions:
-            raise ValueError(
-                f"x must have shape [N, {self._num_functions}, D], as in the first call, got "
-                f"{points.shape}."
-            )
-        return tf.transpose(self._functions(tf.transpose(points, [1, 0, 2])), [1, 0, 2])
 
 
 def _called_back(
