@@ -222,11 +222,11 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--protocol",
-        choices=["papers", "fast", "cde"],
+        choices=["papers", "fast", "cde", "cde-fast"],
         default="papers",
         help="learning rate, annealing and number of draws; cde is that of conditional density "
-        "estimation with latent variables, which also scores each row's marginal (default: "
-        "%(default)s)",
+        "estimation with latent variables, which also scores each row's marginal, and cde-fast is "
+        "that with the training of fast (default: %(default)s)",
     )
     training.add_argument(
         "--num-samples",

@@ -24,12 +24,14 @@ _LARGEST_FULL_BATCH = 2_000
 _BATCH_SIZE = 1_000
 _BATCH_SIZE_OF_CDE = 512
 _DTYPES = ("float64", "float32")
+_DENSITY_PROTOCOLS = ("cde", "cde-fast")
 _LATENT_VARIABLES = "build_latent_variable_deep_gp"
 
-StudyProtocol = Literal["papers", "fast", "cde"]
-"""A protocol of training, or that of conditional density estimation (Salimbeni et al., 2019)."""
+StudyProtocol = Literal["papers", "fast", "cde", "cde-fast"]
+"""A protocol of training, or that of conditional density estimation (Salimbeni et al., 2019), also
+with "fast" training for all models."""
 
-STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = ("papers", "fast", "cde")
+STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = ("papers", "fast", "cde", "cde-fast")
 """What a :data:`StudyProtocol` can be."""
 
 _BUILDERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -143,9 +145,16 @@ class Cell:
         For "cde" that is "natural" where the output layer has the parameters that natural gradients
         move, as all models of that paper have, and "fast" where it has not.
         """
-        if self.protocol != "cde":
-            return self.protocol
-        return "natural" if _BUILDERS[self.model][0] == _LATENT_VARIABLES else "fast"
+        if self.protocol == "papers":
+            return "papers"
+        if self.protocol == "cde" and _BUILDERS[self.model][0] == _LATENT_VARIABLES:
+            return "natural"
+        return "fast"
+
+    @property
+    def estimates_densities(self) -> bool:
+        """Whether the protocol is one of conditional density estimation."""
+        return self.protocol in _DENSITY_PROTOCOLS
 
     @property
     def key(self) -> str:
@@ -287,9 +296,9 @@ def make_cells(
     _check_choice("protocol", protocol, STUDY_PROTOCOLS)
     check_integers(num_importance_samples=num_importance_samples)
     if num_inducing is None:
-        num_inducing = 128 if protocol == "cde" else 100
+        num_inducing = 128 if protocol in _DENSITY_PROTOCOLS else 100
     if num_prediction_samples is None:
-        num_prediction_samples = 2_000 if protocol == "cde" else 100
+        num_prediction_samples = 2_000 if protocol in _DENSITY_PROTOCOLS else 100
     cells = [
         Cell(
             dataset,
@@ -340,7 +349,7 @@ def _own_depth(model: str) -> int | None:
 def _batch_size(cell: Cell, num_rows: int) -> int | None:
     """Return the batch size that is meant: None for a full batch, whatever was asked for."""
     batch_size = cell.batch_size
-    if batch_size is None and cell.protocol == "cde":
+    if batch_size is None and cell.estimates_densities:
         batch_size = _BATCH_SIZE_OF_CDE
     elif batch_size is None and num_rows > _LARGEST_FULL_BATCH:
         batch_size = _BATCH_SIZE
