@@ -111,7 +111,6 @@ def train_model(name, data):
         data,
         NUM_STEPS,
         batch_size=256,
-        protocol="fast" if name == "LV-DWP" else "natural",
         num_importance_samples=IMPORTANCE_SAMPLES if "LV" in name else 1,
         progress=False,
     )

@@ -303,11 +303,12 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--protocol",
-        choices=["papers", "fast", "cde"],
+        choices=["papers", "fast", "cde", "cde-fast"],
         default="papers",
         help="learning rate, annealing and number of draws: papers, for VMG that of its own paper; "
-        "fast; or cde, that of conditional density estimation with latent variables, which also "
-        "scores each row's marginal (default: %(default)s)",
+        "fast; cde, that of conditional density estimation with latent variables, which also "
+        "scores each row's marginal; or cde-fast, that with the training of fast (default: "
+        "%(default)s)",
     )
     training.add_argument(
         "--num-samples",

@@ -84,7 +84,7 @@ def run_cell(
             split.Y_test,
             split.targets,
             num_samples=cell.num_prediction_samples,
-            marginals=cell.protocol == "cde",
+            marginals=cell.estimates_densities,
             seed=cell.seed,
         ),
         "seconds_per_step": seconds,

@@ -348,7 +348,10 @@ def test_long_tables_are_taken_in_minibatches(
         ("VMG", "matrix-Gaussian network"),
     ],
 )
-def test_other_models_are_trained_saved_and_predict(model: str, title: str) -> None:
+def test_other_models_are_trained_saved_and_predict(
+    model: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     table = write_csv(Path("table.csv"), columns("regression"))
 
     assert run("fit", table, *REGRESSION, "--model", model, "--out", model) == 0
@@ -359,8 +362,9 @@ def test_other_models_are_trained_saved_and_predict(model: str, title: str) -> N
 
 
 def test_latent_variables_are_trained_by_the_importance_weighted_bound(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     asked: list[int] = []
 
     def train(*arguments: Any, num_importance_samples: int, **options: Any) -> TrainingHistory:

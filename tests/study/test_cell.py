@@ -122,7 +122,10 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
         ({"dataset": "moons"}, "dataset must be one of boston, .*, got 'moons'"),
         ({"model": "LV"}, "model must be one of DGP, .*, LV-DWP, got 'LV'"),
         ({"model": "LV-GP-GP", "depth": 3}, "depth must be 2 for model LV-GP-GP, got 3"),
-        ({"protocol": "slow"}, "protocol must be one of papers, fast, vmg, cde, got 'slow'"),
+        (
+            {"protocol": "slow"},
+            "protocol must be one of papers, fast, vmg, cde, cde-fast, got 'slow'",
+        ),
         ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
@@ -209,6 +212,10 @@ def test_conditional_density_estimation(archive: Path) -> None:
     ]
     assert {(c.num_inducing, c.num_prediction_samples, c.batch_size) for c in cells} == {
         (128, 2_000, None)
+    }
+    fast = make_cells(models=models, protocol="cde-fast", **where)
+    assert {(c.training_protocol, c.num_samples, c.num_inducing) for c in fast} == {
+        ("fast", 2, 128)
     }
     (asked,) = make_cells(
         models=["GP"], protocol="cde", num_inducing=9, num_samples=4, batch_size=7, **where
