@@ -46,7 +46,9 @@ def evidence_lower_bound(
     mean_per_datum = tf.reduce_mean(expected_log_likelihoods)
     return BoundTerms(
         data=tf.cast(num_data, mean_per_datum.dtype) * mean_per_datum,
-        log_ratios=tf.stack([tf.reduce_mean(ratio) for ratio in log_ratios]),
+        log_ratios=tf.stack(
+            [tf.cast(tf.reduce_mean(ratio), mean_per_datum.dtype) for ratio in log_ratios]
+        ),
     )
 
 

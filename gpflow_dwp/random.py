@@ -29,13 +29,16 @@ _LAST_SHIFT = 31
 def as_seed(seed: int | tf.Tensor | None) -> Seed:
     """Make a stateless seed.
 
-    :param seed: An integer, a stateless seed (which is returned as it is), or None for a fresh
-        seed from TensorFlow's global generator (a new one at every call, also when compiled).
+    :param seed: An integer, also as a scalar int64 tensor; a stateless seed (which is returned as
+        it is); or None for a fresh seed from TensorFlow's global generator (a new one at every
+        call, also when compiled).
     :return: An integer tensor of shape [2].
     """
     if isinstance(seed, int | np.integer):
         seed = int(seed)
         return tf.constant([seed % 2**31, seed // 2**31 % 2**31], dtype=tf.int32)
+    if seed is not None and tf.is_tensor(seed) and seed.shape.rank == 0:
+        return tf.cast(tf.stack([seed % 2**31, seed // 2**31 % 2**31]), tf.int32)
     return tfp.random.sanitize_seed(seed)
 
 

@@ -243,7 +243,9 @@ def random_numbers(
         strict=False,
     ):
         if isinstance(layer, WishartLayer):
-            draw = layer.bartlett_factor.bartlett().sample(num_samples, seed=inducing_seed)
+            draw = layer.bartlett_factor.bartlett(tf.float64).sample(
+                num_samples, seed=inducing_seed
+            )
         else:
             shape = [num_samples, layer.num_inducing, layer.width]
             draw = normal(shape, inducing_seed, tf.float64)

@@ -27,6 +27,7 @@ ORDER = (
     "training",
     "iterates",
     "evaluation",
+    "serving",
     "study",
     "experiments",
     "estimator",

@@ -162,3 +162,11 @@ def test_split_seeds_are_different() -> None:
     seeds = split_seed(SEED, 3)
 
     assert len({tuple(seed.numpy()) for seed in [SEED, *seeds]}) == 4
+
+
+@pytest.mark.parametrize("seed", [0, 3, 2**31 + 5, 2**40 + 7, -1, -(2**40)])
+def test_an_integer_tensor_is_the_seed_of_its_integer(seed: int) -> None:
+    compiled = tf.function(as_seed, autograph=False)
+
+    for make in (as_seed, compiled):
+        np.testing.assert_array_equal(make(tf.constant(seed, tf.int64)), as_seed(seed))

@@ -17,23 +17,42 @@ from gpflow_dwp.benchmarks.measurement import (
     summary,
     thread_environment,
 )
-from gpflow_dwp.benchmarks.memory import MEMORY_MODELS, benchmark_memory
+from gpflow_dwp.benchmarks.memory import benchmark_memory
 from gpflow_dwp.benchmarks.peers import PEERS, peer_command, peer_versions
 from gpflow_dwp.benchmarks.predict import benchmark_predict
 from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
 from gpflow_dwp.benchmarks.step import benchmark_step
-from gpflow_dwp.benchmarks.subjects import MODELS, Subject, Task, prepare
+from gpflow_dwp.benchmarks.subjects import (
+    MODELS,
+    WISHART_MODELS,
+    Subject,
+    Task,
+    posterior_arguments,
+    prepare,
+)
+from gpflow_dwp.benchmarks.variance import (
+    ESTIMATORS,
+    Estimator,
+    GradientSampler,
+    GroupVariance,
+    benchmark_variance,
+    parameter_groups,
+)
 
 __all__ = [
+    "ESTIMATORS",
     "GRIDS",
-    "MEMORY_MODELS",
     "MODELS",
     "PEERS",
     "SHAPES",
+    "WISHART_MODELS",
+    "Estimator",
     "Figure",
     "Floor",
+    "GradientSampler",
     "Grid",
+    "GroupVariance",
     "KeptArray",
     "Operation",
     "Shape",
@@ -45,13 +64,16 @@ __all__ = [
     "benchmark_predict",
     "benchmark_scale",
     "benchmark_step",
+    "benchmark_variance",
     "exponents",
     "floor_operations",
     "kept_arrays",
     "measure",
+    "parameter_groups",
     "peer_command",
     "peer_versions",
     "plot_scale",
+    "posterior_arguments",
     "prediction_operations",
     "prepare",
     "ratio",

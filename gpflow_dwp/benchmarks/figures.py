@@ -37,6 +37,7 @@ def plot_scale(scale: Mapping[str, Any]) -> Figure:
     figure = import_optional("matplotlib.figure", "cli").Figure(
         figsize=(3.0 * len(scale), 3.0), dpi=120, layout="constrained"
     )
+    ticker = import_optional("matplotlib.ticker", "cli")
     panels = figure.subplots(1, len(scale), squeeze=False)[0]
     for ax, (axis, measured) in zip(panels, scale.items(), strict=True):
         values = np.array(measured["values"], float)
@@ -63,6 +64,9 @@ def plot_scale(scale: Mapping[str, Any]) -> Figure:
         ax.set_yscale("log")
         ax.set_xticks(values, [f"{value:g}" for value in values])
         ax.set_xticks([], minor=True)
+        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("")
         ax.set_xlabel(_AXIS_LABELS.get(axis, axis))
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")

@@ -15,12 +15,9 @@ from gpflow_dwp.benchmarks._arguments import check_arguments
 from gpflow_dwp.benchmarks.kept import kept_arrays
 from gpflow_dwp.benchmarks.measurement import Figure, summary, thread_environment
 from gpflow_dwp.benchmarks.shapes import SHAPES
-from gpflow_dwp.benchmarks.subjects import MODELS, Subject
+from gpflow_dwp.benchmarks.subjects import WISHART_MODELS, Subject
 
-__all__ = ["MEMORY_MODELS", "benchmark_memory"]
-
-MEMORY_MODELS = tuple(model for model in MODELS if model != "DGP")
-"""Models of which :func:`kept_arrays` knows the arrays."""
+__all__ = ["benchmark_memory"]
 
 _AT_MOST = 2.0
 # Every array that counts is mapped and unmapped on its own, and TensorFlow's pool for oneDNN, which
@@ -30,7 +27,7 @@ _ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": "65536", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 def benchmark_memory(
     shapes: Sequence[str],
-    models: Sequence[str] = MEMORY_MODELS,
+    models: Sequence[str] = WISHART_MODELS,
     dtypes: Sequence[str] = ("float64",),
     *,
     turns: int = 5,
@@ -44,7 +41,7 @@ def benchmark_memory(
     what arrays need; a pool that keeps them may hold more.
 
     :param shapes: Names in :data:`SHAPES`.
-    :param models: Names in :data:`MEMORY_MODELS`.
+    :param models: Names in :data:`WISHART_MODELS`.
     :param dtypes: "float64", "float32" or both.
     :param turns: Steps that are measured.
     :param threads: See :func:`measure`.
@@ -55,7 +52,7 @@ def benchmark_memory(
     :raises RuntimeError: If this is not Linux, whose /proc tells the peak, or a process fails.
     """
     check_arguments(
-        shapes, models, dtypes, known_models=MEMORY_MODELS, turns=turns, threads=threads
+        shapes, models, dtypes, known_models=WISHART_MODELS, turns=turns, threads=threads
     )
     if not sys.platform.startswith("linux"):
         raise RuntimeError(f"peak memory can be measured on Linux only, this is {sys.platform}.")

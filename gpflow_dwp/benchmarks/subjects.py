@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from gpflow_dwp.layers import PosteriorFamily
     from gpflow_dwp.models import DeepKernelProcess
 
-__all__ = ["MODELS", "Subject", "Task", "prepare"]
+__all__ = ["MODELS", "WISHART_MODELS", "Subject", "Task", "posterior_arguments", "prepare"]
 
 MODELS = ("GW", "A", "AB", "A-whitened", "DGP")
 """Deep Wishart processes by posterior family, and the deep GP with the same prior."""
 
+
+WISHART_MODELS = tuple(model for model in MODELS if model != "DGP")
+"""The deep Wishart processes among them."""
 
 _FAMILIES: dict[str, PosteriorFamily] = {"GW": "GW", "A": "A", "AB": "AB", "A-whitened": "A"}
 
@@ -73,6 +76,11 @@ def prepare(subject: Subject) -> Callable[[int], Any]:
     return _steps(model, (X, Y)) if subject.task == "step" else _predictions(model, X, subject.task)
 
 
+def posterior_arguments(model: str) -> dict[str, Any]:
+    """Return the builder's arguments that make one of :data:`WISHART_MODELS`."""
+    return {"posterior": _FAMILIES[model], "whiten": model == "A-whitened"}
+
+
 def _build(subject: Subject, data: tuple[Any, Any]) -> DeepKernelProcess:
     from gpflow_dwp.models import build_deep_gaussian_process, build_deep_wishart_process
 
@@ -83,11 +91,7 @@ def _build(subject: Subject, data: tuple[Any, Any]) -> DeepKernelProcess:
     if subject.model == "DGP":
         return build_deep_gaussian_process(data, subject.shape.depth, **arguments)
     return build_deep_wishart_process(
-        data,
-        subject.shape.depth,
-        posterior=_FAMILIES[subject.model],
-        whiten=subject.model == "A-whitened",
-        **arguments,
+        data, subject.shape.depth, **posterior_arguments(subject.model), **arguments
     )
 
 

@@ -20,6 +20,7 @@ from gpflow_dwp.benchmarks import (
     floor_operations,
     plot_scale,
 )
+from gpflow_dwp.cli.benchmark_variance import run_variance
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
@@ -35,6 +36,11 @@ def run_benchmark(options: argparse.Namespace) -> None:
         for name in options.shapes:
             _print_floor(name)
         return
+    report = _silent if options.quiet else _to_standard_error
+    if options.what == "variance":
+        with user_mistakes():
+            run_variance(options, report)
+        return
     measured: dict[str, Callable[[argparse.Namespace, _Report], dict[str, Any]]] = {
         "step": _step,
         "predict": _predict,
@@ -45,7 +51,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
     provenance = describe_provenance("+".join(dtypes), getattr(options, "threads", 1))
     with user_mistakes():
-        result = measured[options.what](options, _silent if options.quiet else _to_standard_error)
+        result = measured[options.what](options, report)
     for name, part in result.items():
         _print_figures(name, part["figures"])
     if options.json is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.options import positive_integer
+from gpflow_dwp.cli.argument_types import positive_integer
 
 __all__ = ["add_benchmark_options"]
 
 _MODELS = ["GW", "A", "AB", "A-whitened", "DGP"]
+_WISHART_MODELS = [model for model in _MODELS if model != "DGP"]
 _DTYPES = ["float64", "float32"]
 _SHAPES = ["yacht-2", "yacht-5", "protein-5", "large-3"]
 
@@ -21,6 +22,7 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     _add_predict_options(kinds.add_parser("predict", help="time predictions"))
     _add_scale_options(kinds.add_parser("scale", help="time a step at growing sizes"))
     _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
+    _add_variance_options(kinds.add_parser("variance", help="measure the noise of gradients"))
     _add_common_options(
         kinds.add_parser("import", help="time the import of the package"), turns=7, threads=False
     )
@@ -82,9 +84,57 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_memory_options(parser: argparse.ArgumentParser) -> None:
     _add_shapes(parser)
-    _add_models(parser, [model for model in _MODELS if model != "DGP"])
+    _add_models(parser, _WISHART_MODELS)
     _add_dtypes(parser)
     _add_common_options(parser, turns=5)
+
+
+def _add_variance_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dataset", default="yacht", metavar="NAME", help="UCI data set (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--split", type=int, default=0, metavar="N", help="its split (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--model",
+        choices=_WISHART_MODELS,
+        default="AB",
+        metavar="MODEL",
+        help=f"{' '.join(_WISHART_MODELS)} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--num-samples",
+        nargs="+",
+        type=positive_integer,
+        default=[1, 2, 5, 10],
+        metavar="S",
+        help="draws that estimate the bound (default: 1 2 5 10)",
+    )
+    for name, default, meaning in (
+        ("--depth", 2, "layers"),
+        ("--num-inducing", 100, "inducing points"),
+        ("--num-steps", 2_000, "steps of training between the two measurements"),
+        ("--num-gradients", 100, "gradients that each variance is estimated from"),
+    ):
+        parser.add_argument(
+            name,
+            type=positive_integer,
+            default=default,
+            metavar="N",
+            help=f"{meaning} (default: %(default)s)",
+        )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="for all draws (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--uci-folder",
+        type=Path,
+        metavar="DIR",
+        help="folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def _add_shapes(parser: argparse.ArgumentParser) -> None:

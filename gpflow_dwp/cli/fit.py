@@ -5,26 +5,25 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
-import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 from gpflow.likelihoods import Likelihood
-from tabulate import tabulate
 
+from gpflow_dwp.cli.callbacks import check_log, make_log, make_stopping
+from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.predictions import Predictions, predict
+from gpflow_dwp.cli.provenance import describe_run, list_versions
+from gpflow_dwp.cli.reports import print_now, report_cells, silent
 from gpflow_dwp.cli.run_directory import (
     MODEL,
     RunDescription,
@@ -32,13 +31,24 @@ from gpflow_dwp.cli.run_directory import (
     release_directory,
     write_run,
 )
-from gpflow_dwp.data import Standardiser, Table, load_diabetes, read_table, split_table
+from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table
+from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
+from gpflow_dwp.data import (
+    ColumnEncoder,
+    SplitTable,
+    Standardiser,
+    Table,
+    load_diabetes,
+    read_split_table,
+    split_table,
+)
 from gpflow_dwp.evaluation import (
     Scores,
     linear_scores,
     logistic_scores,
     sparse_gp_scores,
 )
+from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import (
     DeepKernelProcess,
     build_deep_gaussian_process,
@@ -54,6 +64,7 @@ __all__ = ["run_fit"]
 Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
+_SECONDS_BETWEEN_SAVES = 10.0
 
 _BUILDERS: dict[str, Callable[..., DeepKernelProcess]] = {
     "DWP": build_deep_wishart_process,
@@ -72,7 +83,9 @@ class _Prepared(NamedTuple):
 
     directory: Path
     train: Table
+    validation: Table | None
     test: Table
+    encoder: ColumnEncoder
     inputs: Standardiser
     target: Standardiser | None
     model: DeepKernelProcess
@@ -82,30 +95,49 @@ class _Prepared(NamedTuple):
         Y = table.Y if self.target is None else self.target.transform(table.Y)
         return self.inputs.transform(table.X), Y
 
+    @property
+    def unfinished(self) -> UnfinishedRun:
+        """What goes on if this run is cut off."""
+        return UnfinishedRun(self.directory)
 
-def run_fit(options: argparse.Namespace) -> None:
+
+def run_fit(options: argparse.Namespace) -> int:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
 
     :param options: As ``gpflow-dwp fit`` parses them.
+    :return: The exit code: 0, or 130 for Ctrl-C that leaves no model but a run that can go on.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     with user_mistakes():
         prepared = _prepare(options)
     try:
         _train_and_write(prepared, options)
-    except BaseException:
-        release_directory(prepared.directory)
+    except BaseException as error:
+        if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.has_steps:
+            prepared.unfinished.discard()
+            release_directory(prepared.directory)
+        elif isinstance(error, KeyboardInterrupt):
+            print(
+                f"gpflow-dwp fit: interrupted; {_how_to_resume(prepared)} goes on", file=sys.stderr
+            )
+            return 130
         raise
+    return 0
 
 
 def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
-    train, test = prepared.train, prepared.test
-    print(
-        f"{train.target_name}: {len(train.X)} training rows, {len(test.X)} test rows, "
+    train, validation, test = prepared.train, prepared.validation, prepared.test
+    show = silent if options.json else print_now
+    held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
+    show(
+        f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(test.X)} test rows, "
         f"{train.X.shape[1]} inputs",
-        flush=True,
     )
     scores = _baselines(prepared, options.seed)
+    stopping = None
+    if validation is not None:
+        stopping = make_stopping(options, prepared.standardised(validation))
+    log = make_log(options, stopping)
     history = fit(
         prepared.model,
         prepared.standardised(train),
@@ -113,56 +145,99 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         batch_size=options.batch_size or default_batch_size(len(train.X)),
         num_importance_samples=options.num_importance_samples,
         seed=options.seed,
+        callbacks=[callback for callback in (stopping, log) if callback is not None],
+        callback_interval=options.callback_interval,
         progress=not options.quiet,
+        checkpoint_directory=prepared.unfinished.state,
+        seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
     )
-    if history.num_steps < options.num_steps:
-        print(f"Training was {history.stop_reason}.", flush=True)
+    interrupted = history.stop_reason.startswith("interrupted")
+    if interrupted:
+        show(f"Training was {history.stop_reason}.")
+    best_step = None if stopping is None else stopping.best_step
+    if best_step is not None:
+        show(f"The validation rows are predicted best after step {best_step}.")
     start = time.perf_counter()
     predictions = predict(
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
     name = f"{_TITLES[options.model]}, depth {options.depth}"
-    scores[name] = _score(prepared, history, predictions)
-    print(_score_table(scores, train.task))
+    scores[name] = _score(
+        prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
+    )
+    show(score_table(scores, train.task))
 
     metrics = {
         "scores": {model: score._asdict() for model, score in scores.items()},
         "units": "those of the target" if train.task == "regression" else "nats, shares",
         "training_rows": len(train.X),
+        "validation_rows": 0 if validation is None else len(validation.X),
         "test_rows": len(test.X),
         "steps": history.num_steps,
+        "best_step": best_step,
         "stop_reason": history.stop_reason,
         "prediction_seconds": prediction_seconds,
         **predictions.calibration(test.Y),
-        "provenance": _provenance(options),
+        "provenance": describe_run(options),
     }
     write_run(
         prepared.directory,
         lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
-    print(f"Model, metrics and figures are in {prepared.directory}")
+    show(f"Model, metrics and figures are in {prepared.directory}")
+    if interrupted and prepared.unfinished.has_steps:
+        show(f"To go on: {_how_to_resume(prepared)}")
+    if options.json:
+        print(json.dumps({"directory": str(prepared.directory), **metrics}))
+
+
+def _how_to_resume(prepared: _Prepared) -> str:
+    return f"gpflow-dwp fit --resume {prepared.directory}"
+
+
+def _read(options: argparse.Namespace) -> SplitTable:
+    if options.table is None:
+        if options.target is not None or options.task != "regression" or options.categorical:
+            raise UsageError("--target and --task belong to a table of yours; name its CSV file")
+        table = load_diabetes()
+        parts = split_table(table, options.test_fraction, options.seed)
+        return SplitTable(*parts, ColumnEncoder(table.feature_names))
+    if options.target is None:
+        raise UsageError("--target is missing: name the column to predict")
+    return read_split_table(
+        options.table,
+        options.target,
+        options.task,
+        test_fraction=options.test_fraction,
+        seed=options.seed,
+        categorical=options.categorical,
+        impute=options.impute,
+    )
 
 
 def _prepare(options: argparse.Namespace) -> _Prepared:
-    if options.table is None:
-        if options.target is not None or options.task != "regression":
-            raise UsageError("--target and --task belong to a table of yours; name its CSV file")
-        table = load_diabetes()
-    else:
-        if options.target is None:
-            raise UsageError("--target is missing: name the column to predict")
-        table = read_table(options.table, options.target, options.task)
+    split = _read(options)
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
-    train, test = split_table(table, options.test_fraction, options.seed)
+    import_optional("yaml", "cli")
+    check_log(options)
+    train, test, validation = split.train, split.test, None
+    if options.validation_fraction is not None:
+        train, validation = split_table(train, options.validation_fraction, options.seed)
     _check_training_rows(train)
+    if split.cells is not None:
+        report_cells("fit", split.encoder, split.cells)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
     Y = train.Y if target is None else target.transform(train.Y)
     model = _build(options, (inputs.transform(train.X), Y), _likelihood(train))
-    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-    return _Prepared(directory, train, test, inputs, target, model)
+    if options.resume is not None:
+        directory = options.resume
+    else:
+        directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
+        UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
+    return _Prepared(directory, train, validation, test, split.encoder, inputs, target, model)
 
 
 def _build(
@@ -232,70 +307,18 @@ def _baselines(prepared: _Prepared, seed: int) -> dict[str, Scores]:
             "linear regression": linear_scores(train, test),
             "sparse GP (GPflow's SGPR)": sparse_gp_scores(train, test, points),
         }
-    return {name: _in_raw_units(score, prepared.target) for name, score in scores.items()}
+    return {name: convert_scores(score, prepared.target) for name, score in scores.items()}
 
 
-def _in_raw_units(scores: Scores, target: Standardiser | None) -> Scores:
-    if target is None:
-        return scores
-    offset = target.log_density_offset
-    return scores._replace(
-        elbo=None if scores.elbo is None else scores.elbo + offset,
-        log_likelihood=scores.log_likelihood + offset,
-        error=scores.error * float(target.scale[0]),
-    )
-
-
-def _score(prepared: _Prepared, history: TrainingHistory, predictions: Predictions) -> Scores:
-    X, Y = prepared.standardised(prepared.test)
-    tf.random.set_seed(0)  # some likelihoods draw from the global generator
-    log_density = prepared.model.predict_log_density((X, Y))
+def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
+    data = prepared.standardised(prepared.test)
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(
-        elbo=float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
-        log_likelihood=float(tf.reduce_mean(log_density)) + offset,
+        elbo=float(elbo[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
+        log_likelihood=mean_log_density(prepared.model, data, prepared.target),
         error=predictions.error(prepared.test.Y),
-        seconds=history.seconds,
+        seconds=seconds,
     )
-
-
-def _score_table(scores: dict[str, Scores], task: str) -> str:
-    error = "test RMSE" if task == "regression" else "test error rate"
-    rows = [
-        [
-            name,
-            "-" if score.elbo is None else f"{score.elbo:.3f}",
-            *(
-                f"{value:.{digits}f}"
-                for value, digits in (
-                    (score.log_likelihood, 3),
-                    (score.error, 3),
-                    (score.seconds, 1),
-                )
-            ),
-        ]
-        for name, score in scores.items()
-    ]
-    headers = ["model", "ELBO per datum", "test log-likelihood", error, "seconds"]
-    return tabulate(rows, headers, disable_numparse=True, colalign=["left"] + ["right"] * 4)
-
-
-def _provenance(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "command": ["gpflow-dwp", *sys.argv[1:]],
-        "seed": options.seed,
-        "dtype": np.dtype(gpflow.default_float()).name,
-        "threads": tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "versions": _versions(),
-    }
-
-
-def _versions() -> dict[str, str]:
-    packages = ("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
-    return {package: version(package) for package in packages}
 
 
 def _fill(
@@ -307,9 +330,12 @@ def _fill(
     options: argparse.Namespace,
 ) -> None:
     save_model(prepared.model, directory / MODEL)
+    write_configuration(directory / CONFIGURATION, vars(options))
+    if history.stop_reason.startswith("interrupted") and prepared.unfinished.has_steps:
+        shutil.copytree(prepared.unfinished.folder, UnfinishedRun(directory).folder)
     train = prepared.train
     RunDescription(
-        feature_names=train.feature_names,
+        feature_names=prepared.encoder.columns,
         target_name=train.target_name,
         task=train.task,
         classes=train.classes,
@@ -319,7 +345,9 @@ def _fill(
             name: str(value) if isinstance(value, Path) else value
             for name, value in vars(options).items()
         },
-        versions=_versions(),
+        versions=list_versions(),
+        categories=dict(prepared.encoder.categories),
+        fill=dict(prepared.encoder.fill),
     ).write(directory)
     (directory / "metrics.json").write_text(json.dumps(metrics, indent=1))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset

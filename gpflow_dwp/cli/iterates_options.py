@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.options import positive_integer
+from gpflow_dwp.cli.argument_types import positive_integer
 
 __all__ = ["add_iterates_options"]
 

@@ -9,20 +9,27 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
+from gpflow_dwp.cli.completion import print_completion
+from gpflow_dwp.cli.configuration import complete_options
+from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.iterates_options import add_iterates_options
 from gpflow_dwp.cli.options import (
+    add_evaluate_options,
+    add_export_options,
     add_fit_options,
+    add_info_options,
     add_predict_options,
     add_study_options,
     add_study_report_options,
 )
+from gpflow_dwp.exceptions import NonFiniteBoundError
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,27 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: The exit code: 0, 1 where training or a cell of a study failed, 2 for a user's mistake,
         130 for Ctrl-C.
     """
-    options = _parser().parse_args(arguments)
-    with _native_log_discarded():
-        from gpflow_dwp.cli.benchmark import run_benchmark
-        from gpflow_dwp.cli.errors import UsageError
-        from gpflow_dwp.cli.fit import run_fit
-        from gpflow_dwp.cli.iterates import run_iterates
-        from gpflow_dwp.cli.predict import run_predict
-        from gpflow_dwp.cli.study import run_study, run_study_report
-        from gpflow_dwp.exceptions import NonFiniteBoundError
-
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments)
     try:
-        if options.command == "study":
-            return run_study(options)
-        run = {
-            "fit": run_fit,
-            "predict": run_predict,
-            "study-report": run_study_report,
-            "benchmark": run_benchmark,
-            "iterates": run_iterates,
-        }
-        run[options.command](options)
+        if options.command == "completion":
+            print_completion(parser, options.shell)
+            return 0
+        return _run(complete_options(parser, options, arguments))
     except UsageError as error:
         print(f"gpflow-dwp {options.command}: error: {error}", file=sys.stderr)
         return 2
@@ -69,7 +63,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"gpflow-dwp {options.command}: interrupted, nothing was written", file=sys.stderr)
         return 130
-    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a command whose arguments are right."""
+    with _native_log_discarded():
+        from gpflow_dwp.cli.benchmark import run_benchmark
+        from gpflow_dwp.cli.evaluate import run_evaluate
+        from gpflow_dwp.cli.export import run_export
+        from gpflow_dwp.cli.fit import run_fit
+        from gpflow_dwp.cli.info import run_info
+        from gpflow_dwp.cli.iterates import run_iterates
+        from gpflow_dwp.cli.predict import run_predict
+        from gpflow_dwp.cli.study import run_study, run_study_report
+
+    commands: dict[str, Callable[[argparse.Namespace], int | None]] = {
+        "fit": run_fit,
+        "predict": run_predict,
+        "export": run_export,
+        "evaluate": run_evaluate,
+        "info": run_info,
+        "study": run_study,
+        "study-report": run_study_report,
+        "benchmark": run_benchmark,
+        "iterates": run_iterates,
+    }
+    return commands[options.command](options) or 0
 
 
 @contextlib.contextmanager
@@ -94,9 +113,13 @@ def _native_log_discarded() -> Iterator[None]:
         os.close(kept)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return what parses the arguments of every command."""
     parser = _Parser(
-        prog="gpflow-dwp", description="Deep Wishart processes for tables of data, on GPflow."
+        prog="gpflow-dwp",
+        description="Deep Wishart processes for tables of data, on GPflow.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EXIT_CODES,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_fit_options(
@@ -113,6 +136,30 @@ def _parser() -> argparse.ArgumentParser:
             help="add predictions to a table, with the model of a run directory",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             description=_PREDICT_DESCRIPTION,
+        )
+    )
+    add_export_options(
+        commands.add_parser(
+            "export",
+            help="write the model of a run directory for TensorFlow alone",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_EXPORT_DESCRIPTION,
+        )
+    )
+    add_evaluate_options(
+        commands.add_parser(
+            "evaluate",
+            help="score the model of a run directory on a table with known targets",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_EVALUATE_DESCRIPTION,
+        )
+    )
+    add_info_options(
+        commands.add_parser(
+            "info",
+            help="say what a run directory or saved model is, and which versions are installed",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=_INFO_DESCRIPTION,
         )
     )
     add_study_options(
@@ -147,8 +194,23 @@ def _parser() -> argparse.ArgumentParser:
             description=_ITERATES_DESCRIPTION,
         )
     )
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands and options in a shell",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=_COMPLETION_DESCRIPTION,
+    )
+    completion.add_argument("shell", choices=["bash", "zsh", "tcsh", "fish"], help="which shell")
     return parser
 
+
+_EXIT_CODES = """\
+exit codes:
+  0    done
+  1    training failed, or a cell of a study
+  2    something that was given cannot be used; one line says what
+  130  ended by Ctrl-C
+"""
 
 _FIT_DESCRIPTION = """\
 Train a deep Wishart process, or a deep GP, on a table and judge it on rows that were held out, next
@@ -159,6 +221,10 @@ examples:
   gpflow-dwp fit
   gpflow-dwp fit houses.csv --target price
   gpflow-dwp fit irises.csv --target species --task classification --depth 2
+  gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
+  gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+  gpflow-dwp fit --resume runs/houses-1
+  gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
 """
 
 _PREDICT_DESCRIPTION = """\
@@ -166,6 +232,32 @@ Add predictions to a table: mean and 95% interval of each row, or the probabilit
 
 example:
   gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+"""
+
+_EVALUATE_DESCRIPTION = """\
+Score the model of a run on a table with known targets: mean log predictive density, root mean
+squared error or share of wrong labels, and how honest the uncertainty is.
+
+example:
+  gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
+"""
+
+_INFO_DESCRIPTION = """\
+Say what a run directory or a saved model is: columns, scores, layers, versions. Without one, print
+the versions that are installed.
+
+examples:
+  gpflow-dwp info runs/houses-1
+  gpflow-dwp info --json
+"""
+
+_EXPORT_DESCRIPTION = """\
+Write the model of a run as a TensorFlow SavedModel, which runs where only TensorFlow is installed.
+It takes and gives the units of the table; its signatures are predict_y, predict_f, sample and
+log_density, and assets.extra/columns.json names the columns.
+
+example:
+  gpflow-dwp export runs/houses-1 -o houses-model
 """
 
 _STUDY_DESCRIPTION = """\
@@ -176,6 +268,7 @@ resumes a study that was ended; training goes on where it stopped.
 examples:
   gpflow-dwp study --datasets yacht --splits 0 --steps 2000 --out studies/short
   gpflow-dwp study --datasets yacht boston --depths 2 5 --splits 0-4 --jobs 2 --out studies/full
+  gpflow-dwp study --protocol cde --datasets power --models GP LV-GP-GP --out studies/density
 """
 
 _STUDY_REPORT_DESCRIPTION = """\
@@ -195,15 +288,17 @@ distance of the quartiles, and what is aimed at.
   predict compiled predictions, and their linear algebra alone
   scale   how the time of a step grows with rows, draws, depth and inducing points: exponents
   memory  peak memory of a step, over the arrays that its reverse pass must keep
+  variance  noise of gradients, by the estimator of the bound
   import  what the import of the package adds to that of GPflow
 
 examples:
-  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
+  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --out step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
   gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
   gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
   gpflow-dwp benchmark scale --figure scale.png
   gpflow-dwp benchmark memory --shapes yacht-5 protein-5
+  gpflow-dwp benchmark variance --dataset yacht --depth 2 --csv gradient_variance.csv
   gpflow-dwp benchmark import
 """
 
@@ -219,4 +314,13 @@ and print means and standard errors:
 examples:
   gpflow-dwp iterates linear-posterior --out linear-posterior.csv
   gpflow-dwp iterates factor-analysis --dimensions 100 --out factor-analysis.csv
+"""
+
+_COMPLETION_DESCRIPTION = """\
+Print a script that completes commands, options and files of gpflow-dwp in a shell.
+
+examples:
+  eval "$(gpflow-dwp completion bash)"                            # in ~/.bashrc
+  gpflow-dwp completion zsh > "${fpath[1]}/_gpflow-dwp"
+  gpflow-dwp completion fish > ~/.config/fish/completions/gpflow-dwp.fish
 """

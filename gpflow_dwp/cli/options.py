@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
+from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed
+from gpflow_dwp.cli.fit_options import (
+    add_column_options,
+    add_configuration_options,
+    add_stopping_options,
+)
+
 __all__ = [
+    "add_evaluate_options",
+    "add_export_options",
     "add_fit_options",
+    "add_info_options",
+    "add_json_option",
     "add_predict_options",
     "add_study_options",
     "add_study_report_options",
-    "positive_integer",
 ]
 
 
@@ -19,7 +28,10 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gpflow-dwp fit``."""
     data = parser.add_argument_group("data")
     data.add_argument(
-        "table", nargs="?", type=Path, help="CSV file with a header (default: diabetes)"
+        "table",
+        nargs="?",
+        type=Path,
+        help="CSV file with a header, or Parquet file (default: diabetes)",
     )
     data.add_argument("--target", metavar="COLUMN", help="the column to predict")
     data.add_argument(
@@ -35,6 +47,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         metavar="FRACTION",
         help="share of rows that are held out (default: %(default)s)",
     )
+    add_column_options(data)
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
@@ -121,8 +134,9 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         help="rows of a minibatch (default: all up to 2000 rows, 1000 above)",
     )
     training.add_argument(
-        "--seed", type=_seed, default=0, help="for split, start and draws (default: %(default)s)"
+        "--seed", type=seed, default=0, help="for split, start and draws (default: %(default)s)"
     )
+    add_stopping_options(parser)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out",
@@ -132,20 +146,59 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
     output.add_argument("--quiet", action="store_true", help="show no progress")
+    add_json_option(output)
+    add_configuration_options(parser)
 
 
 def add_predict_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gpflow-dwp predict``."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
-    parser.add_argument("table", type=Path, help="CSV file with the columns of training")
+    _add_run_and_table(parser, "CSV or Parquet file with the columns of training")
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         required=True,
-        metavar="CSV",
-        help="file to write: the table with columns added",
+        metavar="FILE",
+        help="file to write: the table with columns added, Parquet if it ends in .parquet, "
+        "else CSV",
     )
+    _add_draws(parser)
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    add_json_option(parser)
+
+
+def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp evaluate``."""
+    _add_run_and_table(parser, "CSV or Parquet file with the columns of training and the target")
+    _add_draws(parser)
+    add_json_option(parser)
+
+
+def add_info_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp info``."""
+    parser.add_argument(
+        "run",
+        nargs="?",
+        type=Path,
+        metavar="RUN",
+        help="a directory that fit or save_model wrote (default: versions only)",
+    )
+    add_json_option(parser)
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option that all commands with one result have."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as one line of JSON, for programs"
+    )
+
+
+def _add_run_and_table(parser: argparse.ArgumentParser, table: str) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
+    parser.add_argument("table", type=Path, help=table)
+
+
+def _add_draws(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-samples",
         type=positive_integer,
@@ -153,10 +206,33 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="draws that make up the predictive mixture (default: %(default)s)",
     )
+    parser.add_argument("--seed", type=seed, default=0, help="for the draws (default: %(default)s)")
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp export``."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
     parser.add_argument(
-        "--seed", type=_seed, default=0, help="for the draws (default: %(default)s)"
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory to write; must not hold anything",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace CSV if it exists")
+    parser.add_argument(
+        "--num-samples",
+        type=positive_integer,
+        default=100,
+        metavar="S",
+        help="draws of the predictive mixture, where a caller says nothing (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=0,
+        help="for the draws, where a caller says nothing (default: %(default)s)",
+    )
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -194,7 +270,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--splits",
         nargs="+",
-        type=_numbers,
+        type=numbers,
         default=[(0,)],
         metavar="SPLITS",
         help="numbers of splits, such as 0-4 or 0 3 7 or 0-2,5 (default: 0)",
@@ -258,13 +334,13 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         help="precision (default: %(default)s)",
     )
     training.add_argument(
-        "--seed", type=_seed, default=0, help="for start and draws (default: %(default)s)"
+        "--seed", type=seed, default=0, help="for start and draws (default: %(default)s)"
     )
     training.add_argument(
         "--set",
         dest="options",
         nargs="+",
-        type=_assignment,
+        type=assignment,
         default=[],
         metavar="NAME=VALUE",
         help="further arguments of the functions that build the models, such as jitter=1e-8",
@@ -315,49 +391,3 @@ def add_study_report_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where tables and figures go (default: report in the first DIR)",
     )
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not dash)):
-            raise argparse.ArgumentTypeError(f"must be like 3, 0-4 or 0-2,5, got {text!r}")
-        if dash and int(last) < int(first):
-            raise argparse.ArgumentTypeError(f"{part!r} runs backwards")
-        numbers.extend(range(int(first), int(last or first) + 1))
-    return tuple(numbers)
-
-
-def _assignment(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not (equals and name.isidentifier()):
-        raise argparse.ArgumentTypeError(f"must be like jitter=1e-8, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def positive_integer(text: str) -> int:
-    """Read an argument that must be a positive integer.
-
-    :raises ArgumentTypeError: If it is not.
-    """
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
-    return value
-
-
-def _seed(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < 2**32:
-        raise argparse.ArgumentTypeError(f"must be an integer from 0 to 2**32 - 1, got {text!r}")
-    return value

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.predictions import predict
+from gpflow_dwp.cli.reports import report_cells
 from gpflow_dwp.cli.run_directory import MODEL, RunDescription
-from gpflow_dwp.data import Standardiser, read_features
+from gpflow_dwp.data import Cells, Standardiser, read_cells
+from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.models import load_model
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["run_predict"]
+__all__ = ["read_rows", "run_predict"]
 
 
 def run_predict(options: argparse.Namespace) -> None:
@@ -30,10 +36,12 @@ def run_predict(options: argparse.Namespace) -> None:
             raise UsageError(f"{options.out} exists; give --overwrite to replace it")
         if not options.out.resolve().parent.is_dir():
             raise UsageError(f"{options.out.resolve().parent} is not a directory")
+        if options.out.suffix == ".parquet":
+            import_optional("pyarrow", "cli")
         run = RunDescription.read(options.run)
-        X = read_features(options.table, run.feature_names)
+        cells, X = read_rows(options.table, run)
         model = load_model(options.run / MODEL)
-        table = _read_text(options.table)
+    report_cells("predict", run.encoder, cells)
     target = None if run.target is None else Standardiser.from_dict(run.target)
     predictions = predict(
         model,
@@ -44,35 +52,47 @@ def run_predict(options: argparse.Namespace) -> None:
     )
     columns = predictions.columns(run.target_name, run.classes)
     with user_mistakes():
-        clash = sorted(set(columns) & set(table.columns))
+        clash = sorted(set(columns) & set(cells.header))
         if clash:
             raise UsageError(f"{options.table} has a column {clash[0]!r} already")
-        _write(options.out, table.assign(**columns).to_csv(index=False))
-    print(f"{len(X)} predictions are in {options.out}")
+        _write(options.out, _typed(cells, run, options.out).assign(**columns))
+    if options.json:
+        counts = {"unseen": run.encoder.unseen(cells), "filled": run.encoder.count_filled(cells)}
+        print(json.dumps({"out": str(options.out), "rows": len(X), **counts}))
+    else:
+        print(f"{len(X)} predictions are in {options.out}")
 
 
-def _read_text(path: Path) -> Any:
-    """The table as it was written, for the rows that :func:`read_features` reads."""
-    cells = import_optional("pandas", "cli").read_csv(
-        path,
-        header=None,
-        index_col=False,
-        dtype=str,
-        keep_default_na=False,
-        skip_blank_lines=False,
-        skipinitialspace=True,
-        encoding="utf-8-sig",
-    )
-    cells = cells.fillna("").apply(lambda column: column.str.strip())
-    cells = cells[(cells != "").any(axis=1)]
-    return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1)
+def read_rows(path: Path, run: RunDescription) -> tuple[Cells, npt.NDArray[np.float64]]:
+    """Return a table's cells, and its inputs in raw units, [N, D].
+
+    :param path: The table.
+    :param run: Of the model that is to predict it.
+    :raises TableError: If the table cannot be used.
+    """
+    cells = read_cells(path)
+    cells.check_has(run.encoder.columns, "feature")
+    if not len(cells):
+        raise TableError(f"{cells.path}: no data rows below the header")
+    return cells, run.encoder.transform(cells)
 
 
-def _write(path: Path, text: str) -> None:
+def _typed(cells: Cells, run: RunDescription, path: Path) -> Any:
+    """The rows of a table with the types of its file, or with numbers where only text is known."""
+    if path.suffix != ".parquet" or cells.lines is None:
+        return cells.original
+    numeric = [name for name in run.encoder.columns if name not in run.categories]
+    return cells.original.assign(**{name: cells.numbers(name, missing=True) for name in numeric})
+
+
+def _write(path: Path, frame: Any) -> None:
     """Write a file as a whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        if path.suffix == ".parquet":
+            frame.to_parquet(partial, index=False)
+        else:
+            frame.to_csv(partial, index=False, encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

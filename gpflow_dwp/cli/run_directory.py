@@ -7,7 +7,7 @@ import itertools
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.data import Standardiser, Task
+from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
 
 __all__ = [
     "DESCRIPTION",
@@ -44,6 +45,8 @@ class RunDescription:
     :param target: Standardiser of the target, as a dictionary; None for classification.
     :param options: The options of the command that made the run.
     :param versions: Versions of the packages that it ran with.
+    :param categories: Of each categorical column, the categories.
+    :param fill: What replaces a missing cell, by column.
     """
 
     feature_names: tuple[str, ...]
@@ -54,6 +57,13 @@ class RunDescription:
     target: dict[str, list[float]] | None
     options: dict[str, Any]
     versions: dict[str, str]
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fill: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def encoder(self) -> ColumnEncoder:
+        """What makes numbers of a table's columns."""
+        return ColumnEncoder(self.feature_names, self.categories, self.fill)
 
     def standardise_inputs(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Bring raw inputs, [N, D], to the model's units."""
@@ -79,6 +89,8 @@ class RunDescription:
                 raise UsageError(f"{path} was not written by this version of gpflow-dwp")
             for name in ("feature_names", "classes"):
                 fields[name] = None if fields[name] is None else tuple(fields[name])
+            categories = fields.get("categories", {})
+            fields["categories"] = {name: tuple(values) for name, values in categories.items()}
             run = cls(**fields)
             run._check()
             return run
@@ -86,8 +98,8 @@ class RunDescription:
             raise UsageError(f"{path} is damaged: {error}") from error
 
     def _check(self) -> None:
-        if len(Standardiser.from_dict(self.inputs).mean) != len(self.feature_names):
-            raise ValueError("inputs and feature_names have different lengths")
+        if len(Standardiser.from_dict(self.inputs).mean) != len(self.encoder.feature_names):
+            raise ValueError("inputs and columns have different lengths")
         if self.target is not None and len(Standardiser.from_dict(self.target).mean) != 1:
             raise ValueError("target must hold one mean and one scale")
         labelled = self.task == "classification"
@@ -119,6 +131,11 @@ def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool
     if any(wanted.iterdir()):
         if not _is_run(wanted):
             raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
+        if not overwrite and UnfinishedRun(wanted).has_steps:
+            raise UsageError(
+                f"{wanted} holds an unfinished run; go on with it by --resume, or give "
+                "--overwrite to replace it"
+            )
         if not overwrite:
             raise UsageError(f"{wanted} holds another run; give --overwrite to replace it")
     return wanted
@@ -141,6 +158,8 @@ def _make_next(name: str) -> Path:
 
 
 def _is_run(directory: Path) -> bool:
+    if [path.name for path in directory.iterdir()] == [UnfinishedRun(directory).folder.name]:
+        return UnfinishedRun(directory).configuration.is_file()
     try:
         fields = json.loads((directory / DESCRIPTION).read_text())
     except (OSError, ValueError):

@@ -1,14 +1,26 @@
 """Data: tables read and checked, a standardiser fitted on training rows, UCI splits, toys."""
 
+from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.embedded import load_diabetes
-from gpflow_dwp.data.reading import read_features, read_table
+from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
+from gpflow_dwp.data.reading import (
+    SplitTable,
+    read_features,
+    read_split_table,
+    read_table,
+    read_target,
+)
 from gpflow_dwp.data.standardiser import Standardiser
-from gpflow_dwp.data.table import Table, Task, check_data, split_table
+from gpflow_dwp.data.table import Table, Task, check_data, split_rows, split_table
 from gpflow_dwp.data.toy import step_function, varying_sine
 from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
 
 __all__ = [
     "UCI_DATASETS",
+    "Cells",
+    "ColumnEncoder",
+    "ImputationStrategy",
+    "SplitTable",
     "Standardiser",
     "Table",
     "Task",
@@ -17,8 +29,12 @@ __all__ = [
     "check_data",
     "load_diabetes",
     "load_uci",
+    "read_cells",
     "read_features",
+    "read_split_table",
     "read_table",
+    "read_target",
+    "split_rows",
     "split_table",
     "step_function",
     "varying_sine",

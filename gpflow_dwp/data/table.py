@@ -11,7 +11,7 @@ from gpflow_dwp.data._validation import Task, check_labels, check_task
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Table", "Task", "check_data", "split_table"]
+__all__ = ["Table", "Task", "check_data", "split_rows", "split_table"]
 
 Array = npt.NDArray[np.float64]
 
@@ -90,20 +90,36 @@ def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, T
     :raises TableError: If the fraction leaves one side without rows, or without a class.
     :raises ImportError: If scikit-learn is not installed.
     """
+    parts = split_rows(table.Y, table.task, test_fraction, seed)
+    train, test = (replace(table, X=table.X[rows], Y=table.Y[rows]) for rows in parts)
+    return train, test
+
+
+def split_rows(
+    Y: Array, task: Task, test_fraction: float, seed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the indices of training and test rows, in order: see :func:`split_table`.
+
+    :param Y: Targets, [N, 1].
+    :param task: For classification rows are split within each class.
+    :param test_fraction: Share of test rows, between 0 and 1.
+    :param seed: The same seed gives the same split.
+    :raises TableError: If the fraction leaves one side without rows, or without a class.
+    :raises ImportError: If scikit-learn is not installed.
+    """
     selection = import_optional("sklearn.model_selection", "cli")
     if not 0.0 < test_fraction < 1.0:
         raise TableError(f"test_fraction must be between 0 and 1, got {test_fraction}")
-    labels = table.Y[:, 0] if table.task == "classification" else None
+    labels = Y[:, 0] if task == "classification" else None
     try:
-        rows = selection.train_test_split(
-            np.arange(len(table.X)), test_size=test_fraction, random_state=seed, stratify=labels
+        train, test = selection.train_test_split(
+            np.arange(len(Y)), test_size=test_fraction, random_state=seed, stratify=labels
         )
     except ValueError as error:
         raise TableError(
-            f"cannot split {len(table.X)} rows with test_fraction {test_fraction}: {error}"
+            f"cannot split {len(Y)} rows with test_fraction {test_fraction}: {error}"
         ) from error
-    train, test = (replace(table, X=table.X[i], Y=table.Y[i]) for i in map(np.sort, rows))
-    return train, test
+    return np.sort(train), np.sort(test)
 
 
 def _matrix(name: str, values: npt.ArrayLike) -> Array:

@@ -42,7 +42,7 @@ def expected_matrix_normal_kl(
     With U = R Rᵀ of r rows, V = C Cᵀ of c columns (equation 15 of Louizos and Welling, 2016, with
     scaled identities in the prior; equation 4 where U, V are diagonal and τ = 1):
 
-    ½ (E[τ] (|R|² |C|² + |M|²) - r c - 2 c log|R| - 2 r log|C| - r c E[log τ])
+    ½ (E[τ] (‖R‖² ‖C‖² + ‖M‖²) - r c - 2 c log det R - 2 r log det C - r c E[log τ])
 
     For a prior MN(0, I/τ_r, I/τ_c) with independent precisions, τ = τ_r τ_c: E[τ] = E[τ_r] E[τ_c]
     and E[log τ] = E[log τ_r] + E[log τ_c]. No dense covariance is made. TFP registers the general

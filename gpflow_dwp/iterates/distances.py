@@ -12,7 +12,7 @@ Array = npt.NDArray[np.float64]
 
 
 def relative_frobenius_distance(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> float:
-    """Return |truth - estimate| / |truth| in the Frobenius norm.
+    """Return ‖truth - estimate‖ / ‖truth‖ in the Frobenius norm.
 
     :param truth: A vector or matrix, not all zero.
     :param estimate: Another one of the same shape.
@@ -32,7 +32,7 @@ def wasserstein_distance(
 ) -> float:
     """Return the 2-Wasserstein distance between two Gaussians.
 
-    Its square is |m₁ - m₂|² + tr(C₁ + C₂ - 2 (C₁^½ C₂ C₁^½)^½) (Givens and Shortt, 1984).
+    Its square is ‖m₁ - m₂‖² + tr(C₁ + C₂ - 2 (C₁^½ C₂ C₁^½)^½) (Givens and Shortt, 1984).
 
     :param first: Mean [D] and covariance [D, D].
     :param second: Mean and covariance of the same shapes.

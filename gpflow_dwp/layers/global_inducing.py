@@ -71,10 +71,9 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
-        inverse, log_det = regularised_inverse(
-            covariance, tf.convert_to_tensor(self.precision_tril)
-        )
-        weights = tf.matmul(inverse, self.pseudo_targets)
+        precision_tril = tf.cast(self.precision_tril, covariance.dtype)
+        inverse, log_det = regularised_inverse(covariance, precision_tril)
+        weights = tf.matmul(inverse, tf.cast(self.pseudo_targets, covariance.dtype))
         explained = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
         quadratic = tf.reduce_sum(weights * tf.matmul(covariance, weights), axis=[-2, -1])
         kl = 0.5 * (self.num_outputs * (log_det - explained) + quadratic)

@@ -124,7 +124,8 @@ class GlobalInducingGramLayer(GramLayer):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """L, C⁻¹ where B = C Cᵀ, E[w] and log|B|."""
         tril = cholesky(below)
-        precision_tril = tf.convert_to_tensor(self.precision_tril)
+        precision_tril = tf.cast(self.precision_tril, tril.dtype)
+        pseudo_targets = tf.cast(self.pseudo_targets, tril.dtype)
         observed = tf.matmul(precision_tril, tril, transpose_a=True)
         identity = tf.eye(self.num_inducing, batch_shape=[1], dtype=tril.dtype)
         # B's eigenvalues are at least 1, so it needs no jitter.
@@ -135,7 +136,7 @@ class GlobalInducingGramLayer(GramLayer):
         inverse_root = tf.linalg.triangular_solve(inner_tril, identity)
         information = tf.matmul(
             observed,
-            tf.matmul(precision_tril, self.pseudo_targets, transpose_a=True)[None],
+            tf.matmul(precision_tril, pseudo_targets, transpose_a=True)[None],
             transpose_a=True,
         )
         mean = tf.matmul(inverse_root, tf.matmul(inverse_root, information), transpose_a=True)

@@ -86,6 +86,7 @@ class InverseWishartLayer(GramLayer):
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        covariance = tf.cast(covariance, default_float())
         below, scale = self._factorise(covariance), self._factorise_posterior(covariance)
         scale_tril = cholesky(scale)
         posterior = self._inverse_wishart(scale_tril, self.df + self.extra_df)

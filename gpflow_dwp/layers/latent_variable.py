@@ -8,6 +8,7 @@ import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.layers._reparameterisation import with_weighted_gradient
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.validation import check_integers
 
@@ -27,7 +28,7 @@ class LatentDraw(NamedTuple):
     expected_log_ratio: tf.Tensor
 
     def local_log_ratio(self) -> tf.Tensor:
-        """Return what a bound takes: of one copy the closed form, of more the draws', [*, N, K]."""
+        """What a bound takes, ``[*, N, K]``: the closed form of one copy, else the draws'."""
         if self.latents.shape[2] == 1:
             return self.expected_log_ratio[None, :, None]
         return self.log_ratio
@@ -65,22 +66,40 @@ class LatentVariableLayer(gpflow.Module):
         "return.log_ratio: [S, N, K]",
         "return.expected_log_ratio: [N]",
     )
-    def sample(self, X: tf.Tensor, Y: tf.Tensor, noise: tf.Tensor) -> LatentDraw:
+    def sample(
+        self,
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        noise: tf.Tensor,
+        *,
+        doubly_reparameterized: bool = False,
+    ) -> LatentDraw:
         """Draw w_n from its approximate posterior.
 
         :param X: The model's inputs.
         :param Y: Observations.
         :param noise: Standard normal numbers.
+        :param doubly_reparameterized: Whether the encoder's gradient is Σ_k ω_k² ∂log v_k/∂w_k
+            ∂w_k/∂φ, with importance weights v_k and normalised ones ω_k (Tucker, Lawson, Gu and
+            Maddison, "Doubly reparameterized gradient estimators for Monte Carlo objectives", 2019,
+            equation 8). It has the expectation of the plain one, and no noise where q is exact.
+            The log ratio must then be part of the weights of one log-mean-exp.
         """
         mean, scale = self.encoder(X, Y)
         values = mean[:, None, :] + scale[:, None, :] * noise
+        expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
+        if doubly_reparameterized:
+            values, zeros = with_weighted_gradient(values)
+            # The density's own parameters have no part in the gradient, but its argument has.
+            mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
+            noise = (values - mean[:, None, :]) / scale[:, None, :]
         # log N(w; 0, 1) - log N(w; m, s²), in which the constants cancel and (w - m)/s is noise.
-        log_scale = tf.math.log(scale)
-        log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + log_scale[:, None, :]
-        expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + log_scale
-        return LatentDraw(
-            values, tf.reduce_sum(log_ratio, axis=-1), tf.reduce_sum(expected, axis=-1)
-        )
+        log_scale = tf.math.log(scale)[:, None, :]
+        log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + log_scale
+        summed = tf.reduce_sum(log_ratio, axis=-1)
+        if doubly_reparameterized:
+            summed += zeros
+        return LatentDraw(values, summed, tf.reduce_sum(expected, axis=-1))
 
 
 @check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")

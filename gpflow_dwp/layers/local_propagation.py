@@ -45,6 +45,8 @@ def propagate_copies(
     num_samples: int,
     num_copies: int,
     seed: Seed,
+    *,
+    doubly_reparameterized: bool = False,
 ) -> ImportanceCopies:
     """Carry K copies of each datum, with latent variables from their posterior.
 
@@ -58,6 +60,9 @@ def propagate_copies(
     :param num_samples: S.
     :param num_copies: K.
     :param seed: A stateless seed, [2].
+    :param doubly_reparameterized: See :meth:`LatentVariableLayer.sample`. Functions that are drawn
+        above count as fixed then, and a copy's weight depends on its own latent variables alone.
+        Nothing changes where K is 1.
     """
     *hidden, output = layers
     num_data = tf.shape(X)[0]
@@ -68,7 +73,9 @@ def propagate_copies(
         if isinstance(layer, LatentVariableLayer):
             copies = num_copies
             noise = normal([num_samples, num_data, copies, layer.latent_dim], layer_seed, X.dtype)
-            draw = layer.sample(X, Y, noise)
+            draw = layer.sample(
+                X, Y, noise, doubly_reparameterized=doubly_reparameterized and copies > 1
+            )
             features = append_latents(features, draw.latents)
             local_log_ratio += draw.local_log_ratio()
             log_ratios.append(tf.zeros([1], X.dtype))
@@ -76,7 +83,12 @@ def propagate_copies(
             noise = normal(
                 [num_samples, num_data, copies, layer.num_functions], layer_seed, X.dtype
             )
-            features = layer.sample(features, noise, full_cov=copies > 1)
+            features = layer.sample(
+                features,
+                noise,
+                full_cov=copies > 1,
+                as_fixed_function=doubly_reparameterized and copies > 1,
+            )
             log_ratios.append(layer.log_ratio())
     mean, variance = output.predict(features, full_cov=False)
     log_ratios.append(output.log_ratio())

@@ -1,9 +1,15 @@
-"""The fold over layers: first the inducing points, then any number of targets."""
+"""The fold over layers: first the inducing points, then any number of targets.
+
+Where GPflow's default is float32, all that concerns inducing points alone is in float64 all the
+same: their matrices are nearly singular. So are the bottom layer's kernel, whose distances are
+differences of squares, and the output layer, whose variance is a difference of numbers that may be
+far larger. What grows with targets in all other layers is in float32.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -11,7 +17,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
-from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtype
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
@@ -19,11 +25,16 @@ from gpflow_dwp.random import normal, normal_at_points, split_seed
 __all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
 
 
+_ACCURATE = tf.float64
+
+PartsT = TypeVar("PartsT")
+
+
 class InducingPath(NamedTuple):
     """Joint draws of every layer at the inducing points.
 
     :param points: Z, [M, D].
-    :param hidden: One draw for each hidden layer, bottom first.
+    :param hidden: One draw for each hidden layer, bottom first; in float64, like ``output``.
     :param output: The output layer's posterior given the topmost Gram matrix.
     """
 
@@ -54,7 +65,7 @@ def sample_inducing_path(
     :param seed: A stateless seed, [2].
     """
     layers = (*hidden, output)
-    covariance = layers[0].kernel(points)[None]
+    covariance = kernel_in_dtype(layers[0].kernel, _ACCURATE)(tf.cast(points, _ACCURATE))[None]
     draws = []
     for index, (layer, above, layer_seed) in enumerate(
         zip(hidden, layers[1:], split_seed(seed, len(layers)), strict=False)
@@ -63,7 +74,9 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        covariance = gram_K(above.kernel, draws[-1].gram, features=draws[-1].root)
+        draw = _cast(draws[-1], _ACCURATE)
+        kernel = kernel_in_dtype(above.kernel, _ACCURATE)
+        covariance = gram_K(kernel, draw.gram, features=draw.root)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
 
@@ -99,8 +112,13 @@ def propagate_targets(
     """
     layers = (*hidden, output)
     joint = full_cov or num_copies > 1
+    dtype = targets.dtype
     covariance = _covariance_of_targets(
-        layers[0].kernel, path.points, targets, full_cov=full_cov, num_copies=num_copies
+        kernel_in_dtype(layers[0].kernel, _ACCURATE),
+        tf.cast(path.points, _ACCURATE),
+        tf.cast(targets, _ACCURATE),
+        full_cov=full_cov,
+        num_copies=num_copies,
     )
     for layer, above, draw, layer_seed in zip(
         hidden, layers[1:], path.hidden, split_seed(seed, len(layers)), strict=False
@@ -108,17 +126,31 @@ def propagate_targets(
         if joint:
             # Joint draws need numbers that are independent even where two targets coincide.
             shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
-            noise = normal(shape, layer_seed, targets.dtype)
+            noise = normal(shape, layer_seed, dtype)
         else:
             keys = targets if keys is None else keys
             noise = normal_at_points(keys, layer_seed, num_samples, layer.noise_width)
         if targets.shape.rank == 3:
             draw = _with_covariance_for_each_draw(draw)
-        gram = layer.condition(draw, covariance, noise, full_cov=joint)
-        covariance = _covariance_of_gram(above, draw, gram, full_cov=joint)
+        gram = layer.condition(_cast(draw, dtype), _cast(covariance, dtype), noise, full_cov=joint)
+        precision = _ACCURATE if above is output else dtype
+        covariance = _covariance_of_gram(
+            kernel_in_dtype(above.kernel, precision),
+            _cast(draw, precision),
+            _cast(gram, precision),
+            full_cov=joint,
+        )
     if num_copies > 1:
         covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
-    return output.condition(path.output, covariance, full_cov=full_cov)
+    mean, variance = output.condition(path.output, covariance, full_cov=full_cov)
+    return tf.cast(mean, dtype), tf.cast(variance, dtype)
+
+
+def _cast(parts: PartsT, dtype: tf.DType) -> PartsT:
+    def cast(part: tf.Tensor | None) -> tf.Tensor | None:
+        return None if part is None else tf.cast(part, dtype)
+
+    return tf.nest.map_structure(cast, parts)
 
 
 def _covariance_of_targets(
@@ -154,9 +186,8 @@ def _target_diagonal(tt: tf.Tensor) -> tf.Tensor:
 
 
 def _covariance_of_gram(
-    layer: GramLayer | OutputLayer, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
+    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
 ) -> TargetBlocks:
-    kernel = layer.kernel
     target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
     features = None if gram.features is None else (draw.root, gram.features)
     inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)

@@ -35,7 +35,10 @@ class ScaleMixture(gpflow.Module):
         :param covariance: K, [S, M, M].
         :param df: ν.
         """
-        proportion = tf.convert_to_tensor(self.proportion)
-        factor = proportion * self.root_scale * (df / self.num_inducing)
-        learned = factor * tf.matmul(self.root, self.root, transpose_b=True)
+        proportion, root_scale, root = (
+            tf.cast(parameter, covariance.dtype)
+            for parameter in (self.proportion, self.root_scale, self.root)
+        )
+        factor = proportion * root_scale * (df / self.num_inducing)
+        learned = factor * tf.matmul(root, root, transpose_b=True)
         return (1.0 - proportion) * covariance + learned

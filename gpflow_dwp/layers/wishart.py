@@ -39,7 +39,7 @@ class WishartLayer(GramLayer):
     needs one factorisation fewer, gives up q, s and V, and makes the layer's divergence
     independent of S. Targets follow from the prior: the rows of F_t are Gaussian given F_i.
 
-    The minor |G_{:R,:R}| is part of both log P and log Q and cancels from the log ratio, so no
+    The minor ``|G_{:R,:R}|`` is part of both log P and log Q and cancels from the log ratio, so no
     density of G is evaluated: with A = L_A A' and C = L_S⁻¹ A,
 
     .. math:: \log P - \log Q
@@ -95,13 +95,14 @@ class WishartLayer(GramLayer):
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
         below = self._factorise(covariance)
-        bartlett_factor = self.bartlett_factor.bartlett().sample(num_samples, seed=seed)
-        mixing = self.bartlett_factor.mixing()
+        dtype = covariance.dtype
+        bartlett_factor = self.bartlett_factor.bartlett(dtype).sample(num_samples, seed=seed)
+        mixing = self.bartlett_factor.mixing(dtype)
         mixed = mixing.mix(bartlett_factor)
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         if self.scale_mixture is None:
-            precision, log_det_ratio = None, tf.zeros([1], covariance.dtype)
+            precision, log_det_ratio = None, tf.zeros([1], dtype)
             root = color(below, mixed)
         else:
             scale = self._factorise_posterior(self.scale_mixture, covariance)
@@ -142,7 +143,8 @@ class WishartLayer(GramLayer):
             if self.scale_mixture is None
             else self._factorise_posterior(self.scale_mixture, covariance)
         )
-        bartlett, mixing = self.bartlett_factor.bartlett(), self.bartlett_factor.mixing()
+        bartlett = self.bartlett_factor.bartlett(covariance.dtype)
+        mixing = self.bartlett_factor.mixing(covariance.dtype)
         return ABGeneralisedSingularWishart(
             self.df,
             tf.matmul(scale_tril, mixing.rows) / np.sqrt(self.df),

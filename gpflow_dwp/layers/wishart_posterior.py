@@ -23,7 +23,7 @@ class Mixing(NamedTuple):
     """What mixes the rows and columns of a Bartlett factor.
 
     :param rows: A', [M, M].
-    :param log_det_rows: log|det A'|, [].
+    :param log_det_rows: ``log|det A'|``, [].
     :param columns: B, [R, R].
     """
 
@@ -94,27 +94,30 @@ class WishartPosterior(gpflow.Module):
             else None
         )
 
-    def bartlett(self, *, constant: bool = False) -> GeneralisedBartlett:
+    def bartlett(self, dtype: tf.DType, *, constant: bool = False) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
 
+        :param dtype: Of T.
         :param constant: Whether its parameters are constants for the gradient.
         """
         parameters = (self.concentration, self.rate, self.loc, self.scale)
-        values = [tf.convert_to_tensor(parameter) for parameter in parameters]
+        values = [tf.cast(parameter, dtype) for parameter in parameters]
         return GeneralisedBartlett(*(map(tf.stop_gradient, values) if constant else values))
 
-    def mixing(self) -> Mixing:
-        """Return A' and B."""
-        dtype = default_float()
+    def mixing(self, dtype: tf.DType) -> Mixing:
+        """Return A' and B.
+
+        :param dtype: Of both.
+        """
         if self.packed_row_mixing is None:
             rows, log_det_rows = tf.eye(self.num_inducing, dtype=dtype), tf.zeros([], dtype)
         else:
-            lower, upper = self._row_mixing_factors()
-            rows = tf.matmul(lower, upper)
-            log_det_rows = tf.reduce_sum(tf.linalg.diag_part(self.packed_row_mixing))
+            packed = tf.cast(self.packed_row_mixing, dtype)
+            rows = tf.matmul(*_unit_lower_and_upper(packed))
+            log_det_rows = tf.reduce_sum(tf.linalg.diag_part(packed))
         if self.column_mixing_tril is None:
             return Mixing(rows, log_det_rows, tf.eye(self.rank, dtype=dtype))
-        return Mixing(rows, log_det_rows, tf.convert_to_tensor(self.column_mixing_tril))
+        return Mixing(rows, log_det_rows, tf.cast(self.column_mixing_tril, dtype))
 
     def sampled_log_ratio(
         self,
@@ -133,7 +136,7 @@ class WishartPosterior(gpflow.Module):
             gradient, which leaves out a term whose expectation is zero (Roeder, Wu and Duvenaud,
             2017).
         """
-        bartlett = self.bartlett(constant=stick_the_landing)
+        bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
         log_volume = self._log_volume(self._log_diagonal(factor))
         log_volume += self._log_volume_of_mixing(mixing)
         squared_norm = _squared_norm(mixing.mix(factor), precision)
@@ -156,7 +159,7 @@ class WishartPosterior(gpflow.Module):
             from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the
             likelihood as the posterior gets better; that of the closed form does not.
         """
-        bartlett = self.bartlett(constant=stick_the_landing)
+        bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
         expected_log_diagonal = 0.5 * (
             tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate)
         )
@@ -219,12 +222,13 @@ class WishartPosterior(gpflow.Module):
             log_volume += tf.reduce_sum((self.num_inducing + self.df - 2 * j + 1) * log_column)
         return log_volume
 
-    def _row_mixing_factors(self) -> tuple[tf.Tensor, tf.Tensor]:
-        packed = tf.convert_to_tensor(self.packed_row_mixing)
-        ones = np.ones([self.num_inducing, self.num_inducing], packed.dtype.as_numpy_dtype)
-        lower = packed * np.tril(ones, -1) + np.diag(ones[0])
-        upper = packed * np.triu(ones, 1) + tf.linalg.diag(tf.exp(tf.linalg.diag_part(packed)))
-        return lower, upper
+
+def _unit_lower_and_upper(packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The two triangles that are packed in one matrix, the second with its diagonal's logarithm."""
+    ones = np.ones(packed.shape, packed.dtype.as_numpy_dtype)
+    lower = packed * np.tril(ones, -1) + np.diag(ones[0])
+    upper = packed * np.triu(ones, 1) + tf.linalg.diag(tf.exp(tf.linalg.diag_part(packed)))
+    return lower, upper
 
 
 def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:

@@ -13,6 +13,7 @@ from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
 from gpflow_dwp.models.latent_variable_deep_gp import (
     LatentVariableDeepGP,
@@ -54,6 +55,7 @@ __all__ = [
     "DeepKernelProcess",
     "DeepPosterior",
     "DeepWishartProcess",
+    "FunctionDraws",
     "InducingChoice",
     "LatentVariableDeepGP",
     "LatentVariablePosterior",

@@ -104,6 +104,7 @@ class DeepKernelProcess(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
@@ -115,6 +116,11 @@ class DeepKernelProcess(VariationalModel):
             raise ValueError(
                 f"num_importance_samples must be 1 for a {type(self).__name__} with latent "
                 f"variables, got {num_importance_samples}."
+            )
+        if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
+            raise ValueError(
+                "doubly_reparameterized must be False: the hidden layers of a "
+                f"{type(self).__name__} draw copies that depend on each other's latent variables."
             )
         X, Y = (to_default_float(part) for part in data)
         path_seed, target_seed = split_seed(as_seed(seed), 2)
@@ -176,16 +182,16 @@ class DeepKernelProcess(VariationalModel):
         return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 
-        :param num_samples: S; None for ``num_prediction_samples``.
+        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
+            for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return DeepPosterior(
             self.hidden_layers,
             self.output_layer,

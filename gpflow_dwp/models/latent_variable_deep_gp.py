@@ -88,12 +88,19 @@ class LatentVariableDeepGP(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         check_integers(num_importance_samples=num_importance_samples)
         X, Y = (to_default_float(part) for part in data)
         copies = propagate_copies(
-            self.layers, X, Y, self.num_samples, num_importance_samples, as_seed(seed)
+            self.layers,
+            X,
+            Y,
+            self.num_samples,
+            num_importance_samples,
+            as_seed(seed),
+            doubly_reparameterized=doubly_reparameterized,
         )
         expectations = copies_expected_log_likelihoods(
             self.likelihood, X, Y, copies.mean, copies.variance
@@ -103,10 +110,9 @@ class LatentVariableDeepGP(VariationalModel):
         )
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> LatentVariablePosterior:
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return LatentVariablePosterior(self, num_samples, as_seed(seed))
 
     def _check_parts(self) -> None:

@@ -100,13 +100,14 @@ class MatrixGaussianNetwork(VariationalModel):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and minus each layer's divergence.
 
         Parameters as for :meth:`elbo`; the network has no latent variables.
         """
-        del num_importance_samples
+        del num_importance_samples, doubly_reparameterized
         X, Y = (to_default_float(part) for part in data)
         shape = [self.num_samples, tf.shape(X)[0]]
 
@@ -124,16 +125,16 @@ class MatrixGaussianNetwork(VariationalModel):
         )
 
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> NetworkPosterior:
         """Fix the draws of all layers below the output, for predictions.
 
-        :param num_samples: S; None for ``num_prediction_samples``.
+        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
+            for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
-        num_samples = self.num_prediction_samples if num_samples is None else num_samples
-        check_integers(num_samples=num_samples)
+        num_samples = self._num_draws(num_samples)
         return NetworkPosterior(self, num_samples, as_seed(seed))
 
     def propagate(
@@ -157,7 +158,8 @@ class MatrixGaussianNetwork(VariationalModel):
         pseudo_seed, _ = split_seed(output_seed, 2)
         output = self.layers[-1].propagate(values, num_samples, pseudo_seed, full_cov=noise is None)
         num_points, num_outputs = tf.shape(X)[0], self.num_outputs
-        shape, static = [num_samples, num_points, num_outputs], [num_samples, None, num_outputs]
+        shape = [num_samples, num_points, num_outputs]
+        static = [None if tf.is_tensor(num_samples) else num_samples, None, num_outputs]
         mean = output.mean * self.output_scale + self.output_loc
         mean = tf.ensure_shape(tf.broadcast_to(mean, shape), static)
         variances = tf.linalg.diag_part(self.output_covariance())

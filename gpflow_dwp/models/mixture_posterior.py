@@ -33,7 +33,7 @@ class MixturePosterior(abc.ABC):
 
     The predictive distribution is an equally weighted mixture over the draws. Predictions at a
     point do not depend on the batch in which it comes. Long inputs are worked through in batches
-    whose memory does not grow with their number.
+    whose memory does not grow with their number, unless S or their number is symbolic.
 
     The draws belong to the parameters that the model had; make a new posterior after training on.
 
@@ -62,6 +62,7 @@ class MixturePosterior(abc.ABC):
         self.num_samples = num_samples
         self._function_seed = function_seed
         self._column_factors = column_factors
+        self._likelihood_seed = fold_in(function_seed, 1)
 
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -147,7 +148,9 @@ class MixturePosterior(abc.ABC):
             )
 
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-            densities = predictive_log_densities(self._likelihood, X, Y, *self._propagate(X))
+            densities = predictive_log_densities(
+                self._likelihood, X, Y, *self._propagate(X), seed=self._likelihood_seed
+            )
             count = tf.cast(tf.shape(densities)[0], densities.dtype)
             return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
 
@@ -204,7 +207,9 @@ class MixturePosterior(abc.ABC):
         return means, tf.broadcast_to(columns, tf.shape(means))
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return predictive_moments(self._likelihood, X, *self._propagate(X))
+        return predictive_moments(
+            self._likelihood, X, *self._propagate(X), seed=self._likelihood_seed
+        )
 
     def _components(
         self, Xnew: InputData, predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
@@ -217,10 +222,11 @@ class MixturePosterior(abc.ABC):
 
     def _in_batches(self, predict: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
         """Call ``predict`` on batches of rows and join what it returns along the first axis."""
-        num_inducing = self._num_inducing
-        batch_size = max(1, _MAX_BLOCK_SIZE // (self.num_samples * num_inducing))
         num_points = rows[0].shape[0]
-        if num_points is None or num_points <= batch_size:
+        if num_points is None or tf.is_tensor(self.num_samples):
+            return predict(*rows)
+        batch_size = max(1, _MAX_BLOCK_SIZE // (self.num_samples * self._num_inducing))
+        if num_points <= batch_size:
             return predict(*rows)
         batches = [
             predict(*(row[start : start + batch_size] for row in rows))

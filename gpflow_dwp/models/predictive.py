@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.likelihoods import Likelihood, Softmax
+from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.random import normal_at_points
 
 __all__ = [
     "copies_expected_log_likelihoods",
@@ -71,13 +76,24 @@ def copies_expected_log_likelihoods(
     "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, columns...]", "return: [S, N]"
 )
 def predictive_log_densities(
-    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    likelihood: Likelihood,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
+    *,
+    seed: Seed | None = None,
 ) -> tf.Tensor:
     """Return log E p(y_n | f_n) under each draw's Gaussian.
 
     Parameters as for :func:`expected_log_likelihoods`.
+
+    :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo: the result
+        is then a function of each point, whatever its batch. None for TensorFlow's global
+        generator.
     """
-    return _fold_draws(likelihood.predict_log_density, X, mean, variance, Y)
+    method = _seeded(likelihood, "predict_log_density", X, mean, seed)
+    return _fold_draws(method, X, mean, variance, Y)
 
 
 @check_shapes(
@@ -88,13 +104,19 @@ def predictive_log_densities(
     "return[1]: [S, N, P]",
 )
 def predictive_moments(
-    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    likelihood: Likelihood,
+    X: tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
+    *,
+    seed: Seed | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of y_n under each draw's Gaussian.
 
-    Parameters as for :func:`expected_log_likelihoods`.
+    Parameters as for :func:`predictive_log_densities`.
     """
-    moments = _fold_draws(likelihood.predict_mean_and_var, X, mean, variance)
+    method = _seeded(likelihood, "predict_mean_and_var", X, mean, seed)
+    moments = _fold_draws(method, X, mean, variance)
     return moments[0], moments[1]
 
 
@@ -161,6 +183,23 @@ def mixture_covariance(
     return mean, between + within[..., None] * column_factors
 
 
+def _seeded(
+    likelihood: Likelihood, name: str, X: tf.Tensor, mean: tf.Tensor, seed: Seed | None
+) -> Callable[..., tf.Tensor]:
+    """A method of a likelihood, with the numbers of its Monte Carlo integrals fixed."""
+    method = getattr(likelihood, name)
+    if seed is None or not isinstance(likelihood, MonteCarloLikelihood):
+        return method
+    # GPflow takes the numbers in the methods behind the public ones only.
+    inner = getattr(likelihood, f"_{name}")
+    if "epsilon" not in inspect.signature(inner).parameters:
+        return method
+    count, shape = likelihood.num_monte_carlo_points, tf.shape(mean)
+    numbers = normal_at_points(X, seed, count * shape[0], mean.shape[-1])
+    epsilon = tf.reshape(numbers, [count, -1, mean.shape[-1]])
+    return functools.partial(inner, epsilon=epsilon)
+
+
 def _fold_draws(
     method: Callable[..., tf.Tensor],
     X: tf.Tensor,
@@ -178,7 +217,8 @@ def _fold_draws(
     def repeat(rows: tf.Tensor) -> tf.Tensor:
         return tf.tile(rows, [num_samples, 1])
 
-    if isinstance(getattr(method, "__self__", None), Softmax):
+    bound = method.func if isinstance(method, functools.partial) else method
+    if isinstance(getattr(bound, "__self__", None), Softmax):
         # TensorFlow's cross entropy takes labels as integers only.
         observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
 

@@ -16,6 +16,7 @@ from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
@@ -77,6 +78,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
@@ -85,12 +87,20 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
             evidence lower bound, more for the importance-weighted one. Without latent variables
             the two are the same.
+        :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
+            gradients, of a :class:`LatentVariableDeepGP`: the same in expectation, with a variance
+            that is far less where q(w) is about as wide as the posterior, and can be more where
+            it is narrower. Without latent variables nothing changes.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
+        :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         """
         return self.elbo_terms(
-            data, num_importance_samples=num_importance_samples, seed=seed
+            data,
+            num_importance_samples=num_importance_samples,
+            doubly_reparameterized=doubly_reparameterized,
+            seed=seed,
         ).weighted_sum()
 
     @abc.abstractmethod
@@ -99,6 +109,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         data: RegressionData,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
@@ -108,7 +119,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def posterior(
-        self, num_samples: int | None = None, *, seed: int | tf.Tensor | None = None
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> PosteriorDraws:
         """Draw all layers below the output, for predictions with the present parameters."""
 
@@ -215,3 +226,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
+
+    def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
+        if num_samples is None:
+            return self.num_prediction_samples
+        if not tf.is_tensor(num_samples):
+            check_integers(num_samples=num_samples)
+        return num_samples

@@ -48,6 +48,7 @@ def fit(
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
     num_importance_samples: int = 1,
+    doubly_reparameterized: bool = False,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -80,6 +81,8 @@ def fit(
     :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
         evidence lower bound, more for the importance-weighted one, whose local log ratios are not
         annealed.
+    :param doubly_reparameterized: Whether encoders of latent variables get gradients whose signal
+        does not vanish as K grows, of a :class:`LatentVariableDeepGP`.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one. A
         :class:`RunCallback` is also told of beginning and end, and may leave the model with other
@@ -126,6 +129,7 @@ def fit(
         kl_annealing_steps,
         as_seed(seed),
         num_importance_samples=num_importance_samples,
+        doubly_reparameterized=doubly_reparameterized,
         jit_compile=jit_compile,
     )
 
@@ -140,6 +144,7 @@ def fit(
             if num_importance_samples == 1
             else {"num_importance_samples": num_importance_samples}
         ),
+        **({"doubly_reparameterized": True} if doubly_reparameterized else {}),
     }
     staged = [callback for callback in callbacks if isinstance(callback, RunCallback)]
     past = BoundTerms(np.zeros(0), np.zeros((0, len(model.layers))))

@@ -43,6 +43,7 @@ class CompiledLoop:
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
     :param num_importance_samples: K of the bound.
+    :param doubly_reparameterized: See :meth:`VariationalModel.elbo`.
     :param jit_compile: Whether a step is compiled with XLA.
     """
 
@@ -55,6 +56,7 @@ class CompiledLoop:
         seed: Seed,
         *,
         num_importance_samples: int = 1,
+        doubly_reparameterized: bool = False,
         jit_compile: bool,
     ) -> None:
         self._model = model
@@ -63,6 +65,7 @@ class CompiledLoop:
         self._annealing_steps = annealing_steps
         self._seed = seed
         self._num_importance_samples = num_importance_samples
+        self._doubly_reparameterized = doubly_reparameterized
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
@@ -127,7 +130,10 @@ class CompiledLoop:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             terms = self._model.elbo_terms(
-                batch, num_importance_samples=self._num_importance_samples, seed=seed
+                batch,
+                num_importance_samples=self._num_importance_samples,
+                doubly_reparameterized=self._doubly_reparameterized,
+                seed=seed,
             )
             weight = kl_weight(self._step, self._annealing_steps, terms.data.dtype)
             loss = -(terms.weighted_sum(weight) + self._model.log_prior_density())

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_dwp.cli import benchmark
+from gpflow_dwp.benchmarks import ESTIMATORS, GroupVariance
+from gpflow_dwp.cli import benchmark, benchmark_variance
+from gpflow_dwp.data import UCISplit
+from gpflow_dwp.models import DeepWishartProcess
 
 
 def test_the_floor_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +92,43 @@ def test_a_figure_that_cannot_be_written_costs_no_time(
     assert "--figure" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "import"])
+@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "variance", "import"])
 def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", what, "--help") == 0
-    assert "--json" in capsys.readouterr().out
+    assert "--quiet" in capsys.readouterr().out
+
+
+def test_variances_are_printed_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def measured(model: DeepWishartProcess, data: Any, **others: Any) -> list[dict[str, Any]]:
+        asked.update(others, depth=len(model.layers), rows=len(data[0]))
+        variances = {"kernels": GroupVariance(12.345678, 1.0), "likelihood": GroupVariance(2, 0)}
+        return [
+            {"step": step, "estimator": name, "num_samples": 5, "variances": variances}
+            for step in (0, 40)
+            for name in ESTIMATORS
+        ]
+
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    split = UCISplit("yacht", 0, X, X[:, :1] ** 2, X[:1], X[:1, :1] ** 2)
+    monkeypatch.setattr(benchmark_variance, "benchmark_variance", measured)
+    monkeypatch.setattr(benchmark_variance, "load_uci", lambda *_, **__: split)
+    file = tmp_path / "variance.csv"
+
+    code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--csv", file)
+
+    assert code == 0
+    assert asked["num_samples"] == [5] and asked["num_steps"] == 40
+    printed = capsys.readouterr().out
+    assert "variance of the gradient, in nats², step 0, S = 5" in printed
+    assert "step 40, S = 5" in printed and "12.3" in printed
+    with file.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert [(row["step"], row["estimator"]) for row in rows] == [
+        (step, name) for step in ("0", "40") for name in ESTIMATORS
+    ]
+    assert rows[0]["kernels"] == "12.35" and rows[0]["kernels, standard error"] == "1"
+    assert rows[0]["dataset"] == "yacht" and "tensorflow" in rows[0]["versions"]

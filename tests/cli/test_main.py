@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from command_line import run
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info", "export"])
 def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     output, error = capsys.readouterr()
@@ -34,6 +36,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         ["fit", "--bogus"],
         ["fit", "a.csv", "b.csv"],
         ["predict"],
+        ["export", "run"],
         ["predict", "run", "table.csv"],
         ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
     ],
@@ -79,7 +82,36 @@ def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_console_script_shows_help() -> None:
+def test_console_script_shows_help_in_less_than_a_second() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([SCRIPT, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("usage: gpflow-dwp")
     assert done.stderr == ""
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Of the processor's time, since others may use the machine.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
+    assert "exit codes:\n  0    done\n  1 " in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
+def test_completion_knows_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("shtab")
+    assert run("completion", shell) == 0
+    script, error = capsys.readouterr()
+    assert "evaluate" in script and "num-inducing" in script and error == ""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    run("completion", "bash")
+    script = capsys.readouterr().out
+    (function,) = set(re.findall(r"complete .*-F (\w+) gpflow-dwp", script))
+    script += f"""
+COMP_WORDS=(gpflow-dwp eva); COMP_CWORD=1; {function} gpflow-dwp eva gpflow-dwp
+echo "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["evaluate"], done.stderr

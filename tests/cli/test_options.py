@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gpflow_dwp.cli.options import add_fit_options, add_predict_options
+from gpflow_dwp.cli.options import (
+    add_evaluate_options,
+    add_fit_options,
+    add_info_options,
+    add_predict_options,
+)
 
-COMMANDS = [add_fit_options, add_predict_options]
+COMMANDS = [add_fit_options, add_predict_options, add_evaluate_options, add_info_options]
 
 
 def parser(add_options: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
@@ -25,6 +30,8 @@ def test_defaults_of_fit() -> None:
         "target": None,
         "task": "regression",
         "test_fraction": 0.1,
+        "categorical": [],
+        "impute": None,
         "depth": 3,
         "model": "DWP",
         "posterior": None,
@@ -42,6 +49,14 @@ def test_defaults_of_fit() -> None:
         "out": None,
         "overwrite": False,
         "quiet": False,
+        "validation_fraction": None,
+        "validation_metric": "log_density",
+        "patience": 10,
+        "callback_interval": 100,
+        "log": None,
+        "config": None,
+        "resume": None,
+        "json": False,
     }
 
 
@@ -53,6 +68,7 @@ def test_defaults_of_predict() -> None:
         "num_samples": 100,
         "seed": 0,
         "overwrite": False,
+        "json": False,
     }
 
 
@@ -90,6 +106,8 @@ def test_counts_are_positive_integers(option: str, text: str) -> None:
         ["--seed", "x"],
         ["--seed", "-1"],
         ["--test-fraction", "x"],
+        ["--validation-fraction", "1"],
+        ["--validation-metric", "mae"],
     ],
 )
 def test_choices_are_refused(arguments: list[str]) -> None:

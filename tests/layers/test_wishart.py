@@ -48,7 +48,7 @@ def test_log_ratio_is_that_of_the_papers_densities(size: int, df: int, whiten: b
 
     draw = layer.sample_inducing(covariance, 2, SEED)
 
-    bartlett_factors = layer.bartlett_factor.bartlett().sample(2, seed=SEED)
+    bartlett_factors = layer.bartlett_factor.bartlett(tf.float64).sample(2, seed=SEED)
     for s in range(2):
         expected = model_reference.numpy_hidden_layer(
             layer, covariance[s].numpy(), bartlett_factors[s].numpy(), np.zeros((0, df))
@@ -360,4 +360,4 @@ def test_distribution_of_the_reference_at_the_prior() -> None:
     model_reference.set_to_prior(layer)
 
     for name, value in reference.wishart_bartlett(4, 2).items():
-        np.testing.assert_allclose(getattr(layer.bartlett_factor.bartlett(), name), value)
+        np.testing.assert_allclose(getattr(layer.bartlett_factor.bartlett(tf.float64), name), value)

@@ -32,14 +32,14 @@ def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
         ]
     )
 
-    mixing = posterior.mixing()
+    mixing = posterior.mixing(tf.float64)
     np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
     np.testing.assert_allclose(mixing.log_det_rows, np.linalg.slogdet(mixing.rows)[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_mix_multiplies_by_both_matrices(family: str) -> None:
-    mixing = make_posterior(4, 2, family).mixing()
+    mixing = make_posterior(4, 2, family).mixing(tf.float64)
     factor = np.random.default_rng(2).normal(size=(5, 4, 2))
 
     mixed = mixing.mix(tf.constant(factor))
@@ -71,19 +71,19 @@ def test_starting_values(size: int, df: int) -> None:
     np.testing.assert_allclose(posterior.rate, 0.5)
     np.testing.assert_allclose(posterior.scale, np.exp(-3.0))
     assert posterior.loc.shape == (size, rank)
-    np.testing.assert_allclose(posterior.mixing().rows, np.eye(size))
-    np.testing.assert_allclose(posterior.mixing().columns, np.eye(rank), atol=1e-12)
+    np.testing.assert_allclose(posterior.mixing(tf.float64).rows, np.eye(size))
+    np.testing.assert_allclose(posterior.mixing(tf.float64).columns, np.eye(rank), atol=1e-12)
 
 
 @pytest.mark.parametrize("with_left", [False, True])
 @pytest.mark.parametrize(("size", "df"), SIZES)
 def test_expected_log_ratio_is_the_monte_carlo_mean(size: int, df: int, with_left: bool) -> None:
     posterior = make_posterior(size, df)
-    mixing, precision = posterior.mixing(), None
+    mixing, precision = posterior.mixing(tf.float64), None
     if with_left:
         left = np.random.default_rng(3).normal(size=(1, size, size))
         precision = tf.matmul(left, left, transpose_a=True)
-    draws = posterior.bartlett().sample(20_000, seed=as_seed(0))
+    draws = posterior.bartlett(tf.float64).sample(20_000, seed=as_seed(0))
 
     expected = posterior.expected_log_ratio(draws, mixing, precision, stick_the_landing=False)
 
@@ -93,7 +93,10 @@ def test_expected_log_ratio_is_the_monte_carlo_mean(size: int, df: int, with_lef
 
 def test_sticking_the_landing_leaves_the_expected_log_ratio_as_it_is() -> None:
     posterior = make_posterior(4, 2)
-    draws, mixing = posterior.bartlett().sample(3, seed=as_seed(0)), posterior.mixing()
+    draws, mixing = (
+        posterior.bartlett(tf.float64).sample(3, seed=as_seed(0)),
+        posterior.mixing(tf.float64),
+    )
 
     with_noise = posterior.expected_log_ratio(draws, mixing, None, stick_the_landing=True)
 

@@ -352,6 +352,26 @@ def test_integers_and_single_precision_are_taken_as_data() -> None:
     assert model.elbo((X.astype(np.float32), Y.astype(int)), seed=0) == expected
 
 
+@pytest.mark.parametrize("builder", [build_deep_wishart_process, build_deep_gaussian_process])
+def test_float32_loses_little_where_matrices_are_nearly_singular(builder: Any) -> None:
+    # Forty points within a few lengthscales, and pseudo-targets that are known to 1e-3.
+    X = np.linspace(-1.0, 1.0, 80)[:, None]
+    Y = np.sin(3.0 * X)
+    bounds = {}
+    for dtype in (np.float64, np.float32):
+        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+            model = builder((X, Y), 2, num_inducing=40, num_samples=5, seed=0)
+            model.likelihood.variance.assign(1e-3)
+            layer = model.output_layer
+            layer.precision_tril.assign(1e3 * np.eye(40))
+            layer.pseudo_targets.assign(np.sin(3.0 * model.inducing_variable.Z.numpy()))
+            terms = [model.elbo_terms((X, Y), seed=seed) for seed in range(20)]
+            bounds[dtype] = [float(term.weighted_sum()) / 80.0 for term in terms]
+
+    means, errors = ([f(b) for b in bounds.values()] for f in (np.mean, lambda b: np.std(b) / 4.4))
+    assert abs(means[0] - means[1]) < 0.01 * abs(means[0]) + 4.0 * np.hypot(*errors)
+
+
 def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernelProcess:
     arguments = {
         "likelihood": gpflow.likelihoods.Gaussian(),

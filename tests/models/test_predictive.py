@@ -17,6 +17,7 @@ from gpflow_dwp.models import (
     predictive_log_densities,
     predictive_moments,
 )
+from gpflow_dwp.random import as_seed
 
 S, N, Q = 3, 4, 2
 RNG = np.random.default_rng(0)
@@ -121,3 +122,25 @@ def test_softmax_takes_labels_of_any_type(labels: Any) -> None:
 
     assert values.shape == (S, N)
     assert np.all(values.numpy() < 0.0)
+
+
+def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() -> None:
+    likelihood = gpflow.likelihoods.Softmax(Q)
+    labels = tf.constant([[0], [1], [1], [0]])
+    seed = as_seed(3)
+    mean, variance = predictive_moments(likelihood, tf.constant(X), *arguments(), seed=seed)
+    densities = predictive_log_densities(
+        likelihood, tf.constant(X), labels, *arguments(), seed=seed
+    )
+
+    rows = [2, 0]
+    X_rows, moments = tf.constant(X[rows]), [part.numpy()[:, rows] for part in arguments()]
+    again = predictive_moments(likelihood, X_rows, *map(tf.constant, moments), seed=seed)
+    np.testing.assert_allclose(again[0], mean.numpy()[:, rows], atol=1e-12)
+    np.testing.assert_allclose(again[1], variance.numpy()[:, rows], atol=1e-12)
+    # The density of a label is its probability, from the same numbers.
+    probabilities = np.take_along_axis(mean.numpy(), labels.numpy()[None], axis=2)[..., 0]
+    np.testing.assert_allclose(np.exp(densities), probabilities, atol=1e-12)
+    other = predictive_moments(likelihood, tf.constant(X), *arguments(), seed=as_seed(4))
+    # 100 numbers for each integral of a probability: 5 sigma.
+    assert 0.0 < np.abs(other[0] - mean).max() < 5.0 * np.sqrt(2.0) * 0.5 / np.sqrt(100.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,8 +79,13 @@ def test_a_long_curve_is_thinned(
     ]
 
 
-def test_an_interrupted_cell_goes_on(archive: Path, tmp_path: Path) -> None:
-    cell = tiny_cell(depth=2)
+@pytest.mark.parametrize(
+    "changes", [{"depth": 2}, {"model": "LV-GP", "protocol": "cde", "num_importance_samples": 2}]
+)
+def test_an_interrupted_cell_goes_on(
+    changes: dict[str, Any], archive: Path, tmp_path: Path
+) -> None:
+    cell = tiny_cell(**changes)
     expected = run_cell(cell, uci_folder=archive)
 
     def interrupt(step: int, bound: float) -> None:

@@ -1,0 +1,143 @@
+"""Sphinx's settings; ci/docs.sh runs it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import pkgutil
+import re
+from importlib import import_module
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+from sphinx.pycode import ModuleAnalyzer
+
+import gpflow_dwp
+
+ROOT = Path(__file__).resolve().parents[2]
+
+project = "gpflow_dwp"
+author = "The gpflow-dwp contributors"
+copyright = author  # noqa: A001
+release = version_of("gpflow-dwp")
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_nb"]
+exclude_patterns = ["**.ipynb_checkpoints"]
+html_theme = "furo"
+html_title = "gpflow_dwp"
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+nb_custom_formats = {".pct.py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = os.environ.get("GPFLOW_DWP_DOCS_EXECUTION", "off")
+nb_execution_timeout = 3_600
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+autodoc_member_order = "groupwise"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "mixed"
+
+# Pages whose text is a file at the top of the checkout.
+TEXTS = {"start": "README.md", "changelog": "CHANGELOG.md"}
+
+
+def _page_of(link: str) -> str:
+    """Where a link of such a file leads within the site; a file that is no page stays code."""
+    pages = {path: f"{name}.md" for name, path in TEXTS.items()} | {"notebooks": "index.md"}
+    if link in pages:
+        return pages[link]
+    return link.removeprefix("notebooks/")
+
+
+def read_text(app: Any, name: str, source: list[str]) -> None:
+    """Put a file of the checkout in the place of the page that stands for it."""
+    if name not in TEXTS:
+        return
+
+    def replace(match: re.Match[str]) -> str:
+        label, link = match.groups()
+        if "://" in link or link.startswith("#"):
+            return match.group(0)
+        page = _page_of(link)
+        return (
+            f"[{label}]({page})" if (ROOT / "notebooks" / page).exists() else f"{label} (`{link}`)"
+        )
+
+    text = (ROOT / TEXTS[name]).read_text(encoding="utf-8")
+    source[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text)
+    app.env.note_dependency(str(ROOT / TEXTS[name]))
+
+
+def add_constants(app: Any, name: str, source: list[str]) -> None:
+    """Add the constants that a package takes from its modules, which automodule leaves out."""
+    del app
+    folder, _, page = name.rpartition("/")
+    if folder != "reference" or page == "index":
+        return
+    module = import_module(f"gpflow_dwp.{page}")
+    constants = [
+        public
+        for public in module.__all__
+        if hasattr(module, "__path__")
+        and not (inspect.isclass(value := getattr(module, public)) or inspect.isroutine(value))
+    ]
+    lines = [f".. autodata:: gpflow_dwp.{page}.{public}\n   :no-value:\n" for public in constants]
+    source[0] += "\n".join(["\n```{eval-rst}", *lines, "```\n"]) if lines else ""
+
+
+def skip_foreign(
+    app: Any, what: str, name: str, value: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out methods that another package puts on a class."""
+    del app, name, skip, options
+    foreign = (getattr(value, "__module__", None) or "").startswith("tensorflow")
+    return True if what == "class" and foreign and callable(value) else None
+
+
+@functools.cache
+def documented_constants() -> dict[str, list[str]]:
+    """What stands below each constant of the package, by the constant's name."""
+    found: dict[str, list[str]] = {}
+    for module in pkgutil.walk_packages(gpflow_dwp.__path__, "gpflow_dwp."):
+        if not module.name.rpartition(".")[2].startswith("_"):
+            texts = ModuleAnalyzer.for_module(module.name).find_attr_docs()
+            found.update({name: lines for (owner, name), lines in texts.items() if not owner})
+    return found
+
+
+def document_constant(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Show what stands below a constant where a package exports it, not what its type is."""
+    del app, value, options
+    if what == "data":
+        lines[:] = documented_constants().get(name.rpartition(".")[2], [])
+
+
+def check_public_names(app: Any, env: Any) -> None:
+    """Refuse to build a reference that lacks public names."""
+    del app
+    known = set(env.get_domain("py").objects)
+    missing: set[str] = set()
+    for module in pkgutil.iter_modules(gpflow_dwp.__path__):
+        if module.name.startswith("_") or module.name == "cli":
+            continue
+        name = f"gpflow_dwp.{module.name}"
+        missing |= {f"{name}.{public}" for public in import_module(name).__all__} - known
+    if missing:
+        raise ValueError(f"The reference lacks {', '.join(sorted(missing))}.")
+
+
+def setup(app: Any) -> None:
+    """Connect the functions above."""
+    app.connect("source-read", read_text)
+    app.connect("source-read", add_constants)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", document_constant)
+    app.connect("env-check-consistency", check_public_names)

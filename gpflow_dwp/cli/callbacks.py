@@ -1,0 +1,74 @@
+"""What ``gpflow-dwp fit`` does in the course of training: stop early, write a log."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.training import (
+    PROTOCOLS,
+    CSVLog,
+    EarlyStopping,
+    JSONLinesLog,
+    RunLog,
+    TrainingProgress,
+)
+
+__all__ = ["check_log", "make_log", "make_stopping"]
+
+_LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
+
+
+def check_log(options: argparse.Namespace) -> None:
+    """Refuse a log that cannot be written, and remove one that is to be replaced.
+
+    :raises UsageError: If the file has no known suffix, or is there and is not to be replaced.
+    """
+    path = options.log
+    if path is None:
+        return
+    if path.suffix not in _LOGS:
+        raise UsageError(f"--log must end in {' or '.join(_LOGS)}, got {str(path)!r}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; --log takes a file")
+    if options.resume is None and path.exists():
+        if not options.overwrite:
+            raise UsageError(f"{path} exists; give --overwrite to replace it")
+        path.unlink()
+
+
+def make_stopping(
+    options: argparse.Namespace,
+    data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+) -> EarlyStopping:
+    """Return what judges validation rows, once the log ratios have their full weight.
+
+    :param data: The rows in the model's units, X [N, D] and Y [N, 1].
+    """
+    return EarlyStopping(
+        data,
+        options.validation_metric,
+        patience=options.patience,
+        start_step=PROTOCOLS["fast"].kl_annealing_steps(options.num_steps),
+        seed=options.seed,
+    )
+
+
+def make_log(options: argparse.Namespace, stopping: EarlyStopping | None) -> RunLog | None:
+    """Return what writes the log, if there is to be one.
+
+    :param stopping: What judges validation rows before, if anything does.
+    """
+    if options.log is None:
+        return None
+
+    def last_value(progress: TrainingProgress) -> float:
+        judged = stopping is not None and stopping.steps[-1:] == [progress.step]
+        return stopping.values[-1] if stopping is not None and judged else float("nan")
+
+    name = f"validation_{options.validation_metric}"
+    metrics = {} if stopping is None else {name: last_value}
+    return _LOGS[options.log.suffix](options.log, metrics)

@@ -1,0 +1,131 @@
+"""Options in a file: written by every run, and read in place of a command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["complete_options", "write_configuration"]
+
+# What a run is not made of: where it goes, and what is shown of it.
+_NOT_WRITTEN = ("command", "config", "resume", "out", "overwrite", "quiet", "json")
+
+
+def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
+    """Write the options of a command as YAML, by their names; files with their full paths.
+
+    :param path: The file.
+    :param options: What the command was given, defaults included.
+    :raises ImportError: If PyYAML is not installed.
+    """
+    fields = {
+        name: str(value.resolve()) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if name not in _NOT_WRITTEN and not _is_absent(value)
+    }
+    text = import_optional("yaml", "cli").safe_dump(fields, sort_keys=False, allow_unicode=True)
+    path.write_text(f"# gpflow-dwp {options['command']} --config {path.name}\n{text}", "utf-8")
+
+
+def complete_options(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    arguments: Sequence[str],
+) -> argparse.Namespace:
+    """Return the options with those of ``--config`` or ``--resume``, if one of them is given.
+
+    :param parser: Parses all arguments.
+    :param options: What the arguments say by themselves.
+    :param arguments: The arguments: the command, and what follows it.
+    :raises UsageError: If the file or run cannot be used.
+    """
+    given = vars(options)
+    command = _commands(parser)[options.command]
+    if given.get("resume") is not None:
+        kept = ("command", "resume", "quiet", "json")
+        for action in command._actions:
+            own = action.dest in given and action.dest not in kept
+            if own and given[action.dest] != action.default:
+                raise UsageError(
+                    f"{_name(action)} cannot go with --resume: a run goes on as it began"
+                )
+        unfinished = UnfinishedRun.find(options.resume)
+        fields = _read(unfinished.configuration, command)
+        resumed = parser.parse_args([options.command, *_as_arguments(fields, command)])
+        vars(resumed).update({name: given[name] for name in kept if name in given})
+        resumed.out = options.resume
+        return resumed
+    if given.get("config") is None:
+        return options
+    fields = _read(options.config, command)
+    for action in command._actions:
+        # Where the command line names a positional argument, the file's has to go.
+        if not action.option_strings and given[action.dest] is not None:
+            fields.pop(action.dest, None)
+    # The last argument of the file's ends a list; what comes after it is the command line.
+    file = f"--config={options.config}"
+    return parser.parse_args(
+        [options.command, *_as_arguments(fields, command), file, *arguments[1:]]
+    )
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (commands,) = (
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    return dict(commands.choices)
+
+
+def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:
+    yaml = import_optional("yaml", "cli")
+    try:
+        with user_mistakes():
+            fields = yaml.safe_load(path.read_text("utf-8"))
+    except yaml.YAMLError as error:
+        raise UsageError(
+            f"{path} is neither YAML nor JSON: {' '.join(str(error).split())}"
+        ) from error
+    if not isinstance(fields, dict):
+        raise UsageError(f"{path} must hold options by name")
+    fields = {str(name).replace("-", "_"): value for name, value in fields.items()}
+    known = [action.dest for action in command._actions if action.dest not in ("help", "config")]
+    for name in fields:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(f"{path} has an option {name!r}, which {command.prog} has not{hint}")
+    return fields
+
+
+def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -> Iterable[str]:
+    """The arguments that give these values, positional ones first."""
+    positional: list[str] = []
+    named: list[str] = []
+    for action in command._actions:
+        value = fields.get(action.dest)
+        if _is_absent(value):
+            continue
+        if value is True and action.nargs == 0:
+            named.append(_name(action))
+        elif not action.option_strings:
+            positional.extend(map(str, value if isinstance(value, list) else [value]))
+        elif isinstance(value, list):
+            named.extend([_name(action), *map(str, value)])
+        else:
+            named.append(f"{_name(action)}={value}")
+    return [*positional, *named]
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is False or value == []
+
+
+def _name(action: argparse.Action) -> str:
+    return action.option_strings[-1] if action.option_strings else action.dest

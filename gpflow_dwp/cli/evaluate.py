@@ -1,0 +1,81 @@
+"""``gpflow-dwp evaluate``: how well a run's model predicts a table with known targets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.predict import read_rows
+from gpflow_dwp.cli.predictions import predict
+from gpflow_dwp.cli.reports import report_cells
+from gpflow_dwp.cli.run_directory import MODEL, RunDescription
+from gpflow_dwp.cli.scores import mean_log_density
+from gpflow_dwp.data import Cells, Standardiser
+from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.models import load_model
+
+__all__ = ["run_evaluate"]
+
+Array = npt.NDArray[np.float64]
+
+
+def run_evaluate(options: argparse.Namespace) -> None:
+    """Print scores of a run's model on a table, in the units of the target.
+
+    :param options: As ``gpflow-dwp evaluate`` parses them.
+    :raises UsageError: If the run or the table cannot be used.
+    """
+    with user_mistakes():
+        run = RunDescription.read(options.run)
+        cells, X = read_rows(options.table, run)
+        Y = _read_known_target(cells, run)
+        model = load_model(options.run / MODEL)
+    report_cells("evaluate", run.encoder, cells)
+    target = None if run.target is None else Standardiser.from_dict(run.target)
+    inputs, draws = run.standardise_inputs(X), {"num_samples": options.num_samples}
+    predictions = predict(model, inputs, target, Y=Y, seed=options.seed, **draws)
+    data = (inputs, Y if target is None else target.transform(Y))
+    scores = {
+        "log_likelihood": mean_log_density(model, data, target, seed=options.seed, **draws),
+        "rmse" if target is not None else "error_rate": predictions.error(Y),
+        **predictions.calibration(Y),
+    }
+    if options.json:
+        print(json.dumps({"rows": len(X), **scores}))
+        return
+    print(f"{run.target_name}: {len(X)} rows")
+    for name, value in scores.items():
+        print(f"{name.replace('_', ' ')}: {value:.4f}")
+
+
+def _read_known_target(cells: Cells, run: RunDescription) -> Array:
+    """The target in raw units or as class indices, [N, 1]."""
+    cells.check_has([run.target_name], "target")
+    if run.classes is None:
+        return cells.numbers(run.target_name)[:, None]
+    cells.check_complete(run.target_name)
+    indices = {name: float(index) for index, name in enumerate(run.classes)}
+    found = np.empty(len(cells))
+    for row, cell in enumerate(cells.column(run.target_name)):
+        label = _as_label(str(cell), run.classes)
+        if label not in indices:
+            raise TableError(
+                f"{cells.path}: column {run.target_name!r} holds {cell!r} in {cells.place(row)}, "
+                f"which training did not see; the classes are {', '.join(run.classes)}"
+            )
+        found[row] = indices[label]
+    return found[:, None]
+
+
+def _as_label(cell: str, classes: tuple[str, ...]) -> str:
+    """A label as training names it: 1 and 1.0 are one, where all labels are numbers."""
+    if cell in classes:
+        return cell
+    try:
+        return f"{float(cell):.0f}" if float(cell).is_integer() else cell
+    except ValueError:
+        return cell

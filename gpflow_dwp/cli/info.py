@@ -1,0 +1,93 @@
+"""``gpflow-dwp info``: what a run or a saved model is, and which versions are installed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.provenance import list_versions
+from gpflow_dwp.cli.run_directory import DESCRIPTION, MODEL, RunDescription
+from gpflow_dwp.cli.scores import score_table
+from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.evaluation import Scores
+from gpflow_dwp.models import VariationalModel, load_model
+
+__all__ = ["run_info"]
+
+
+def run_info(options: argparse.Namespace) -> None:
+    """Print what is known about a directory, or without one about the installation.
+
+    :param options: As ``gpflow-dwp info`` parses them.
+    :raises UsageError: If the directory is neither a run nor a saved model.
+    """
+    with user_mistakes():
+        found = _describe(options.run)
+    if options.json:
+        print(json.dumps(found))
+        return
+    scores = found.get("run", {}).pop("scores", None)
+    for title, section in found.items():
+        print(f"{title}:")
+        for name, value in section.items():
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            print(f"  {name.replace('_', ' ')}: {shown}")
+    if scores is not None:
+        shown = {name: Scores(**score) for name, score in scores.items()}
+        print(score_table(shown, found["run"]["task"]))
+
+
+def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
+    if directory is None:
+        return {"versions": {**list_versions(), "python": platform.python_version()}}
+    if (directory / DESCRIPTION).is_file():
+        run = RunDescription.read(directory)
+        return {
+            "run": _describe_run(directory, run),
+            "model": _describe_model(load_model(directory / MODEL)),
+            "versions": run.versions,
+        }
+    if UnfinishedRun(directory).configuration.is_file():
+        return {"run": {"unfinished": True, "has_steps": UnfinishedRun(directory).has_steps}}
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory")
+    return {"model": _describe_model(load_model(directory))}
+
+
+def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
+    path = directory / "metrics.json"
+    try:
+        metrics = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is missing or damaged: {error}") from error
+    kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
+    return {
+        "target": run.target_name,
+        "task": run.task,
+        **({} if run.classes is None else {"classes": list(run.classes)}),
+        "columns": list(run.feature_names),
+        **{name: metrics[name] for name in kept if metrics.get(name) is not None},
+        "can_go_on": UnfinishedRun(directory).has_steps,
+        "scores": metrics.get("scores", {}),
+    }
+
+
+def _describe_model(model: VariationalModel) -> dict[str, Any]:
+    layers = []
+    for layer in model.layers:
+        kernel = getattr(layer, "kernel", None)
+        of = "" if kernel is None else f" ({type(kernel).__name__})"
+        layers.append(f"{type(layer).__name__}{of}")
+    sizes = [int(variable.shape.num_elements()) for variable in model.trainable_variables]
+    return {
+        "class": type(model).__name__,
+        "layers": layers,
+        "likelihood": type(model.likelihood).__name__,
+        "inputs": model.num_inputs,
+        "trainable_parameters": sum(sizes),
+        "dtype": model.trainable_variables[0].dtype.name if sizes else None,
+    }

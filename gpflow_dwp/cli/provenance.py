@@ -1,0 +1,37 @@
+"""Where the numbers of a run come from: command, machine, versions."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import version
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+__all__ = ["describe_run", "list_versions"]
+
+
+def describe_run(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what a run's ``metrics.json`` says about how it was made."""
+    return {
+        "command": ["gpflow-dwp", *sys.argv[1:]],
+        "seed": options.seed,
+        "dtype": np.dtype(gpflow.default_float()).name,
+        "threads": tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": list_versions(),
+    }
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of this package and of those that numbers depend on."""
+    packages = ("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
+    return {package: version(package) for package in packages}

@@ -1,0 +1,40 @@
+"""What commands say beside their results."""
+
+from __future__ import annotations
+
+import sys
+
+from gpflow_dwp.data import Cells, ColumnEncoder
+
+__all__ = ["print_now", "report_cells", "silent"]
+
+
+def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
+    """Say which categories training did not see, and how many missing cells are filled.
+
+    :param command: Name of the command.
+    :param encoder: Fitted on training rows.
+    :param cells: Rows of a table.
+    """
+    for name, counts in encoder.unseen(cells).items():
+        found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
+        _warn(
+            command,
+            f"column {name!r} holds categories that training did not see, taken as none of the "
+            f"known ones: {found}",
+        )
+    for name, count in encoder.count_filled(cells).items():
+        _warn(command, f"column {name!r}: {count} missing cells filled with {encoder.fill[name]}")
+
+
+def print_now(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)
+
+
+def silent(text: str) -> None:
+    """Print nothing."""
+
+
+def _warn(command: str, text: str) -> None:
+    print(f"gpflow-dwp {command}: {text}", file=sys.stderr)

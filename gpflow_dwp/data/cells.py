@@ -1,0 +1,238 @@
+"""A table's cells as text, with a readable message for what cannot be used.
+
+Everything is read as text and converted column by column, so that a message can quote the cell.
+Rows are counted as a user sees them: the first line below the header is data row 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.data._validation import check_labels
+from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["Cells", "read_cells"]
+
+Array = npt.NDArray[np.float64]
+
+_MISSING = ("", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a file: see :func:`read_cells`.
+
+    :param path: The file.
+    :param header: The name of each column.
+    :param text: A data frame of the cells as text, without blanks around them.
+    :param original: A data frame of the same rows with the types that the file gives its columns.
+    :param lines: Each row's line in the file, from 1; None where a file has no lines.
+    """
+
+    path: Path
+    header: list[str]
+    text: Any
+    original: Any
+    lines: list[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Cells:
+        """Return some of the rows.
+
+        :param rows: Their indices, from 0.
+        """
+        lines = None if self.lines is None else [self.lines[row] for row in rows]
+        text, original = self.text.iloc[rows], self.original.iloc[rows]
+        return replace(self, text=text, original=original, lines=lines)
+
+    def column(self, name: str) -> Any:
+        """Return a column as text."""
+        return self.text.iloc[:, self.header.index(name)]
+
+    def check_header(self) -> None:
+        """Refuse a file without names of columns.
+
+        :raises TableError: If a name is missing, is there twice, or all of them are numbers.
+        """
+        if all(_is_number(name) for name in self.header):
+            raise TableError(f"{self.path}: the first line holds numbers; a header line is needed")
+        for position, name in enumerate(self.header):
+            if not name:
+                raise TableError(
+                    f"{self.path}: column {position + 1} has no name; name it, or remove it if it "
+                    "is only a row number"
+                )
+            if name in self.header[:position]:
+                raise TableError(f"{self.path}: two columns are named {name!r}")
+
+    def check_has(self, names: Sequence[str], role: str) -> None:
+        """Refuse a file in which columns are missing.
+
+        :param names: Columns that must be there, once each.
+        :param role: What they are, for the message.
+        :raises TableError: If one is not.
+        """
+        missing = [name for name in names if name not in self.header]
+        if missing:
+            listed = ", ".join(repr(name) for name in missing)
+            message = f"{self.path}: no {role} column {listed}; the columns are "
+            message += ", ".join(repr(name) for name in self.header)
+            close = get_close_matches(missing[0], [name for name in self.header if name], n=1)
+            if close:
+                message += f"; did you mean {close[0]!r}?"
+            elif len(self.header) == 1 and any(mark in self.header[0] for mark in ";\t|"):
+                message += "; columns must be separated by commas"
+            raise TableError(message)
+        for name in names:
+            if self.header.count(name) > 1:
+                raise TableError(f"{self.path}: two columns are named {name!r}")
+
+    def numbers(self, name: str, hint: str = "", *, missing: bool = False) -> Array:
+        """Return a column as numbers, [N].
+
+        :param name: Of the column.
+        :param hint: What a message about a cell that is no number ends in.
+        :param missing: Whether missing cells are allowed; they are NaN.
+        :raises TableError: If a cell is missing or no finite number.
+        """
+        if not missing:
+            self.check_complete(name)
+        is_missing = self.is_missing(name)
+        numbers = np.full(len(self), np.nan)
+        for row, cell in enumerate(self.column(name)):
+            if is_missing[row]:
+                continue
+            numbers[row] = float(cell) if _is_number(cell) else np.nan
+            if not np.isfinite(numbers[row]):
+                wrong, place = f"{self.path}: column {name!r} is not", self.place(row)
+                if _is_number(cell):
+                    raise TableError(f"{wrong} finite: {cell} in {place}")
+                raise TableError(f"{wrong} numeric: {cell!r} in {place}{hint}")
+        return numbers
+
+    def labels(self, name: str) -> tuple[Array, tuple[str, ...]]:
+        """Return a column as class indices [N, 1], and the label of each class in sorted order.
+
+        :param name: Of the column.
+        :raises TableError: If a cell is missing, or the labels are no classification task.
+        """
+        self.check_complete(name)
+        labels = [str(cell) for cell in self.column(name)]
+        where = f"{self.path}: target column {name!r}"
+        if all(_is_number(label) for label in labels):
+            numbers = np.array([float(label) for label in labels])
+            for row in np.flatnonzero(~(numbers == np.round(numbers))):
+                wrong = f"{labels[row]} in {self.place(row)}"
+                raise TableError(
+                    f"{where} holds numbers that are no labels: {wrong}; "
+                    "for numbers use the task regression"
+                )
+            values, indices = np.unique(numbers, return_inverse=True)
+            names = [f"{value:.0f}" for value in values]
+        else:
+            texts, indices = np.unique(labels, return_inverse=True)
+            names = [str(text) for text in texts]
+        check_labels(np.bincount(indices), names, where)
+        return indices.astype(np.float64)[:, None], tuple(names)
+
+    def is_missing(self, name: str) -> npt.NDArray[np.bool_]:
+        """Return which cells of a column hold no value, [N]."""
+        return self.column(name).str.lower().isin(_MISSING).to_numpy()
+
+    def check_complete(self, name: str, hint: str = "") -> None:
+        """Refuse a column with a missing cell.
+
+        :param name: Of the column.
+        :param hint: What the message ends in, unless no cell has a value.
+        :raises TableError: If a cell is missing.
+        """
+        missing = np.flatnonzero(self.is_missing(name))
+        if len(missing) == len(self):
+            raise TableError(f"{self.path}: column {name!r} is empty")
+        if len(missing):
+            more = f", and in {len(missing) - 1} more" if len(missing) > 1 else ""
+            place = self.place(int(missing[0]))
+            raise TableError(f"{self.path}: column {name!r} has no value in {place}{more}{hint}")
+
+    def place(self, row: int) -> str:
+        """Return in words where a row is.
+
+        :param row: Its index, from 0.
+        """
+        line = "" if self.lines is None else f" (line {self.lines[row]})"
+        return f"data row {row + 1}{line}"
+
+
+def read_cells(path: str | Path) -> Cells:
+    """Read the cells of a CSV or Parquet file.
+
+    :param path: A file that ends in ``.parquet``, or else a CSV file with a header line,
+        comma-separated, UTF-8.
+    :raises TableError: If the file cannot be read or is empty.
+    :raises ImportError: If pandas, or for Parquet pyarrow, is not installed.
+    """
+    pandas = import_optional("pandas", "cli")
+    path = Path(path)
+    if not path.exists():
+        raise TableError(f"{path}: no such file")
+    if path.is_dir():
+        raise TableError(f"{path}: a directory, not a CSV file")
+    if path.suffix == ".parquet":
+        return _read_parquet(pandas, path)
+    try:
+        frame = pandas.read_csv(
+            path,
+            header=None,
+            index_col=False,
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+        )
+    except pandas.errors.EmptyDataError:
+        raise TableError(f"{path}: the file is empty") from None
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
+    except (OSError, EOFError, pandas.errors.ParserError) as error:
+        raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+    text = frame.fillna("").apply(lambda column: column.str.strip())
+    text = text[(text != "").any(axis=1)]
+    if text.empty:
+        raise TableError(f"{path}: the file is empty")
+    header = [str(name) for name in text.iloc[0]]
+    rows = text.iloc[1:]
+    lines = [int(line) + 1 for line in rows.index]
+    return Cells(path, header, rows, rows.set_axis(header, axis=1), lines)
+
+
+def _read_parquet(pandas: Any, path: Path) -> Cells:
+    arrow = import_optional("pyarrow", "cli")
+    try:
+        frame = pandas.read_parquet(path)
+    except (OSError, arrow.ArrowException) as error:
+        raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+    # Text of a float has all its digits.
+    text = frame.apply(
+        lambda column: column.astype(object).where(column.notna(), "").map(str).str.strip()
+    )
+    filled = (text != "").any(axis=1)
+    return Cells(path, [str(name) for name in frame.columns], text[filled], frame[filled])
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

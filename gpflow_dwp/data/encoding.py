@@ -1,0 +1,177 @@
+"""From a table's cells to numbers: categories one-hot, missing cells filled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.data.cells import Cells
+from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["ColumnEncoder", "ImputationStrategy"]
+
+Array = npt.NDArray[np.float64]
+
+ImputationStrategy = Literal["mean", "median", "most_frequent"]
+"""What a missing number is replaced by, of the column in the training rows; a missing category by
+the most frequent one in any case."""
+
+_HINT_CATEGORIES = "; a column of categories has to be named as categorical"
+_HINT_MISSING = "; missing cells are filled only where a strategy of imputation is named"
+
+
+@dataclass(frozen=True)
+class ColumnEncoder:
+    """Turns columns of cells into numbers.
+
+    Fit it on training rows only, like a :class:`Standardiser`.
+
+    :param columns: The columns that it takes, in order; all but those of ``categories`` numeric.
+    :param categories: Of each categorical column, the categories, in the order of their columns.
+    :param fill: What replaces a missing cell, by column; cells of other columns may not miss.
+    :raises ValueError: If ``categories`` or ``fill`` names another column.
+    """
+
+    columns: tuple[str, ...]
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fill: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (*self.categories, *self.fill):
+            if name not in self.columns:
+                raise ValueError(f"columns must hold {name!r}, got {', '.join(self.columns)}.")
+
+    @classmethod
+    def fit(
+        cls,
+        cells: Cells,
+        columns: Sequence[str],
+        *,
+        categorical: Sequence[str] = (),
+        impute: ImputationStrategy | None = None,
+    ) -> ColumnEncoder:
+        """Look up categories and fillings.
+
+        :param cells: Training rows; no others.
+        :param columns: The columns to take, in order.
+        :param categorical: Those of them that hold categories.
+        :param impute: What replaces missing cells; None to refuse them.
+        :raises TableError: If a name or strategy is unknown, a column is empty, a cell of a numeric
+            column is no number, or one is missing and ``impute`` is None.
+        """
+        if impute is not None and impute not in get_args(ImputationStrategy):
+            raise TableError(
+                f"impute must be one of {', '.join(get_args(ImputationStrategy))}, got {impute!r}"
+            )
+        cells.check_has(columns, "feature")
+        for name in categorical:
+            if name not in columns:
+                cells.check_has([name], "categorical")
+                raise TableError(f"{cells.path}: {name!r} is the target, not an input")
+        for name in columns:
+            if impute is None:
+                cells.check_complete(name, _HINT_MISSING)
+            elif cells.is_missing(name).all():
+                raise TableError(f"{cells.path}: column {name!r} is empty")
+        present = {name: cells.column(name)[~cells.is_missing(name)] for name in categorical}
+        fill: dict[str, float | str] = {}
+        if impute is not None:
+            for name in columns:
+                # Of categories that are equally frequent, the first by name.
+                fill[name] = (
+                    str(present[name].mode().iloc[0])
+                    if name in categorical
+                    else _statistic(cells, name, impute)
+                )
+        categories = {name: tuple(sorted(set(map(str, present[name])))) for name in categorical}
+        return cls(tuple(columns), categories, fill)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of what :meth:`transform` returns: a category's is ``column=category``."""
+        names: list[str] = []
+        for name in self.columns:
+            found = self.categories.get(name)
+            names.extend([name] if found is None else [f"{name}={value}" for value in found])
+        return tuple(names)
+
+    def transform(self, cells: Cells) -> Array:
+        """Return the columns as numbers, [N, D]: a category has 1 in its own column.
+
+        A category that the training rows do not have is 0 in all of them: see :meth:`unseen`.
+
+        :param cells: Rows of a table with the columns.
+        :raises TableError: If a column is missing, a numeric cell is no number, or a missing cell
+            has nothing to be filled with.
+        """
+        cells.check_has(self.columns, "feature")
+        parts = []
+        for name in self.columns:
+            if name not in self.fill:
+                cells.check_complete(name, _HINT_MISSING)
+            if name in self.categories:
+                values = self._values(cells, name)[:, None]
+                parts.append((values == np.array(self.categories[name], object)).astype(float))
+            else:
+                numbers = cells.numbers(name, _HINT_CATEGORIES, missing=True)
+                missing = np.isnan(numbers)
+                parts.append(np.where(missing, self.fill.get(name, np.nan), numbers)[:, None])
+        return np.hstack(parts).astype(np.float64)
+
+    def unseen(self, cells: Cells) -> dict[str, dict[str, int]]:
+        """Return by column which categories the training rows do not have, and in how many rows.
+
+        :param cells: Rows of a table with the columns.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for name, known in self.categories.items():
+            counts = Counter(value for value in self._values(cells, name) if value not in known)
+            if counts:
+                found[name] = dict(sorted(counts.items()))
+        return found
+
+    def count_filled(self, cells: Cells) -> dict[str, int]:
+        """Return by column how many cells are missing.
+
+        :param cells: Rows of a table with the columns.
+        """
+        counts = {name: int(cells.is_missing(name).sum()) for name in self.columns}
+        return {name: count for name, count in counts.items() if count}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and dictionaries, for JSON: the arguments of the class by name."""
+        return {
+            "columns": list(self.columns),
+            "categories": {name: list(values) for name, values in self.categories.items()},
+            "fill": dict(self.fill),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> ColumnEncoder:
+        """The inverse of :meth:`to_dict`.
+
+        :raises ValueError: If a field is missing, or names another column.
+        """
+        missing = [name for name in ("columns", "categories", "fill") if name not in fields]
+        if missing:
+            raise ValueError(f"a saved encoder needs {', '.join(missing)}.")
+        categories = {name: tuple(values) for name, values in fields["categories"].items()}
+        return cls(tuple(fields["columns"]), categories, dict(fields["fill"]))
+
+    def _values(self, cells: Cells, name: str) -> npt.NDArray[np.object_]:
+        values = cells.column(name).astype(object)
+        if name in self.fill:
+            values = values.mask(cells.is_missing(name), self.fill[name])
+        return values.to_numpy()
+
+
+def _statistic(cells: Cells, name: str, strategy: ImputationStrategy) -> float:
+    imputer = import_optional("sklearn.impute", "cli").SimpleImputer(strategy=strategy)
+    numbers = cells.numbers(name, _HINT_CATEGORIES, missing=True)
+    return float(imputer.fit(numbers[:, None]).statistics_[0])

@@ -1,0 +1,97 @@
+"""Random Fourier features: draws of functions from the prior of a stationary kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.exceptions import UnsupportedKernelError
+from gpflow_dwp.random import normal, split_seed, uniform
+
+__all__ = ["RandomFunctions", "sample_random_functions"]
+
+# Degrees of freedom of the t distribution that is each kernel's spectral density (Rasmussen and
+# Williams, 2006, equation 4.15); None for a Gaussian.
+_DEGREES: dict[type[Kernel], int | None] = {
+    gpflow.kernels.SquaredExponential: None,
+    gpflow.kernels.Matern12: 1,
+    gpflow.kernels.Matern32: 3,
+    gpflow.kernels.Matern52: 5,
+}
+
+
+class RandomFunctions(NamedTuple):
+    """S times Q functions, each a sum of F waves.
+
+    :param kernel: Scales the inputs.
+    :param frequencies: Of the waves, in units of inverse lengthscales, [S, F, D].
+    :param phases: Of the waves, [S, F].
+    :param weights: Amplitudes, [S, F, Q].
+    """
+
+    kernel: Kernel
+    frequencies: tf.Tensor
+    phases: tf.Tensor
+    weights: tf.Tensor
+
+    @check_shapes("X: [broadcast S, N, D]", "return: [S, N, Q]")
+    def __call__(self, X: tf.Tensor) -> tf.Tensor:
+        """Evaluate the functions.
+
+        :param X: Points, [S, N, D], or [1, N, D] where all functions are wanted at the same.
+        :return: [S, N, Q].
+        """
+        scaled = self.kernel.slice(X, None)[0] / self.kernel.lengthscales
+        angles = tf.matmul(scaled, self.frequencies, transpose_b=True) + self.phases[:, None, :]
+        return tf.matmul(tf.cos(angles), self.weights)
+
+
+def sample_random_functions(
+    kernel: Kernel,
+    num_inputs: int,
+    num_functions: int,
+    *,
+    num_samples: int,
+    num_features: int,
+    seed: Seed,
+) -> RandomFunctions:
+    """Draw functions from the Gaussian process with a stationary kernel.
+
+    Each function is Σ_j √(2σ²/F) w_j cos(ω_jᵀ x/ℓ + b_j), with w_j ~ N(0, 1), b_j uniform on
+    [0, 2π), and ω_j from the kernel's spectral density (Rahimi and Recht, 2007). All S draws have
+    frequencies of their own, so that over them the covariance is the kernel's, however small F;
+    the Q functions of one draw share them.
+
+    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32`` or ``Matern52``.
+    :param num_inputs: D.
+    :param num_functions: Q.
+    :param num_samples: S.
+    :param num_features: F. More make one draw's functions closer to Gaussian.
+    :param seed: A stateless seed, [2].
+    :raises UnsupportedKernelError: If the kernel is another one.
+    """
+    if type(kernel) not in _DEGREES:
+        names = ", ".join(cls.__name__ for cls in _DEGREES)
+        raise UnsupportedKernelError(
+            f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
+        )
+    degrees, dtype = _DEGREES[type(kernel)], gpflow.default_float()
+    active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
+    wave_seed, scale_seed, phase_seed, weight_seed = split_seed(seed, 4)
+    frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
+    if degrees is not None:
+        squares = tf.square(normal([num_samples, num_features, degrees], scale_seed, dtype))
+        frequencies /= tf.sqrt(tf.reduce_mean(squares, axis=-1, keepdims=True))
+    weights = normal([num_samples, num_features, num_functions], weight_seed, dtype)
+    return RandomFunctions(
+        kernel,
+        frequencies,
+        2.0 * np.pi * uniform([num_samples, num_features], phase_seed, dtype),
+        tf.sqrt(2.0 * kernel.variance / num_features) * weights,
+    )

@@ -1,0 +1,179 @@
+"""Draws of a model's functions that can be evaluated anywhere, any number of times."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.kernels import Kernel
+from gpflow.utilities import freeze, to_default_float
+
+from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    GramDraw,
+    WishartLayer,
+    sample_inducing_path,
+)
+from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.random import as_seed, normal, split_seed
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["FunctionDraws"]
+
+
+class _Update(NamedTuple):
+    """f(x) = (prior(x) + k(x, z) coefficients) scale, for functions that are known at points z.
+
+    :param prior: Functions from the prior, [S, N, Q].
+    :param points: z, [S, M, D].
+    :param coefficients: [S, M, Q].
+    :param scale: 1/√ν for the features of a hidden layer.
+    """
+
+    prior: RandomFunctions
+    points: tf.Tensor
+    coefficients: tf.Tensor
+    scale: float
+
+
+class FunctionDraws:
+    """S draws of the latent functions from a model's posterior, each a function in closed form.
+
+    A hidden layer's Gram matrix is that of ν Gaussian process features, whose values at the
+    inducing points are drawn. Each feature, and the output, is a draw from the prior plus the
+    correction that its values at the inducing points ask for (pathwise conditioning: Wilson et
+    al., "Efficiently sampling functions from Gaussian process posteriors", 2020). Draws from the
+    prior are sums of random waves, which is the only approximation: see
+    :func:`sample_random_functions`. The functions are coherent between calls, and differentiable
+    as often as their kernels allow, unlike :meth:`DeepPosterior.sample_f`, which is exact, and
+    coherent within a call.
+
+    The draws belong to the parameters that the model had; training on does not change them.
+
+    >>> import numpy as np
+    >>> from gpflow_dwp.models import build_deep_wishart_process
+    >>> X = np.linspace(-1.0, 1.0, 20)[:, None]
+    >>> model = build_deep_wishart_process((X, np.sin(3.0 * X)), depth=2, num_inducing=10)
+    >>> functions = FunctionDraws(model, num_samples=3, seed=0)
+    >>> functions(X[:5]).shape
+    TensorShape([3, 5, 1])
+
+    :param model: A deep Wishart process or a deep Gaussian process without latent variables, with
+        kernels of :func:`sample_random_functions`.
+    :param num_samples: S.
+    :param num_features: F, the waves of each function.
+    :param seed: An integer or stateless seed; None for fresh draws.
+    :raises ValueError: If the model has other layers or latent variables, or a number is not a
+        positive integer.
+    :raises UnsupportedKernelError: If the model has another kernel.
+    """
+
+    def __init__(
+        self,
+        model: DeepKernelProcess,
+        num_samples: int,
+        *,
+        num_features: int = 1_000,
+        seed: int | tf.Tensor | None = None,
+    ) -> None:
+        check_integers(num_samples=num_samples, num_features=num_features)
+        model = freeze(model)
+        output = model.output_layer
+        hidden = [
+            layer
+            for layer in model.hidden_layers
+            if isinstance(layer, WishartLayer | GlobalInducingGramLayer)
+        ]
+        if (
+            len(hidden) < len(model.hidden_layers)
+            or not isinstance(output, GlobalInducingGPLayer)
+            or model.latent_layer is not None
+        ):
+            raise ValueError(
+                "model must be a deep Wishart process or a deep Gaussian process without latent "
+                f"variables, got {type(model).__name__}."
+            )
+        self.num_samples = num_samples
+        path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)
+        points = tf.convert_to_tensor(model.inducing_variable.Z)
+        path = sample_inducing_path(hidden, output, points, num_samples, path_seed)
+        seeds = split_seed(function_seed, len(model.layers))
+        self._updates: list[_Update] = []
+        inputs = points[None]
+        for layer, draw, layer_seed in zip(hidden, path.hidden, seeds, strict=False):
+            width = layer.noise_width
+            prior = self._prior(layer.kernel, inputs, width, num_features, layer_seed)
+            features = _padded(draw, width)
+            missing = np.sqrt(width) * features - prior(inputs)
+            tril = tf.broadcast_to(draw.covariance.tril, tf.shape(draw.gram))
+            coefficients = tf.linalg.cholesky_solve(tril, missing)
+            self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
+            inputs = features
+        prior = self._prior(output.kernel, inputs, output.num_outputs, num_features, seeds[-1])
+        # The pseudo-targets are the function's values plus noise of precision Λ = L Lᵀ.
+        values = prior(inputs)
+        noise = tf.linalg.triangular_solve(
+            tf.broadcast_to(output.precision_tril, [num_samples, *output.precision_tril.shape]),
+            normal(values.shape, noise_seed, values.dtype),
+            adjoint=True,
+        )
+        coefficients = path.output.weights - tf.matmul(path.output.inverse, values + noise)
+        self._updates.append(_Update(prior, inputs, coefficients, 1.0))
+
+    @tf.autograph.experimental.do_not_convert
+    @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
+    def __call__(self, X: tf.Tensor) -> tf.Tensor:
+        """Evaluate the functions.
+
+        :param X: Points, [N, D], or [S, N, D] where each function is wanted at points of its own.
+        :return: [S, N, Q].
+        """
+        values = to_default_float(X)
+        values = values[None] if values.shape.rank == 2 else values
+        for index, update in enumerate(self._updates):
+            # Only the first kernel acts on inputs; every other one on features.
+            cross = _input_cross if index == 0 else _feature_cross
+            covariance = cross(update.prior.kernel, update.points, values)
+            corrected = tf.matmul(covariance, update.coefficients, transpose_a=True)
+            values = (update.prior(values) + corrected) * update.scale
+        return values
+
+    def _prior(
+        self, kernel: Kernel, inputs: tf.Tensor, width: int, num_features: int, seed: tf.Tensor
+    ) -> RandomFunctions:
+        return sample_random_functions(
+            kernel,
+            inputs.shape[-1],
+            width,
+            num_samples=self.num_samples,
+            num_features=num_features,
+            seed=seed,
+        )
+
+
+def _padded(draw: GramDraw, width: int) -> tf.Tensor:
+    """The inducing points' features with the columns that are zero there, [S, M, ν]."""
+    missing = width - draw.root.shape[-1]
+    return tf.pad(draw.root, [[0, 0], [0, 0], [0, missing]])
+
+
+def _input_cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor) -> tf.Tensor:
+    """K(z, x), [S, M, N] or [1, M, N]."""
+    shape = tf.shape(X)
+    flat = kernel(points[0], tf.reshape(X, [-1, X.shape[-1]]))
+    return tf.transpose(tf.reshape(flat, [-1, shape[0], shape[1]]), [1, 0, 2])
+
+
+def _feature_cross(kernel: Kernel, points: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
+    """K(z, x), [S, M, N]."""
+    return gram_K_cross(
+        kernel,
+        tf.matmul(points, features, transpose_b=True),
+        tf.reduce_sum(tf.square(points), axis=-1),
+        tf.reduce_sum(tf.square(features), axis=-1),
+        features=(points, features),
+    )

@@ -1,0 +1,21 @@
+"""Trained models for other programs: those without this package, those with their own interface.
+
+:func:`export_model` writes a model for TensorFlow alone; :class:`BayesianOptimizationModel` gives a
+model the methods that Bayesian-optimisation libraries call.
+"""
+
+from gpflow_dwp.serving.bayesian_optimization import (
+    BayesianOptimizationModel,
+    ObservedData,
+    Trajectory,
+    TrajectorySampler,
+)
+from gpflow_dwp.serving.export import export_model
+
+__all__ = [
+    "BayesianOptimizationModel",
+    "ObservedData",
+    "Trajectory",
+    "TrajectorySampler",
+    "export_model",
+]

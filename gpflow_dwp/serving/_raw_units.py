@@ -1,0 +1,69 @@
+"""What stands between raw units and the model's, as TensorFlow operations."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.likelihoods import Softmax
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.models import VariationalModel
+
+
+class RawUnits:
+    """The way into a model's units and back.
+
+    :param model: The model.
+    :param inputs: Standardiser of X; None if there was none.
+    :param outputs: Standardiser of Y; None if there was none.
+    :raises ValueError: If a standardiser does not have the model's columns.
+    """
+
+    def __init__(
+        self, model: VariationalModel, inputs: Standardiser | None, outputs: Standardiser | None
+    ) -> None:
+        for name, standardiser, expected in (
+            ("input_standardiser", inputs, model.num_inputs),
+            ("output_standardiser", outputs, model.num_outputs),
+        ):
+            if standardiser is not None and len(standardiser.mean) != expected:
+                raise ValueError(
+                    f"{name} must have {expected} columns, as the model has, got "
+                    f"{len(standardiser.mean)}."
+                )
+        self._inputs, self._outputs = _constants(inputs), _constants(outputs)
+        likelihood = model.likelihood
+        labels = isinstance(likelihood, Softmax)  # one column, for as many functions as classes
+        self.num_columns = 1 if labels else likelihood.observation_dim or model.num_outputs
+        """P, the columns of Y; None where that is not known."""
+        offset = 0.0 if outputs is None else outputs.log_density_offset
+        self._log_density_offset = tf.constant(offset, default_float())
+
+    def to_inputs(self, X: tf.Tensor) -> tf.Tensor:
+        """Bring raw inputs to the model's units."""
+        tf.debugging.assert_all_finite(X, "X must be finite")
+        mean, scale = self._inputs
+        return (X - mean) / scale
+
+    def to_observations(self, Y: tf.Tensor) -> tf.Tensor:
+        """Bring raw observations to the model's units."""
+        mean, scale = self._outputs
+        return (Y - mean) / scale
+
+    def from_values(self, values: tf.Tensor) -> tf.Tensor:
+        """Bring what the model predicts to raw units."""
+        mean, scale = self._outputs
+        return values * scale + mean
+
+    def from_variances(self, variances: tf.Tensor) -> tf.Tensor:
+        """Bring the model's variances to squared raw units."""
+        return variances * tf.square(self._outputs[1])
+
+    def from_log_densities(self, log_densities: tf.Tensor) -> tf.Tensor:
+        """Bring log densities to those per raw unit."""
+        return log_densities + self._log_density_offset
+
+
+def _constants(standardiser: Standardiser | None) -> tuple[tf.Tensor, tf.Tensor]:
+    mean, scale = (0.0, 1.0) if standardiser is None else (standardiser.mean, standardiser.scale)
+    return tf.constant(mean, default_float()), tf.constant(scale, default_float())

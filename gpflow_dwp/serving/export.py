@@ -1,0 +1,140 @@
+"""Models as TensorFlow SavedModels, which need neither this package nor GPflow to run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.utilities import freeze
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.serving._raw_units import RawUnits
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["export_model"]
+
+Outputs = dict[str, tf.Tensor]
+
+_NAMES = ("predict_f", "predict_y", "sample", "log_density")
+
+
+def export_model(
+    model: VariationalModel,
+    directory: str | os.PathLike[str],
+    *,
+    input_standardiser: Standardiser | None = None,
+    output_standardiser: Standardiser | None = None,
+    num_samples: int | None = None,
+    seed: int = 0,
+) -> None:
+    """Write a model as a TensorFlow SavedModel with raw units on the outside.
+
+    ``tf.saved_model.load(directory)`` needs TensorFlow only; every parameter is a constant in it.
+    Its functions, which are its signatures, too, are
+
+    - ``predict_f(X, num_samples, seed)``: ``mean`` and ``variance`` of the latent functions,
+      [N, Q];
+    - ``predict_y(X, num_samples, seed)``: ``mean`` and ``variance`` of observations, [N, P];
+    - ``sample(X, num_samples, seed)``: ``samples`` of the latent functions, [S, N, Q]. Each is one
+      coherent function of all points (of a matrix-Gaussian network: independent from point to
+      point), and with one seed another call with the same points gives the same;
+    - ``log_density(X, Y, num_samples, seed)``: ``log_density`` of each observation, [N], per unit
+      of Y.
+
+    X is [N, D] for any N; ``num_samples`` is S, int32, ``seed`` int64, as for the model's own
+    methods, whose results these are. As attributes of the loaded object the functions have
+    defaults for both; signatures take all their arguments, by name. The memory that they need
+    grows with S times N: ask for long inputs in batches (predictions at a point do not depend on
+    its batch).
+
+    :param model: The model, with GPflow's default float as it is now.
+    :param directory: Where to; made if it is missing.
+    :param input_standardiser: What the model's inputs went through; None for nothing.
+    :param output_standardiser: What its observations went through; None for nothing, as for labels
+        and counts. Means, variances, samples and log densities come back in raw units.
+    :param num_samples: The default S; None for the model's ``num_prediction_samples``.
+    :param seed: The default seed.
+    :raises FileExistsError: If the directory exists and is not empty; it stays as it is.
+    :raises ValueError: If the standardisers do not have the model's columns, or ``num_samples`` is
+        not a positive integer.
+    """
+    directory = Path(directory)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise FileExistsError(f"{directory} exists and is not an empty directory.")
+    units = RawUnits(model, input_standardiser, output_standardiser)
+    num_samples = model.num_prediction_samples if num_samples is None else num_samples
+    check_integers(num_samples=num_samples)
+    program = tf.Module()
+    for name, function in _functions(model, units, num_samples, seed).items():
+        setattr(program, name, function)
+
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    partial = directory.with_name(f".{directory.name}.{os.getpid()}.partial")
+    try:
+        signatures = {name: getattr(program, name) for name in _NAMES}
+        tf.saved_model.save(program, str(partial), signatures)
+        partial.replace(directory)  # takes the place of an empty directory
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _functions(
+    model: VariationalModel, units: RawUnits, num_samples: int, seed: int
+) -> dict[str, Callable[..., Outputs]]:
+    """The functions by name; of the model they hold constants only, nothing that is tracked."""
+    constant = freeze(model)
+    coherent = not isinstance(model, MatrixGaussianNetwork)
+    default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
+    X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
+    Y_spec = tf.TensorSpec([None, units.num_columns], default_float(), "Y")
+    count_spec, seed_spec = (
+        tf.TensorSpec([], tf.int32, "num_samples"),
+        tf.TensorSpec([], tf.int64, "seed"),
+    )
+
+    def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> PosteriorDraws:
+        tf.debugging.assert_positive(num_samples, "num_samples must be positive")
+        return constant.posterior(num_samples, seed=as_seed(seed))
+
+    def moments(mean: tf.Tensor, variance: tf.Tensor) -> Outputs:
+        return {"mean": units.from_values(mean), "variance": units.from_variances(variance)}
+
+    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
+    def predict_f(
+        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
+    ) -> Outputs:
+        return moments(*posterior(num_samples, seed).predict_f(units.to_inputs(X)))
+
+    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
+    def predict_y(
+        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
+    ) -> Outputs:
+        return moments(*posterior(num_samples, seed).predict_y(units.to_inputs(X)))
+
+    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
+    def sample(
+        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
+    ) -> Outputs:
+        samples = posterior(num_samples, seed).sample_f(units.to_inputs(X), full_cov=coherent)
+        return {"samples": units.from_values(samples)}
+
+    @tf.function(input_signature=[X_spec, Y_spec, count_spec, seed_spec], autograph=False)
+    def log_density(
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        num_samples: tf.Tensor = default_count,
+        seed: tf.Tensor = default_seed,
+    ) -> Outputs:
+        rows = tf.shape(X)[0]
+        tf.debugging.assert_equal(rows, tf.shape(Y)[0], "X and Y must have as many rows")
+        data = units.to_inputs(X), units.to_observations(Y)
+        values = posterior(num_samples, seed).predict_log_density(data)
+        return {"log_density": units.from_log_densities(values)}
+
+    return dict(zip(_NAMES, (predict_f, predict_y, sample, log_density), strict=True))

@@ -1,0 +1,90 @@
+"""Categories, missing cells, Parquet files and JSON on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from command_line import TINY, read_csv, run
+
+OPTIONS = [*TINY, "--depth", "1", "--target", "price", "--test-fraction", "0.25", "--out", "run"]
+
+
+@pytest.fixture(autouse=True)
+def _houses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+    rng = np.random.default_rng(0)
+    town = rng.choice(["north", "south", "west"], 40)
+    size = rng.normal(100.0, 20.0, 40)
+    price = size + 30.0 * (town == "south")
+    data = pandas.DataFrame({"town": town, "size": size, "price": price})
+    data.loc[3, "size"] = np.nan
+    data.to_parquet("houses.parquet")
+    new = pandas.DataFrame({"size": [90.0, None], "town": ["east", "south"], "note": [1, 2]})
+    new.to_parquet("new.parquet")
+    new.to_csv("new.csv", index=False)
+
+
+def test_a_table_with_categories_and_missing_cells(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--categorical", "town", "--impute", "median", *OPTIONS]
+    assert run("fit", "houses.parquet", *options, "--json") == 0
+    output, error = capsys.readouterr()
+    result = json.loads(output)
+    assert result["directory"] == "run" and result["training_rows"] == 30
+    assert "column 'size': 1 missing cells filled with " in error
+
+    description = json.loads(Path("run/run.json").read_text())
+    assert description["feature_names"] == ["town", "size"]
+    assert description["categories"] == {"town": ["north", "south", "west"]}
+    assert len(description["inputs"]["mean"]) == 4
+    assert description["fill"]["size"] == pytest.approx(100.0, abs=20.0)
+
+    assert run("predict", "run", "new.csv", "-o", "out.csv") == 0
+    output, error = capsys.readouterr()
+    assert output == "2 predictions are in out.csv\n"
+    unseen, filled = error.splitlines()
+    assert unseen.startswith("gpflow-dwp predict: column 'town' holds categories that training did")
+    assert unseen.endswith("taken as none of the known ones: 'east' (1 rows)")
+    assert filled.endswith(f"'size': 1 missing cells filled with {description['fill']['size']}")
+    for table in ("new.csv", "new.parquet"):
+        assert run("predict", "run", table, "-o", "out.parquet", "--overwrite", "--json") == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["unseen"] == {"town": {"east": 1}} and result["filled"] == {"size": 1}
+        written = pandas.read_parquet("out.parquet")
+        assert list(written)[:4] == ["size", "town", "note", "price_mean"]
+        assert written["size"].dtype == np.float64 and len(written) == 2
+        expected = [float(mean) for mean in read_csv(Path("out.csv"))["price_mean"]]
+        np.testing.assert_allclose(written["price_mean"], expected, rtol=1e-12)
+
+    # Rerun from what the run wrote.
+    options = ["--config", "run/config.yaml", "--out", "again", "--quiet"]
+    assert run("fit", *options) == 0
+    again = json.loads(Path("again/run.json").read_text())
+    assert {**again, "options": 0} == {**description, "options": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "column 'town' is not numeric: .*a column of categories has to be named"),
+        (["--categorical", "town"], "column 'size' has no value in data row 4; missing cells are"),
+        (["--impute", "zero"], "--impute: invalid choice: 'zero'"),
+        (["--categorical", "town", "twon"], "no categorical column 'twon'.*did you mean 'town'"),
+    ],
+)
+def test_refuses(refused: Callable[..., str], options: list[str], message: str) -> None:
+    data = pandas.read_parquet("houses.parquet")
+    if not options:
+        data = data.fillna(1.0)
+    data.to_parquet("houses.parquet")
+    printed = refused("fit", "houses.parquet", *options, *OPTIONS)
+    assert re.search(message, printed), printed

@@ -1,0 +1,114 @@
+"""Options in a file, and that a run is repeated from what it wrote."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from command_line import columns, fit_options, run, write_csv
+
+from gpflow_dwp.cli.configuration import complete_options, write_configuration
+from gpflow_dwp.cli.main import make_parser
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def parse(*arguments: str) -> Namespace:
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    return complete_options(parser, options, arguments)
+
+
+def write(fields: dict[str, Any], name: str = "my.yaml") -> str:
+    Path(name).write_text(json.dumps(fields) if name.endswith("json") else yaml.safe_dump(fields))
+    return name
+
+
+@pytest.mark.parametrize("name", ["my.yaml", "my.json"])
+def test_a_file_stands_for_options(name: str) -> None:
+    fields = {"table": "my houses.csv", "target": "the price", "num-steps": 7, "whiten": True}
+    fields |= {"kernel": None, "overwrite": False, "test_fraction": 0.25}
+
+    options = parse("fit", "--config", write(fields, name))
+
+    expected = parse(
+        *("fit", "my houses.csv", "--target", "the price", "--num-steps", "7", "--whiten"),
+        *("--test-fraction", "0.25"),
+    )
+    assert vars(options) == vars(expected) | {"config": Path(name)}
+
+
+def test_the_command_line_goes_before_the_file() -> None:
+    path = write({"table": "a.csv", "num_steps": 7, "seed": 3})
+
+    options = parse("fit", "--num-steps", "8", "b.csv", "--config", path)
+
+    assert (options.table, options.num_steps, options.seed) == (Path("b.csv"), 8, 3)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit"],
+        ["fit", "a.csv", "--target", "b: c", "--whiten", "--posterior", "A", "--seed", "4"],
+        ["fit", "--num-steps", "5", "--log", "log.csv", "--validation-fraction", "0.3"],
+    ],
+)
+def test_what_a_run_writes_is_read_back(arguments: list[str]) -> None:
+    options = parse(*arguments, "--quiet", "--out", "there")
+
+    write_configuration(Path("config.yaml"), vars(options))
+    again = parse("fit", "--config", "config.yaml")
+
+    for name in ("table", "log"):
+        if getattr(options, name) is not None:
+            setattr(options, name, getattr(options, name).resolve())
+    elsewhere = {"out": None, "quiet": False, "config": Path("config.yaml")}
+    assert vars(again) == vars(options) | elsewhere
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_run_is_repeated_from_its_directory() -> None:
+    write_csv(Path("table.csv"), columns("two classes"))
+    options = [*fit_options("two classes"), "--width", "3"]
+
+    assert run("fit", "table.csv", *options, "--out", "first") == 0
+    assert run("fit", "--config", "first/config.yaml", "--out", "second") == 0
+
+    first, second = (json.loads(Path(name, "run.json").read_text()) for name in ("first", "second"))
+    for description in (first, second):
+        for name in ("out", "config", "table", "quiet"):
+            del description["options"][name]
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "num_step: 3",
+            "has an option 'num_step', which gpflow-dwp fit has not; did you mean 'num_",
+        ),
+        ("- 3", "must hold options by name"),
+        ("a: [", "is neither YAML nor JSON"),
+        ("num_steps: 0", "--num-steps: must be a positive integer, got '0'"),
+        ("model: GP", "--model: invalid choice: 'GP'"),
+    ],
+)
+def test_refuses_what_is_no_configuration(
+    text: str, message: str, refused: Callable[..., str]
+) -> None:
+    Path("my.yaml").write_text(text)
+    assert message in refused("fit", "--config", "my.yaml")
+
+
+def test_refuses_a_file_that_is_missing(refused: Callable[..., str]) -> None:
+    assert "my.yaml" in refused("fit", "--config", "my.yaml")

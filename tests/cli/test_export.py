@@ -1,0 +1,76 @@
+"""``gpflow-dwp export``: what TensorFlow says is what ``gpflow-dwp predict`` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from command_line import TrainedRun, run
+
+from gpflow_dwp.data import Standardiser
+
+Trained = Callable[[str], TrainedRun]
+NEW = np.array([[0.3, 1000.0], [-1.0, 950.0], [2.0, 1050.0]])
+
+
+@pytest.fixture
+def exported(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], Path]:
+    """Where the model of a task was exported to."""
+
+    def export(task: str) -> Path:
+        folder = tmp_path / task
+        capsys.readouterr()
+        assert run("export", trained(task).directory, "-o", folder, "--num-samples", 7) == 0
+        assert f"tf.saved_model.load('{folder}')" in capsys.readouterr().out
+        return folder
+
+    return export
+
+
+def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
+    result, folder = trained("regression"), exported("regression")
+    train = result.rows()[0]
+    inputs, target = Standardiser.fit(train.X), Standardiser.fit(train.Y)
+    model, given = result.model(), inputs.transform(NEW)
+
+    got = tf.saved_model.load(folder).predict_y(NEW)
+
+    mean, variance = model.predict_y(given, num_samples=7)
+    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-10)
+    wanted = target.inverse_transform_variance(variance)
+    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-10)
+    columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
+    assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None}
+
+
+def test_classification(trained: Trained, exported: Callable[[str], Path]) -> None:
+    result, folder = trained("three classes"), exported("three classes")
+    given = Standardiser.fit(result.rows()[0].X).transform(NEW)
+
+    got = tf.saved_model.load(folder).predict_y(NEW)["mean"]
+
+    mean, _ = result.model().predict_y(given, num_samples=7)
+    np.testing.assert_allclose(got, mean, rtol=1e-10)
+    columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
+    assert columns["Y"] == ["label"] and columns["classes"] == list(result.rows()[0].classes or ())
+
+
+def test_refuses_what_is_there(
+    trained: Trained, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("precious")
+
+    for place in ("full", "full/notes.txt"):
+        message = refused("export", trained("regression").directory, "-o", place)
+        assert f"{place} exists and is not an empty directory" in message
+
+
+def test_refuses_what_is_no_run(refused: Callable[..., str]) -> None:
+    assert "absent is not a run directory" in refused("export", "absent", "-o", "model")

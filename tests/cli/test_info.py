@@ -1,0 +1,76 @@
+"""``gpflow-dwp info``: versions, runs, saved models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import TrainedRun, run
+
+Trained = Callable[[str], TrainedRun]
+Printed = pytest.CaptureFixture[str]
+
+
+def info(capsys: Printed, *arguments: object) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run("info", *arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_versions(capsys: Printed) -> None:
+    assert info(capsys)["versions"]["gpflow"] == version("gpflow")
+    assert run("info") == 0
+    assert f"  tensorflow: {version('tensorflow')}\n" in capsys.readouterr().out
+
+
+def test_a_run(trained: Trained, capsys: Printed) -> None:
+    result = trained("two classes")
+
+    found = info(capsys, result.directory)
+
+    described = found["run"]
+    assert described["columns"] == ["a", "b"] and described["classes"] == ["no", "yes"]
+    assert (described["steps"], described["training_rows"], described["can_go_on"]) == (
+        5,
+        30,
+        False,
+    )
+    assert described["scores"] == result.metrics["scores"]
+    model = result.model()
+    assert found["model"]["trainable_parameters"] == sum(
+        int(variable.shape.num_elements()) for variable in model.trainable_variables
+    )
+    assert found["model"]["layers"] == [
+        "WishartLayer (SquaredExponential)",
+        "GlobalInducingGPLayer (SquaredExponential)",
+    ]
+    assert found["model"]["likelihood"] == "Bernoulli"
+
+    assert run("info", result.directory) == 0
+    printed = capsys.readouterr().out
+    assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
+    assert "deep Wishart process, depth 2" in printed and "test error rate" in printed
+
+
+def test_a_saved_model(trained: Trained, capsys: Printed) -> None:
+    directory = trained("two classes").directory
+
+    assert info(capsys, directory / "model") == {"model": info(capsys, directory)["model"]}
+
+
+def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:
+    folder = tmp_path / "unfinished"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("")
+
+    assert info(capsys, tmp_path) == {"run": {"unfinished": True, "has_steps": False}}
+
+
+def test_refuses(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "absent is not a directory" in refused("info", "absent")
+    assert "empty" in refused("info", "empty")

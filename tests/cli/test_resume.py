@@ -1,0 +1,138 @@
+"""Runs that are cut off, go on, stop early, and keep a log."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import columns, fit_options, read_csv, run, write_csv
+
+from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
+
+OPTIONS = [
+    *fit_options("regression"),
+    *("--depth", "1", "--num-steps", "12", "--callback-interval", "2"),
+    *("--validation-fraction", "0.2", "--patience", "20", "--log", "log.csv"),
+]
+Press = Callable[[TrainingProgress], None]
+
+
+@pytest.fixture(autouse=True)
+def _few_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+    write_csv(Path("table.csv"), columns("regression"))
+
+
+@pytest.fixture
+def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Press | None], None]:
+    """Have training saved after every step, and something done in its course."""
+
+    def set_press(press: Press | None) -> None:
+        def disturbed(*arguments: Any, callbacks: Any, **named: Any) -> TrainingHistory:
+            more = [*callbacks, *([] if press is None else [press])]
+            named["seconds_between_checkpoints"] = 0.0
+            return fit(*arguments, callbacks=more, **named)
+
+        monkeypatch.setattr("gpflow_dwp.cli.fit.fit", disturbed)
+
+    return set_press
+
+
+def die(progress: TrainingProgress) -> None:
+    if progress.step == 6:
+        raise KeyboardInterrupt
+
+
+def press_ctrl_c(progress: TrainingProgress) -> None:
+    if progress.step == 10:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def metrics(directory: str) -> dict[str, Any]:
+    found = json.loads(Path(directory, "metrics.json").read_text())
+    del found["provenance"], found["prediction_seconds"]
+    for scores in found["scores"].values():
+        del scores["seconds"]
+    return found
+
+
+def test_a_run_that_is_cut_off_twice_ends_like_one_that_was_not(
+    disturb: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("fit", "table.csv", *OPTIONS, "--out", "whole") == 0
+    whole_log = read_csv(Path("log.csv"))
+    Path("log.csv").unlink()
+    capsys.readouterr()
+
+    disturb(die)
+    assert run("fit", "table.csv", *OPTIONS, "--out", "run") == 130
+    message = capsys.readouterr().err
+    assert message == "gpflow-dwp fit: interrupted; gpflow-dwp fit --resume run goes on\n"
+    assert [path.name for path in Path("run").iterdir()] == ["unfinished"]
+    assert run("fit", "table.csv", *OPTIONS, "--out", "run", "--quiet") == 2
+    assert "log.csv exists; give --overwrite" in capsys.readouterr().err
+    assert run("fit", "table.csv", *fit_options("regression"), "--out", "run") == 2
+    assert "run holds an unfinished run; go on with it by --resume" in capsys.readouterr().err
+
+    disturb(press_ctrl_c)
+    assert run("fit", "--resume", "run", "--quiet") == 0
+    assert capsys.readouterr().out.endswith("To go on: gpflow-dwp fit --resume run\n")
+    assert metrics("run")["stop_reason"] == "interrupted after step 10"
+
+    disturb(None)
+    assert run("fit", "--resume", "run", "--quiet") == 0
+    assert not Path("run", "unfinished").exists()
+    assert metrics("run") == metrics("whole")
+    log = read_csv(Path("log.csv"))
+    assert log["step"] == ["2", "4", "6", "8", "10", "12"]
+    assert list(log)[-1] == "validation_log_density"
+    assert all(log[name] == whole_log[name] for name in log if name != "seconds")
+
+    assert run("fit", "--resume", "run") == 2
+    assert "run holds no run that could go on" in capsys.readouterr().err
+
+
+def test_training_stops_early_and_reports_the_best(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = iter([0.0, 2.0, 1.0, 1.5, 3.0])
+    monkeypatch.setattr(
+        "gpflow_dwp.training.early_stopping.EarlyStopping._make_evaluation",
+        lambda *_: lambda: next(scores),
+    )
+    options = [option.replace("log.csv", "log.jsonl") for option in OPTIONS]
+
+    assert run("fit", "table.csv", *options, "--patience", "2", "--out", "run") == 0
+
+    output = capsys.readouterr().out
+    assert output.startswith("price: 24 training rows, 6 validation rows, 10 test rows, 2 inputs")
+    assert "\nThe validation rows are predicted best after step 4.\n" in output
+    found = metrics("run")
+    assert (found["steps"], found["best_step"], found["validation_rows"]) == (8, 4, 6)
+    elbo = [float(value) for value in read_csv(Path("run/history.csv"))["elbo_per_datum"]]
+    assert found["scores"]["deep Wishart process, depth 1"]["elbo"] == pytest.approx(
+        sum(elbo[:4]) / 4
+    )
+    rows = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
+    assert [row["validation_log_density"] for row in rows] == [0.0, 2.0, 1.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--resume", "run", "--depth", "2"], "--depth cannot go with --resume"),
+        (["--resume", "run"], "run holds no run that could go on"),
+        (["table.csv", *OPTIONS, "--log", "log.txt"], "--log must end in .csv or .jsonl"),
+        (["table.csv", *OPTIONS, "--log", "table.csv"], "table.csv exists; give --overwrite"),
+    ],
+)
+def test_what_cannot_go_on_is_refused(
+    arguments: list[str], message: str, refused: Callable[..., str]
+) -> None:
+    assert message in refused("fit", *arguments)

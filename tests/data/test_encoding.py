@@ -1,0 +1,165 @@
+"""Categories, missing cells and Parquet files: against scikit-learn's encoder and imputer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from gpflow_dwp.data import ColumnEncoder, read_cells, read_split_table, read_table, split_rows
+from gpflow_dwp.exceptions import TableError
+
+Write = Callable[[pandas.DataFrame], Path]
+
+
+def frame(rows: int = 20) -> pandas.DataFrame:
+    """Numbers and categories, some of them missing."""
+    rng = np.random.default_rng(0)
+    data = pandas.DataFrame(
+        {
+            "size": rng.normal(size=rows).round(3),
+            "colour": rng.choice(["red", "green", "blue"], rows),
+            "floor": rng.integers(0, 4, rows).astype(float),
+            "town": rng.choice(["north", "south"], rows),
+            "price": 0.1 * rng.normal(size=rows) + 1.0,
+        }
+    )
+    data.loc[[2, 5], "size"] = np.nan
+    data.loc[[3, 7, 11], "floor"] = np.nan
+    data.loc[[4], "colour"] = None
+    return data
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
+    """Writes a table in one of the formats."""
+
+    def write_table(data: pandas.DataFrame) -> Path:
+        path = tmp_path / f"table.{request.param}"
+        if request.param == "csv":
+            data.to_csv(path, index=False)
+        else:
+            pytest.importorskip("pyarrow")
+            data.to_parquet(path)
+        return path
+
+    return write_table
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
+def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
+    data = frame()
+    train, test, encoder, cells = read_split_table(
+        write(data),
+        "price",
+        test_fraction=0.3,
+        seed=1,
+        categorical=["colour", "town"],
+        impute=strategy,
+    )
+
+    rows, others = split_rows(data[["price"]].to_numpy(), "regression", 0.3, 1)
+    numbers, labels = ["size", "floor"], ["colour", "town"]
+
+    def plain(part: np.ndarray) -> pandas.DataFrame:
+        cells = {name: data[name].astype(object) for name in labels}
+        missing = {name: column.where(column.notna(), None) for name, column in cells.items()}
+        return data.assign(**missing).iloc[part]
+
+    expected = ColumnTransformer(
+        [
+            ("numbers", SimpleImputer(strategy=strategy), numbers),
+            (
+                "labels",
+                make_pipeline(
+                    SimpleImputer(missing_values=None, strategy="most_frequent"),
+                    OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+                ),
+                labels,
+            ),
+        ]
+    ).fit(plain(rows))
+    order = ["size", "floor", *(f"colour={name}" for name in ("blue", "green", "red"))]
+    order += ["town=north", "town=south"]
+    columns = [order.index(name) for name in train.feature_names]
+    for table, part in ((train, rows), (test, others)):
+        encoded = expected.transform(plain(part))[:, columns].astype(float)
+        np.testing.assert_allclose(table.X, encoded, rtol=1e-14)
+        np.testing.assert_array_equal(table.Y[:, 0], data["price"].iloc[part])
+    assert train.feature_names == encoder.feature_names
+    assert train.feature_names[1:4] == ("colour=blue", "colour=green", "colour=red")
+    assert cells is not None
+    assert encoder.count_filled(cells) == {"size": 2, "colour": 1, "floor": 3}
+
+
+def test_numbers_are_those_of_a_plain_table(write: Write) -> None:
+    data = frame()[["price", "floor"]].fillna(1.0)
+    path = write(data)
+
+    train, test, encoder, _ = read_split_table(path, "price", test_fraction=0.2, seed=0)
+
+    table = read_table(path, "price")
+    rows, others = split_rows(table.Y, "regression", 0.2, 0)
+    np.testing.assert_array_equal(train.X, table.X[rows])
+    np.testing.assert_array_equal(test.X, table.X[others])
+    np.testing.assert_array_equal(table.Y[:, 0], data["price"])  # to the last bit
+    assert encoder == ColumnEncoder(("floor",))
+
+
+def test_categories_that_training_did_not_see_are_none_of_the_known(write: Write) -> None:
+    encoder = ColumnEncoder(("a", "b"), {"b": ("x", "y")})
+    cells = read_cells(write(pandas.DataFrame({"b": ["y", "z", "z"], "a": [1.5, 2.0, 3.0]})))
+
+    np.testing.assert_array_equal(encoder.transform(cells), [[1.5, 0, 1], [2, 0, 0], [3, 0, 0]])
+    assert encoder.unseen(cells) == {"b": {"z": 2}}
+
+
+def test_an_encoder_is_read_back_from_json() -> None:
+    encoder = ColumnEncoder(("a", "b"), {"b": ("x", "y")}, {"a": 0.1, "b": "x"})
+
+    assert ColumnEncoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
+    with pytest.raises(ValueError, match="a saved encoder needs categories, fill"):
+        ColumnEncoder.from_dict({"columns": ["a"]})
+    with pytest.raises(ValueError, match="columns must hold 'c', got a, b"):
+        ColumnEncoder(("a", "b"), {"c": ("x",)})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "'size' has no value in data row 3.*, and in 1 more; missing cells are filled only"),
+        ({"impute": "mean"}, "'colour' is not numeric: .*; a column of categories has to be named"),
+        ({"impute": "zero"}, "impute must be one of mean, median, most_frequent, got 'zero'"),
+        ({"categorical": ["color"]}, "no categorical column 'color'; .* did you mean 'colour'"),
+        ({"categorical": ["price"]}, "'price' is the target, not an input"),
+    ],
+)
+def test_refuses(write: Write, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        # All of the rows with missing cells are training rows.
+        read_split_table(write(frame()), "price", test_fraction=0.1, seed=4, **arguments)
+
+
+def test_refuses_an_empty_column(write: Write) -> None:
+    data = frame().assign(size=np.nan)
+    with pytest.raises(TableError, match="column 'size' is empty"):
+        read_split_table(
+            write(data), "price", test_fraction=0.2, seed=0, categorical=["colour"], impute="mean"
+        )
+
+
+def test_refuses_what_is_no_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    path.write_text("a,b")
+    with pytest.raises(TableError, match=r"table.parquet: cannot be read: "):
+        read_cells(path)

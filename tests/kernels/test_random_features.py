@@ -1,0 +1,62 @@
+"""Random Fourier features: the kernel is their covariance."""
+
+from __future__ import annotations
+
+import gpflow.kernels as gk
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.exceptions import UnsupportedKernelError
+from gpflow_dwp.kernels import sample_random_functions
+from gpflow_dwp.random import as_seed
+
+X = np.array([[0.0, 0.1], [0.4, -0.3], [1.5, 0.9]])
+MANY = 20_000
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gk.SquaredExponential(1.7, [0.6, 0.9]),
+        gk.Matern12(0.5, 0.8),
+        gk.Matern32(1.3, [0.5, 2.0]),
+        gk.Matern52(0.7, active_dims=[1]),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_covariance_over_draws_is_the_kernel(kernel: gk.Kernel) -> None:
+    functions = sample_random_functions(
+        kernel, 2, 2, num_samples=MANY, num_features=5, seed=as_seed(0)
+    )
+
+    values = functions(tf.constant(X)[None]).numpy()
+
+    assert values.shape == (MANY, 3, 2)
+    products = np.einsum("snp,smp->snmp", values, values)
+    # 5 sigma.
+    for column in range(2):
+        model_reference.assert_same_mean(products[..., column], kernel(X).numpy(), k_sigma=5.0)
+    model_reference.assert_same_mean(values, np.zeros((3, 2)), k_sigma=5.0)
+    between = values[:, :, 0] * values[:, :, 1]
+    model_reference.assert_same_mean(between, np.zeros(3), k_sigma=5.0)
+
+
+def test_points_of_each_draws_own() -> None:
+    functions = sample_random_functions(
+        gk.SquaredExponential(), 2, 1, num_samples=2, num_features=4, seed=as_seed(0)
+    )
+    own = np.stack([X, 2.0 * X])
+
+    values = functions(tf.constant(own))
+
+    for draw in range(2):
+        shared = functions(tf.constant(own[draw])[None])
+        np.testing.assert_allclose(values[draw], shared[draw], atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [gk.Linear(), gk.SquaredExponential() + gk.White()])
+def test_other_kernels_are_refused(kernel: gk.Kernel) -> None:
+    with pytest.raises(UnsupportedKernelError, match=f"not from {type(kernel).__name__}"):
+        sample_random_functions(kernel, 2, 1, num_samples=1, num_features=2, seed=as_seed(0))

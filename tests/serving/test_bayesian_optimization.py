@@ -1,0 +1,239 @@
+"""The interface of Bayesian-optimisation libraries: shapes, raw units, functions that persist."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.models import build_deep_wishart_process
+from gpflow_dwp.serving import BayesianOptimizationModel
+
+
+class Observed(NamedTuple):
+    """What a library hands over."""
+
+    query_points: np.ndarray
+    observations: np.ndarray
+
+
+def observed(num: int, num_outputs: int = 1, seed: int = 0) -> Observed:
+    """A function of two inputs in units far from standardised ones."""
+    X = np.random.default_rng(seed).uniform(0.0, 10.0, (num, 2))
+    Y = 50.0 * np.sin(X[:, :1]) + X[:, 1:] * np.arange(1, num_outputs + 1)
+    return Observed(X, 1e3 + Y)
+
+
+BUILD = partial(build_deep_wishart_process, depth=2, num_inducing=10)
+POINTS = observed(6, seed=1).query_points
+
+
+def make(num_outputs: int = 1) -> BayesianOptimizationModel:
+    data = observed(15, num_outputs)
+    return BayesianOptimizationModel(BUILD, data, num_steps=5, num_samples=7)
+
+
+@pytest.fixture(scope="module")
+def model() -> BayesianOptimizationModel:
+    """Two outputs; no test changes it."""
+    return make(num_outputs=2)
+
+
+def test_predictions_are_those_of_the_model_in_raw_units(model: BayesianOptimizationModel) -> None:
+    data = observed(15, 2)
+    X = (POINTS - data.query_points.mean(0)) / data.query_points.std(0)
+    scale = data.observations.std(0)
+
+    for mine, its in ((model.predict, "predict_f"), (model.predict_y, "predict_y")):
+        mean, variance = mine(POINTS)
+        expected = getattr(model.model, its)(X, num_samples=7)
+        np.testing.assert_allclose(
+            mean, data.observations.mean(0) + scale * expected[0], rtol=1e-10
+        )
+        np.testing.assert_allclose(variance, scale**2 * expected[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("leading", [(), (2, 1)])
+def test_any_leading_axes(model: BayesianOptimizationModel, leading: tuple[int, ...]) -> None:
+    X = np.broadcast_to(POINTS[:3], (*leading, 3, 2))
+
+    mean, variance = model.predict(X)
+    joint_mean, covariance = model.predict_joint(X)
+
+    assert mean.shape == variance.shape == joint_mean.shape == (*leading, 3, 2)
+    assert covariance.shape == (*leading, 2, 3, 3)
+    assert model.sample(X, 4).shape == (*leading, 4, 3, 2)
+    assert model.covariance_between_points(X, POINTS[:5]).shape == (*leading, 2, 3, 5)
+    whole = model.predict(POINTS[:3])
+    np.testing.assert_allclose(mean, np.broadcast_to(whole[0], mean.shape), rtol=1e-10)
+    np.testing.assert_allclose(variance, np.broadcast_to(whole[1], mean.shape), rtol=1e-10)
+
+
+def test_one_point_has_no_axis_of_points(model: BayesianOptimizationModel) -> None:
+    mean, _ = model.predict(POINTS[0])
+
+    np.testing.assert_allclose(mean, model.predict(POINTS[:1])[0][0], rtol=1e-10)
+
+
+def test_covariances_agree(model: BayesianOptimizationModel) -> None:
+    _, joint = model.predict_joint(POINTS)
+
+    between = model.covariance_between_points(POINTS[:2], POINTS[2:])
+
+    np.testing.assert_allclose(between, joint[:, :2, 2:], rtol=1e-6, atol=1e-6)
+    variance = model.predict(POINTS)[1]
+    # Both are mixtures over the same seven draws of the inducing points; targets differ.
+    np.testing.assert_allclose(np.trace(joint, axis1=1, axis2=2), np.sum(variance, 0), rtol=1.0)
+
+
+def test_samples_have_the_predicted_moments() -> None:
+    model = BayesianOptimizationModel(BUILD, observed(15), num_samples=4_000)
+    mean, variance = (part.numpy() for part in model.predict(POINTS))
+
+    samples = model.sample(POINTS, 4_000).numpy()
+
+    # 5 sigma; predictions have an error of their own, at most that of the samples.
+    error = np.sqrt(2.0 * variance / 4_000)
+    assert np.all(np.abs(samples.mean(0) - mean) < 5.0 * error)
+    squares = (samples - mean) ** 2
+    assert np.all(np.abs(squares.mean(0) - variance) < 5.0 * np.sqrt(2.0) * squares.std(0) / 60.0)
+
+
+def test_trajectories_are_functions(model: BayesianOptimizationModel) -> None:
+    trajectory = model.trajectory_sampler().get_trajectory()
+    X = np.stack([POINTS, POINTS[::-1], POINTS], axis=1)
+
+    values = trajectory(X)
+
+    assert values.shape == (6, 3, 2)
+    np.testing.assert_array_equal(trajectory(X), values)
+    np.testing.assert_allclose(trajectory(X[2:4]), values[2:4], rtol=1e-9)
+    # Three different functions.
+    assert np.abs(values[:, 0] - values[:, 2]).max() > 1.0
+    assert np.abs(values[:, 0] - values[::-1, 1]).max() > 1.0
+
+
+def test_trajectories_are_like_the_predictions() -> None:
+    model = BayesianOptimizationModel(BUILD, observed(15), num_samples=1_000)
+    mean, variance = (part.numpy() for part in model.predict(POINTS))
+
+    trajectory = model.trajectory_sampler().get_trajectory()
+    values = trajectory(np.repeat(POINTS[:, None], 1_000, axis=1)).numpy()
+
+    # 5 sigma, as above.
+    assert np.all(np.abs(values.mean(1) - mean) < 5.0 * np.sqrt(2.0 * variance / 1_000))
+
+
+def test_a_trajectory_can_be_compiled_at_its_first_call(model: BayesianOptimizationModel) -> None:
+    trajectory = model.trajectory_sampler().get_trajectory()
+    X = tf.constant(POINTS[:, None])
+
+    compiled = tf.function(lambda x: trajectory(x))(X)  # libraries compile with autograph
+
+    np.testing.assert_allclose(trajectory(X), compiled, rtol=1e-9)
+
+
+def test_resampled_trajectories_are_others(model: BayesianOptimizationModel) -> None:
+    sampler = model.trajectory_sampler()
+    first = sampler.get_trajectory()
+    X = POINTS[:, None]
+    before = first(X)
+
+    for other in (sampler.resample_trajectory(first), sampler.update_trajectory(first)):
+        assert np.abs(other(X) - before).max() > 1.0
+
+    np.testing.assert_array_equal(first(X), before)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (4, 1, 2), (4, 3)])
+def test_a_trajectory_refuses_other_shapes(
+    model: BayesianOptimizationModel, shape: tuple[int, ...]
+) -> None:
+    trajectory = model.trajectory_sampler().get_trajectory()
+    trajectory(np.zeros((1, 2, 2)))
+
+    with pytest.raises(ValueError, match=r"x must have shape \[N, "):
+        trajectory(np.zeros(shape))
+
+
+def test_update_does_not_train_and_optimize_does_from_scratch() -> None:
+    model = make()
+    before = model.predict(POINTS)[0].numpy()
+    more = observed(25)
+
+    model.update(more)
+
+    np.testing.assert_array_equal(model.predict(POINTS)[0], before)
+    assert model.model.num_data == 25 and model.history is None
+    history = model.optimize(more)
+    assert history is model.history and history.num_steps == 5
+    assert model.model.num_data == 25
+    trained = model.predict(POINTS)[0].numpy()
+    assert np.abs(trained - before).max() > 1.0
+    # It starts from scratch, so once more gives the same.
+    model.optimize(more)
+    np.testing.assert_array_equal(model.predict(POINTS)[0], trained)
+
+
+def test_compiled_predictions_follow_the_model() -> None:
+    model = make()
+    X = tf.constant(POINTS)
+
+    @tf.function
+    def predictions(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        samples = model.sample(X, 2)
+        assert samples.shape == (2, 6, 1)
+        return *model.predict(X), *model.predict_joint(X), model.get_observation_noise()
+
+    before = [part.numpy() for part in predictions(X)]
+    model.optimize(observed(25))
+    after = predictions(X)
+
+    expected = *model.predict(X), *model.predict_joint(X), model.get_observation_noise()
+    for value, wanted, old in zip(after, expected, before, strict=True):
+        assert value.shape == wanted.shape
+        np.testing.assert_allclose(value, wanted, rtol=1e-9)
+        assert np.abs(value - old).max() > 1e-3
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        total = tf.reduce_sum(tf.function(lambda X: model.predict(X)[0])(X))
+    gradient = tape.gradient(total, X)
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        total = tf.reduce_sum(model.predict(X)[0])
+    np.testing.assert_allclose(gradient, tape.gradient(total, X), rtol=1e-9)
+
+
+def test_log_reports_the_bound(caplog: pytest.LogCaptureFixture) -> None:
+    model = make()
+    with caplog.at_level(logging.INFO, "gpflow_dwp"):
+        model.log()
+        model.log(observed(20))
+
+    assert "15 observations, bound per datum nan" in caplog.text
+    assert "20 observations" in caplog.text
+
+
+def test_observation_noise_is_in_raw_units() -> None:
+    model = make()
+
+    noise = model.get_observation_noise()
+
+    variance = model.predict_y(POINTS)[1] - model.predict(POINTS)[1]
+    np.testing.assert_allclose(variance, np.broadcast_to(noise, (6, 1)), rtol=1e-6)
+
+
+def test_other_columns_are_refused() -> None:
+    model = make()
+    with pytest.raises(ValueError, match=r"query_points must have 2 columns, got shape \(3, 5\)"):
+        model.predict(np.zeros((3, 5)))
+    for method in (model.update, model.optimize):
+        with pytest.raises(ValueError, match=r"with \(2, 1\) columns, got \(2, 2\)"):
+            method(observed(15, num_outputs=2))
+    for name in ("num_steps", "num_samples"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive integer, got 0"):
+            BayesianOptimizationModel(BUILD, observed(15), **{name: 0})

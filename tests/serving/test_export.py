@@ -1,0 +1,299 @@
+"""Exported models: a process with TensorFlow alone gets what the model says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import randomise, tiny_model, toy_data
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+)
+from gpflow_dwp.serving import export_model
+
+X, Y = toy_data(num_outputs=2)
+XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
+LABELS = np.digitize(Y[:, :1], [-0.3, 0.3])
+NEW_LABELS = np.digitize(YNEW[:, :1], [-0.3, 0.3])
+INPUTS = Standardiser(np.array([3.0, -40.0]), np.array([0.2, 7.0]))
+OUTPUTS = Standardiser(np.array([100.0, -5.0]), np.array([20.0, 0.3]))
+NUM_SAMPLES, SEED = 3, 2**40 + 7
+
+# Everything that is neither TensorFlow nor needed by it is hidden, as if it were not installed.
+CLIENT = """
+import sys
+from pathlib import Path
+for name in ("gpflow", "gpflow_dwp", "tensorflow_probability", "tf_keras", "check_shapes", "scipy"):
+    sys.modules[name] = None
+import numpy as np
+import tensorflow as tf
+for path in Path(sys.argv[1]).iterdir():
+    given = np.load(path / "given.npz")
+    loaded = tf.saved_model.load(path / "model")
+    draws = {
+        "num_samples": tf.constant(given["num_samples"]),
+        "seed": tf.constant(given["seed"]),
+    }
+    X, Y = tf.constant(given["X"]), tf.constant(given["Y"])
+    results = {}
+    for name in ("predict_f", "predict_y", "sample", "log_density"):
+        data = {"X": X, "Y": Y} if name == "log_density" else {"X": X}
+        signature = loaded.signatures[name](**data, **draws)
+        function = getattr(loaded, name)(*data.values())
+        for key, value in signature.items():
+            results[f"{name}_{key}"] = value.numpy()
+            results[f"default_{name}_{key}"] = function[key].numpy()
+    np.savez(path / "got.npz", **results)
+"""
+
+
+def network() -> Any:
+    model = build_matrix_gaussian_network((X, Y), width=6)
+    randomise(model, seed=3, scale=0.1)
+    return model
+
+
+def latent_variable_deep_gp() -> Any:
+    model = build_latent_variable_deep_gp((X, Y), num_inducing=5)
+    randomise(model, seed=3, scale=0.1)
+    return model
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "GW": lambda: tiny_model(2, data=(X, Y), posterior="GW"),
+    "whitened A with latent inputs": lambda: tiny_model(
+        2, data=(X, Y), posterior="A", whiten=True, latent_dim=1
+    ),
+    "AB": lambda: tiny_model(2, data=(X, Y), posterior="AB"),
+    "deep GP": lambda: tiny_model(2, build_deep_gaussian_process, data=(X, Y)),
+    "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
+    "network": network,
+    "latent variables": latent_variable_deep_gp,
+    "softmax": lambda: tiny_model(1, data=(X, LABELS), likelihood=gpflow.likelihoods.Softmax(3)),
+}
+
+
+def raw_data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    observations = NEW_LABELS.astype(float) if name == "softmax" else YNEW
+    return INPUTS.inverse_transform(XNEW), (
+        observations if name == "softmax" else OUTPUTS.inverse_transform(observations)
+    )
+
+
+@pytest.fixture(scope="module")
+def client_results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """What a client without this package got from every model, by the model's name."""
+    folder = tmp_path_factory.mktemp("exported")
+    for name, make in MODELS.items():
+        export_model(
+            make(),
+            folder / name / "model",
+            input_standardiser=INPUTS,
+            output_standardiser=None if name == "softmax" else OUTPUTS,
+            num_samples=NUM_SAMPLES,
+            seed=SEED,
+        )
+        raw_X, raw_Y = raw_data(name)
+        np.savez(
+            folder / name / "given.npz",
+            X=raw_X,
+            Y=raw_Y,
+            num_samples=np.int32(NUM_SAMPLES + 1),
+            seed=np.int64(-SEED),
+        )
+    subprocess.run([sys.executable, "-c", CLIENT, str(folder)], check=True)
+    return lambda name: np.load(folder / name / "got.npz")
+
+
+def expected(model: Any, name: str, num_samples: int, seed: int) -> dict[str, np.ndarray]:
+    """What the model itself says, brought to raw units by NumPy."""
+    inputs = INPUTS.transform(raw_data(name)[0])
+    outputs = Standardiser(np.zeros(3), np.ones(3)) if name == "softmax" else OUTPUTS
+    draws = {"num_samples": num_samples, "seed": seed}
+    results = {}
+    for method in ("predict_f", "predict_y"):
+        mean, variance = getattr(model, method)(inputs, **draws)
+        results[f"{method}_mean"] = outputs.inverse_transform(mean)
+        results[f"{method}_variance"] = outputs.inverse_transform_variance(variance)
+    samples = model.predict_f_samples(inputs, full_cov=name != "network", **draws)
+    results["sample_samples"] = outputs.inverse_transform(samples)
+    observations = NEW_LABELS if name == "softmax" else OUTPUTS.transform(raw_data(name)[1])
+    log_density = model.predict_log_density((inputs, observations), **draws)
+    results["log_density_log_density"] = log_density + outputs.log_density_offset
+    return results
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_client_without_this_package_gets_the_same(
+    client_results: Callable[[str], Any], name: str
+) -> None:
+    results, model = client_results(name), MODELS[name]()
+
+    for prefix, num_samples, seed in (
+        ("", NUM_SAMPLES + 1, -SEED),
+        ("default_", NUM_SAMPLES, SEED),
+    ):
+        for key, value in expected(model, name, num_samples, seed).items():
+            result = results[f"{prefix}{key}"]
+            assert result.shape == value.shape, key
+            np.testing.assert_allclose(result, value, rtol=1e-10, atol=1e-10, err_msg=key)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A deep Wishart process, exported without standardisers and loaded again."""
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    export_model(tiny_model(2), folder, num_samples=2)
+    return tf.saved_model.load(folder)
+
+
+def test_any_number_of_points_and_draws(loaded: Any) -> None:
+    whole = loaded.predict_y(XNEW)["mean"].numpy()
+
+    for rows in (0, 1, 7):
+        np.testing.assert_allclose(loaded.predict_y(XNEW[:rows])["mean"], whole[:rows], rtol=1e-10)
+    for num_samples in (1, 5):
+        assert loaded.sample(XNEW, num_samples)["samples"].shape == (num_samples, 7, 1)
+
+
+def test_one_seed_gives_one_result(loaded: Any) -> None:
+    first, again, other = (loaded.sample(XNEW, 2, seed)["samples"] for seed in (1, 1, 2))
+
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
+
+
+def test_gradients_are_those_of_the_model(loaded: Any) -> None:
+    points = tf.constant(XNEW)
+    gradients = []
+
+    for predict in (
+        lambda: loaded.predict_f(points, 4, 1)["mean"],
+        lambda: tiny_model(2).predict_f(points, num_samples=4, seed=1)[0],
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch(points)
+            total = tf.reduce_sum(predict())
+        gradients.append(tape.gradient(total, points))
+
+    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_samples": 0}, "num_samples must be positive"),
+        ({"X": np.full((2, 2), np.nan)}, "X must be finite"),
+    ],
+)
+def test_clients_mistakes_are_named(loaded: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        loaded.predict_y(**{"X": XNEW, "num_samples": 2, **arguments})
+
+
+def test_data_of_two_lengths_are_refused(loaded: Any) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="X and Y must have as many rows"):
+        loaded.log_density(XNEW, YNEW[:3, :1])
+
+
+def test_later_training_does_not_change_what_was_exported(tmp_path: Path) -> None:
+    model = tiny_model(1)
+    model.num_prediction_samples = 4
+    export_model(model, tmp_path / "model")
+
+    randomise(model, seed=9)
+
+    program = tf.saved_model.load(tmp_path / "model")
+    mean, _ = tiny_model(1).predict_f(XNEW)
+    np.testing.assert_allclose(program.predict_f(XNEW)["mean"], mean, rtol=1e-10)
+    # The model's number of draws is the default.
+    assert program.sample(XNEW)["samples"].shape == (4, 7, 1)
+
+
+def test_single_precision(tmp_path: Path) -> None:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        model = tiny_model(1, data=toy_data())
+        export_model(model, tmp_path / "model", num_samples=2)
+        expected_mean, _ = model.predict_f(XNEW, num_samples=2)
+
+    mean = tf.saved_model.load(tmp_path / "model").predict_f(XNEW.astype(np.float32))["mean"]
+
+    assert mean.dtype == tf.float32
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-5, atol=1e-6)
+
+
+def test_parents_are_made_and_an_empty_directory_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    for folder in (tmp_path / "a" / "b", tmp_path / "empty"):
+        export_model(tiny_model(1), folder)
+        assert (folder / "saved_model.pb").is_file()
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "empty"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_what_is_there_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "model"
+    precious = place if kind == "file" else place / "notes.txt"
+    precious.parent.mkdir(exist_ok=True)
+    precious.write_text("precious")
+
+    with pytest.raises(FileExistsError, match="model exists and is not an empty directory"):
+        export_model(tiny_model(1), place)
+
+    assert precious.read_text() == "precious"
+    assert len(list(tmp_path.rglob("*"))) == (1 if kind == "file" else 2)
+
+
+def test_a_failure_while_writing_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = tf.saved_model.save
+
+    def fail(program: Any, directory: str, *rest: Any) -> None:
+        original(program, directory, *rest)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(tf.saved_model, "save", fail)
+
+    with pytest.raises(OSError, match="disk full"):
+        export_model(tiny_model(1), tmp_path / "model")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"input_standardiser": Standardiser(np.zeros(3), np.ones(3))},
+            "input_standardiser must have 2 columns, as the model has, got 3",
+        ),
+        (
+            {"output_standardiser": OUTPUTS},
+            "output_standardiser must have 1 columns, as the model has, got 2",
+        ),
+        ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
+    ],
+)
+def test_refuses_arguments_before_anything_is_written(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        export_model(tiny_model(1), tmp_path / "model", **arguments)
+
+    assert list(tmp_path.iterdir()) == []

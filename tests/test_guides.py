@@ -1,0 +1,45 @@
+"""The Python of the how-to guides runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from package_source import ROOT
+from test_readme import python_blocks
+
+import gpflow_dwp
+from gpflow_dwp.training import fit
+
+GUIDES = sorted((ROOT / "notebooks" / "how-to").glob("*.md"))
+
+
+def given() -> dict[str, Any]:
+    """What the guides take as given: data, a model of them, and new data."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))
+    labels, counts = rng.integers(0, 3, (30, 1)), rng.poisson(2.0, (30, 1)).astype(float)
+    data = {"X": X, "Y": Y, "X_train": X, "Y_train": Y, "labels": labels, "counts": counts}
+    new = {"X_new": X[:5], "Y_new": Y[:5], "labels_new": labels[:5]}
+    model = gpflow_dwp.build_deep_wishart_process((X, Y), depth=1)
+    return {"__name__": "guide", **data, **new, "model": model}
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_python_blocks_run_one_after_the_other(
+    guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit_shortly(model: Any, data: Any, num_steps: int, **arguments: Any) -> Any:
+        return fit(model, data, min(num_steps, 3), **{**arguments, "batch_size": 10})
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
+    namespace = given()
+
+    for line, block in python_blocks(guide.read_text(encoding="utf-8")):
+        # The default float is set back, lest other blocks get data of another type.
+        with gpflow.config.as_context(gpflow.config.config()):
+            exec(compile("\n" * line + block, str(guide), "exec"), namespace)
