@@ -88,8 +88,7 @@ axes.figure
 #
 # Each hidden layer's Gram matrix of the inducing points, from left to right along the input. Below
 # is the prior with the same kernels: points are alike if they are near. The posterior says
-# something else, and more so in the second layer: points are alike if they are on the same side of
-# the step.
+# something else: points are alike if they are on the same side of the step.
 
 # %%
 axes = plot_layer_grams(model)

@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.estimator._base import Array, DeepWishartEstimator
-from gpflow_dwp.estimator._softmax import mean_softmax
 
 __all__ = ["DeepWishartClassifier"]
 
@@ -73,17 +72,14 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         """Predict the probability of each class.
 
         For two classes it is exact for the draws that make up the mixture; for more, the softmax's
-        expectation is estimated, with the same normal draws at every point.
+        expectation is estimated, with numbers that depend on each point alone.
 
         :param X: Inputs, [N, D].
         :return: Probabilities in the order of ``classes_``, [N, C].
         """
         inputs = self._check_inputs(X)
-        posterior = self._posterior()
-        if len(self.classes_) == 2:
-            second = posterior.predict_y(inputs)[0].numpy()
-            return np.hstack([1.0 - second, second])
-        return mean_softmax(posterior, inputs, len(self.classes_), seed=self._seed)
+        mean: Array = self._posterior().predict_y(inputs)[0].numpy().astype(np.float64)
+        return np.hstack([1.0 - mean, mean]) if len(self.classes_) == 2 else mean
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the logarithm of each class's probability, [N, C]: see :meth:`predict_proba`."""

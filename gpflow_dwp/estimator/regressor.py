@@ -53,7 +53,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param num_samples: Draws that estimate the bound in training.
     :param num_prediction_samples: Draws that make up a predictive mixture.
     :param random_state: Seed or generator for the start, the draws and the minibatches; None for
-        another result at every call of ``fit``.
+        another result at every call of ``fit``, which also sets TensorFlow's global seed.
     :param verbose: Whether to show a progress bar.
 
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),

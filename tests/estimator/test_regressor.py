@@ -200,6 +200,18 @@ def test_feature_names_are_kept() -> None:
 
 
 @pytest.mark.usefixtures("_eager")
+def test_single_precision() -> None:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        short = {**SMALL, "depth": 1, "num_steps": 2}
+        regressor = DeepWishartRegressor(**short).fit(X, Y)
+        again = pickle.loads(pickle.dumps(regressor))
+
+        assert regressor.model_.inducing_variable.Z.dtype == np.float32
+        assert regressor.predict(X).dtype == np.float64
+        np.testing.assert_array_equal(again.predict(X), regressor.predict(X))
+
+
+@pytest.mark.usefixtures("_eager")
 def test_seeds() -> None:
     first, same, other = (
         DeepWishartRegressor(**{**SMALL, "num_steps": 2, "random_state": seed}).fit(X, Y)
