@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.completion import print_completion
-from gpflow_dwp.cli.configuration import complete_options
+from gpflow_dwp.cli.configuration import complete_options, parse_options
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.options import (
     add_evaluate_options,
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parse_options(parser, arguments)
     try:
         if options.command == "completion":
             print_completion(parser, options.shell)
@@ -237,6 +237,7 @@ resumes a study that was ended; training goes on where it stopped.
 examples:
   gpflow-dwp study --datasets yacht --splits 0 --steps 2000 --out studies/short
   gpflow-dwp study --datasets yacht boston --depths 2 5 --splits 0-4 --jobs 2 --out studies/full
+  gpflow-dwp study --config studies/full/config.yaml --seed 1 --out studies/seed-1
 """
 
 _STUDY_REPORT_DESCRIPTION = """\
