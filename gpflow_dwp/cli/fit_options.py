@@ -45,15 +45,13 @@ def add_stopping_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--validation-metric",
         choices=["log_density", "rmse"],
-        default="log_density",
-        help="what is to get better (default: %(default)s)",
+        help="what is to get better (default: log_density)",
     )
     group.add_argument(
         "--patience",
         type=positive_integer,
-        default=10,
         metavar="N",
-        help="after how many looks that found nothing better training ends (default: %(default)s)",
+        help="after how many looks that found nothing better training ends (default: 10)",
     )
     group.add_argument(
         "--callback-interval",
