@@ -36,7 +36,17 @@ ORDER = (
 )
 # These may need extras as soon as they are imported.
 PROGRAMS = ("benchmarks", "cli", "estimator", "__main__")
-OPTIONAL_PACKAGES = ("matplotlib", "pandas", "pooch", "scoringrules", "sklearn", "tensorboard")
+OPTIONAL_PACKAGES = (
+    "matplotlib",
+    "pandas",
+    "pooch",
+    "pyarrow",
+    "scoringrules",
+    "shtab",
+    "sklearn",
+    "tensorboard",
+    "yaml",
+)
 
 BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]
 CORE = [module for module in MODULES if module.group not in PROGRAMS]

@@ -16,10 +16,13 @@ from gpflow_dwp.training import (
     ProtocolName,
     RunLog,
     TrainingProgress,
+    ValidationMetric,
 )
 
-__all__ = ["check_log", "make_log", "make_stopping"]
+__all__ = ["check_log", "check_stopping", "make_log", "make_stopping"]
 
+_METRIC: ValidationMetric = "log_density"
+_PATIENCE = 10
 _LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 
 
@@ -41,6 +44,18 @@ def check_log(options: argparse.Namespace) -> None:
         path.unlink()
 
 
+def check_stopping(options: argparse.Namespace) -> None:
+    """Refuse options of early stopping that lead nowhere.
+
+    :raises UsageError: If there are no validation rows for them, or the metric is for numbers.
+    """
+    for name in ("patience", "validation_metric"):
+        if getattr(options, name) is not None and options.validation_fraction is None:
+            raise UsageError(f"--{name.replace('_', '-')} goes with --validation-fraction only")
+    if options.validation_metric == "rmse" and options.task == "classification":
+        raise UsageError("--validation-metric rmse is not for --task classification")
+
+
 def make_stopping(
     options: argparse.Namespace,
     data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
@@ -53,8 +68,8 @@ def make_stopping(
     """
     return EarlyStopping(
         data,
-        options.validation_metric,
-        patience=options.patience,
+        options.validation_metric or _METRIC,
+        patience=options.patience or _PATIENCE,
         start_step=PROTOCOLS[protocol].kl_annealing_steps(options.num_steps),
         seed=options.seed,
     )
@@ -72,6 +87,6 @@ def make_log(options: argparse.Namespace, stopping: EarlyStopping | None) -> Run
         judged = stopping is not None and stopping.steps[-1:] == [progress.step]
         return stopping.values[-1] if stopping is not None and judged else float("nan")
 
-    name = f"validation_{options.validation_metric}"
+    name = f"validation_{options.validation_metric or _METRIC}"
     metrics = {} if stopping is None else {name: last_value}
     return _LOGS[options.log.suffix](options.log, metrics)

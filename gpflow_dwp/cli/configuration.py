@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,10 +13,10 @@ from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["complete_options", "write_configuration"]
+__all__ = ["complete_options", "parse_options", "write_configuration"]
 
 # What a run is not made of: where it goes, and what is shown of it.
-_NOT_WRITTEN = ("command", "config", "resume", "out", "overwrite", "quiet", "json")
+_NOT_WRITTEN = ("command", "config", "resume", "out", "overwrite", "quiet", "json", "retry_failed")
 
 
 def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
@@ -26,12 +27,31 @@ def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
     :raises ImportError: If PyYAML is not installed.
     """
     fields = {
-        name: str(value.resolve()) if isinstance(value, Path) else value
+        name: _as_plain(value)
         for name, value in options.items()
         if name not in _NOT_WRITTEN and not _is_absent(value)
     }
     text = import_optional("yaml", "cli").safe_dump(fields, sort_keys=False, allow_unicode=True)
     path.write_text(f"# gpflow-dwp {options['command']} --config {path.name}\n{text}", "utf-8")
+
+
+def parse_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Return what arguments say; with ``--config``, options that are required may be missing.
+
+    :param parser: Parses all arguments.
+    :param arguments: The arguments.
+    """
+    required: list[argparse.Action] = []
+    if any(argument.partition("=")[0] == "--config" for argument in arguments):
+        for command in _commands(parser).values():
+            required.extend(action for action in command._actions if action.required)
+    for action in required:
+        action.required = False
+    try:
+        return parser.parse_args(arguments)
+    finally:
+        for action in required:
+            action.required = True
 
 
 def complete_options(
@@ -95,13 +115,18 @@ def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise UsageError(f"{path} must hold options by name")
     fields = {str(name).replace("-", "_"): value for name, value in fields.items()}
-    known = [action.dest for action in command._actions if action.dest not in ("help", "config")]
+    names = {
+        string.lstrip("-").replace("-", "_"): action.dest
+        for action in command._actions
+        for string in (*action.option_strings, action.dest)
+    }
+    known = [name for name in names if len(name) > 1 and name not in ("help", "config")]
     for name in fields:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(f"{path} has an option {name!r}, which {command.prog} has not{hint}")
-    return fields
+    return {names[name]: value for name, value in fields.items()}
 
 
 def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -> Iterable[str]:
@@ -121,6 +146,17 @@ def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -
         else:
             named.append(f"{_name(action)}={value}")
     return [*positional, *named]
+
+
+def _as_plain(value: Any) -> Any:
+    """A value as the command line has it, for what YAML has no form for."""
+    if isinstance(value, Path):
+        return str(value.resolve())
+    if isinstance(value, list):
+        return [_as_plain(item) for item in value]
+    if isinstance(value, tuple) and isinstance(value[0], str):
+        return f"{value[0]}={json.dumps(value[1])}"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _is_absent(value: Any) -> bool:

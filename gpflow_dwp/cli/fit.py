@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.cli.callbacks import check_log, make_log, make_stopping
+from gpflow_dwp.cli.callbacks import check_log, check_stopping, make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
@@ -230,6 +230,7 @@ def _prepare(options: argparse.Namespace) -> _Prepared:
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
     check_log(options)
+    check_stopping(options)
     train, test, validation = split.train, split.test, None
     if options.validation_fraction is not None:
         train, validation = split_table(train, options.validation_fraction, options.seed)

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import fraction, positive_integer
 
-__all__ = ["add_column_options", "add_configuration_options", "add_stopping_options"]
+__all__ = [
+    "add_column_options",
+    "add_config_option",
+    "add_configuration_options",
+    "add_stopping_options",
+]
 
 
 def add_column_options(group: argparse._ArgumentGroup) -> None:
@@ -40,15 +45,13 @@ def add_stopping_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--validation-metric",
         choices=["log_density", "rmse"],
-        default="log_density",
-        help="what is to get better (default: %(default)s)",
+        help="what is to get better (default: log_density)",
     )
     group.add_argument(
         "--patience",
         type=positive_integer,
-        default=10,
         metavar="N",
-        help="after how many looks that found nothing better training ends (default: %(default)s)",
+        help="after how many looks that found nothing better training ends (default: 10)",
     )
     group.add_argument(
         "--callback-interval",
@@ -67,18 +70,23 @@ def add_stopping_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_configuration_options(parser: argparse.ArgumentParser) -> None:
-    """Add where options come from, if not from the command line."""
+    """Add where options of ``fit`` come from, if not from the command line."""
     group = parser.add_argument_group("runs again")
-    group.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="YAML or JSON file of options by name, such as the config.yaml that every run writes; "
-        "options of the command line go before it",
-    )
+    add_config_option(group)
     group.add_argument(
         "--resume",
         type=Path,
         metavar="RUN",
         help="go on with a run that was killed or interrupted, with its own options",
+    )
+
+
+def add_config_option(parser: argparse._ActionsContainer) -> None:
+    """Add a file of options."""
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML or JSON file of options by name, such as the config.yaml that every run writes; "
+        "options of the command line go before it",
     )

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.completion import print_completion
-from gpflow_dwp.cli.configuration import complete_options
+from gpflow_dwp.cli.configuration import complete_options, parse_options
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.iterates_options import add_iterates_options
 from gpflow_dwp.cli.mnist_options import add_mnist_options
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parse_options(parser, arguments)
     try:
         if options.command == "completion":
             print_completion(parser, options.shell)
@@ -281,6 +281,7 @@ examples:
   gpflow-dwp study --datasets yacht --splits 0 --steps 2000 --out studies/short
   gpflow-dwp study --datasets yacht boston --depths 2 5 --splits 0-4 --jobs 2 --out studies/full
   gpflow-dwp study --protocol cde --datasets power --models GP LV-GP-GP --out studies/density
+  gpflow-dwp study --config studies/full/config.yaml --seed 1 --out studies/seed-1
 """
 
 _STUDY_REPORT_DESCRIPTION = """\

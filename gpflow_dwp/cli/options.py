@@ -8,6 +8,7 @@ from pathlib import Path
 from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed
 from gpflow_dwp.cli.fit_options import (
     add_column_options,
+    add_config_option,
     add_configuration_options,
     add_stopping_options,
 )
@@ -282,6 +283,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     training = parser.add_argument_group("training")
     training.add_argument(
         "--steps",
+        "--num-steps",
         dest="num_steps",
         type=positive_integer,
         metavar="T",
@@ -385,6 +387,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         "--retry-failed", action="store_true", help="run cells again that failed before"
     )
     files.add_argument("--quiet", action="store_true", help="show no progress")
+    add_config_option(files)
 
 
 def add_study_report_options(parser: argparse.ArgumentParser) -> None:

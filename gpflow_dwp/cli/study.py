@@ -6,7 +6,9 @@ import argparse
 import sys
 
 from gpflow_dwp import study
+from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["run_study", "run_study_report"]
@@ -41,6 +43,8 @@ def run_study(options: argparse.Namespace) -> int:
             options=dict(options.options),
             uci_folder=options.uci_folder,
         )
+        options.out.mkdir(parents=True, exist_ok=True)
+        write_configuration(options.out / CONFIGURATION, vars(options))
         try:
             records = study.run_study(
                 cells,

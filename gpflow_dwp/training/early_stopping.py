@@ -107,7 +107,18 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return None if self._best is None else self.values[self._best]
 
     def begin(self, step: int, model: VariationalModel) -> bool:
-        """Forget earlier runs, unless this one goes on; end it if it had ended."""
+        """Forget earlier runs, unless this one goes on; end it if it had ended.
+
+        :raises ValueError: If the metric is "rmse" and the model does not predict such targets.
+        """
+        if self._metric == "rmse":
+            X, Y = self._data
+            columns = model.predict_y(X[:1], num_samples=1)[0].shape[1]
+            if columns != Y.shape[1]:
+                raise ValueError(
+                    f"data[1] must have {columns} columns for the metric 'rmse', as the model's "
+                    f"predictions have, got {Y.shape[1]}."
+                )
         if step == 0:
             self._forget()
         self._evaluate = self._make_evaluation(model)

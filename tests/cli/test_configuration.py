@@ -12,7 +12,7 @@ import pytest
 import yaml
 from command_line import columns, fit_options, run, write_csv
 
-from gpflow_dwp.cli.configuration import complete_options, write_configuration
+from gpflow_dwp.cli.configuration import complete_options, parse_options, write_configuration
 from gpflow_dwp.cli.main import make_parser
 
 
@@ -23,7 +23,7 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def parse(*arguments: str) -> Namespace:
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parse_options(parser, arguments)
     return complete_options(parser, options, arguments)
 
 
@@ -52,6 +52,37 @@ def test_the_command_line_goes_before_the_file() -> None:
     options = parse("fit", "--num-steps", "8", "b.csv", "--config", path)
 
     assert (options.table, options.num_steps, options.seed) == (Path("b.csv"), 8, 3)
+
+
+def test_lists_end_where_the_file_ends() -> None:
+    path = write({"table": "a.csv", "categorical": ["town", "style"]})
+
+    options = parse("fit", "--config", path, "b.csv", "--seed", "1")
+
+    assert (options.table, options.categorical) == (Path("b.csv"), ["town", "style"])
+
+
+def test_what_a_study_needs_may_be_in_the_file() -> None:
+    fields = {"datasets": ["yacht", "boston"], "out": "there", "set": ["jitter=1e-8"], "steps": 7}
+
+    options = parse("study", "--config", write(fields), "--depths", "2", "5")
+
+    assert (options.datasets, options.depths) == (["yacht", "boston"], [2, 5])
+    assert (options.options, options.num_steps) == ([("jitter", 1e-8)], 7)
+    with pytest.raises(SystemExit):
+        parse("study", "--config", write({"datasets": ["yacht"]}))
+
+
+def test_what_a_study_writes_is_read_back() -> None:
+    options = parse(
+        *("study", "--datasets", "yacht", "--out", "there", "--splits", "0-2,5", "7"),
+        *("--set", "jitter=1e-8", "kernel=Matern52", "--num-steps", "3"),
+    )
+
+    write_configuration(Path("config.yaml"), vars(options))
+
+    again = parse("study", "--config", "config.yaml", "--out", "there")
+    assert vars(again) == vars(options) | {"config": Path("config.yaml")}
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,18 @@ def test_training_stops_early_and_reports_the_best(
         (["--resume", "run"], "run holds no run that could go on"),
         (["table.csv", *OPTIONS, "--log", "log.txt"], "--log must end in .csv or .jsonl"),
         (["table.csv", *OPTIONS, "--log", "table.csv"], "table.csv exists; give --overwrite"),
+        (
+            ["table.csv", *fit_options("regression"), "--patience", "3"],
+            "--patience goes with --validation-fraction only",
+        ),
+        (
+            ["table.csv", *fit_options("regression"), "--validation-metric", "rmse"],
+            "--validation-metric goes with --validation-fraction only",
+        ),
+        (
+            [*OPTIONS, "--task", "classification", "--validation-metric", "rmse", "table.csv"],
+            "--validation-metric rmse is not for --task classification",
+        ),
     ],
 )
 def test_what_cannot_go_on_is_refused(

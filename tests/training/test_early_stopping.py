@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpflow
 import numpy as np
 import pytest
 from model_reference import tiny_model, toy_data
@@ -188,3 +189,12 @@ def test_another_run_begins_anew() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EarlyStopping(**({"data": HELD_OUT} | arguments))
+
+
+def test_the_error_of_labels_is_refused() -> None:
+    labels = np.digitize(DATA[1], [-0.5, 0.5])
+    model = tiny_model(1, data=(DATA[0], labels), likelihood=gpflow.likelihoods.Softmax(3))
+    stopping = EarlyStopping((DATA[0], labels), "rmse")
+
+    with pytest.raises(ValueError, match="must have 3 columns for the metric 'rmse'.* got 1"):
+        fit(model, (DATA[0], labels), 2, callbacks=[stopping], progress=False)
