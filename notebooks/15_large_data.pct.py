@@ -21,6 +21,7 @@
 # %%
 # %matplotlib inline
 import os
+import time
 
 import gpflow
 import numpy as np
@@ -46,7 +47,8 @@ X, Y = inputs.transform(features), target.transform(outcome[:, None])
 # %% [markdown]
 # ## A step costs the same
 #
-# Time of a step with the same minibatch size, for more and more rows, once it is compiled.
+# Processor time of a step with the same minibatch size, for more and more rows, once it is
+# compiled.
 
 
 # %%
@@ -58,14 +60,14 @@ def build(num_rows):
 
 
 def seconds_per_step(num_rows, num_steps):
-    """Time of training steps, without the first, which compiles."""
+    """Processor time of training steps, without the first, which compiles."""
     seen = []
     fit(
         build(num_rows),
         (X[:num_rows], Y[:num_rows]),
         1 + num_steps,
         batch_size=BATCH_SIZE,
-        callbacks=[lambda progress: seen.append(progress.seconds)],
+        callbacks=[lambda progress: seen.append(time.process_time())],
         callback_interval=1,
         progress=False,
     )
@@ -117,6 +119,10 @@ rows["no model can do better than"] = {
     "log-likelihood": -0.5 * np.log(2.0 * np.pi) - 0.5,
 }
 pd.DataFrame(rows).T.rename_axis("training rows").round(3)
+
+# %% [markdown]
+# A thousand rows come within a few hundredths of the noise, a hundred thousand within a few
+# thousandths.
 
 # %%
 steps = np.arange(1, history.num_steps + 1)
