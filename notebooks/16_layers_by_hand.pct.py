@@ -45,9 +45,10 @@ data = X, Y
 # %% [markdown]
 # ## Kernels
 #
-# The bottom kernel acts on the inputs: any GPflow kernel, here a sum of two. All others act on a
-# Gram matrix, so they have to be functions of distances or of inner products. An isotropic kernel
-# written for GPflow is one, without another line: the distances are taken from the Gram matrix.
+# The bottom kernel acts on the inputs: any GPflow kernel, here a rough one plus a smooth one. All
+# others act on a Gram matrix, so they have to be functions of distances or of inner products. An
+# isotropic kernel written for GPflow is one, without another line: the distances are taken from the
+# Gram matrix.
 
 
 # %%
@@ -61,7 +62,7 @@ class Cauchy(gpflow.kernels.IsotropicStationary):
 def kernels():
     """A kernel for each of three layers, bottom first."""
     return [
-        gpflow.kernels.Matern52(lengthscales=0.5) + gpflow.kernels.Linear(variance=0.1),
+        gpflow.kernels.Matern52(lengthscales=0.3) + gpflow.kernels.Matern52(lengthscales=2.0),
         Cauchy(),
         gpflow.kernels.SquaredExponential(),
     ]
@@ -148,8 +149,9 @@ steps = np.arange(1, NUM_STEPS + 1)
 curves = {"loop by hand": bounds / len(X), "fit": history.elbo_per_datum}
 for axes, (name, curve) in zip(panels, curves.items(), strict=True):
     plot_learning_curve(steps, curve, axes, label="ELBO per datum (nats)")
-    axes.set_title(f"{name}: {curve[-200:].mean():.2f} at the end")
-    axes.set_ylim(-2.0, 2.0)
+    axes.set_title(f"{name}: {curve[-200:].mean():.2f} at the end", fontsize="medium")
+    axes.set_ylim(-2.0, 1.0)
+panels[1].set_ylabel("")
 figure
 
 # %% [markdown]
