@@ -225,12 +225,12 @@ def _read(options: argparse.Namespace) -> SplitTable:
 
 
 def _prepare(options: argparse.Namespace) -> _Prepared:
-    split = _read(options)
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
     check_log(options)
     check_stopping(options)
+    split = _read(options)
     train, test, validation = split.train, split.test, None
     if options.validation_fraction is not None:
         train, validation = split_table(train, options.validation_fraction, options.seed)

@@ -25,9 +25,8 @@ from gpflow_dwp.cli.options import (
     add_fit_options,
     add_info_options,
     add_predict_options,
-    add_study_options,
-    add_study_report_options,
 )
+from gpflow_dwp.cli.study_options import add_study_options, add_study_report_options
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
 __all__ = ["main", "make_parser"]
