@@ -155,11 +155,17 @@ panels[1].set_ylabel("")
 figure
 
 # %% [markdown]
+# In this run `fit`, which also starts with a larger rate, ends higher.
+#
 # ## What came out
 
 # %%
 axes = plot_model_1d(same_model, data)
 axes.figure
+
+# %% [markdown]
+# The posterior draws the points on the left together, where the function is slow, and keeps those
+# on the right apart, where it is fast. The prior with the same kernels knows no left and right.
 
 # %%
 axes = plot_layer_grams(same_model)
