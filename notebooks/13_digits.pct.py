@@ -137,6 +137,10 @@ figure.axes[0].set_ylabel("share that is right")
 figure
 
 # %% [markdown]
+# All three are better than they believe. The softmax is the most modest, which costs it the
+# log-likelihood that its few errors should earn; the robust maximum comes nearest to the diagonal,
+# and has the best log-likelihood.
+#
 # ## The least certain images
 #
 # The ten test images whose digit is called with the least probability by the softmax, with what it
@@ -182,3 +186,6 @@ for label, curve in (("4", between[:, 4]), ("9", between[:, 9]), ("any other", o
 axes.set(xlabel="share of the 9", ylabel="probability", ylim=(0.0, 1.0), xlim=(0.0, 1.0))
 axes.legend(frameon=False)
 figure
+
+# %% [markdown]
+# The one becomes the other by and by. Half way it looks like neither.
