@@ -254,4 +254,4 @@ figure
 # %% [markdown]
 # The whitened posterior needs no factorisation of its own and no solve: steps are faster and kinder
 # to rounding. It gives up V, the part of the posterior that does not follow what the layers below
-# do, and with it some of the bound.
+# do, which can cost some of the bound.
