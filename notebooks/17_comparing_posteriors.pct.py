@@ -53,9 +53,9 @@ test = inputs.transform(X_new), target.transform(Y_new)
 # ## Training
 #
 # Depth 3, two hidden layers with ν = 5, inducing points on 40 of the data, two seeds each. The
-# bound is the mean over the last 200 steps; test log-likelihood is per point, with 100 draws; time is
-# the processor's, with that of compiling. The last two columns are what the hidden layers' posteriors
-# cost, in nats.
+# bound is the mean over the last 200 steps; test log-likelihood is per point, with 100 draws; time
+# is the processor's, with that of compiling. The last two columns are what the hidden layers'
+# posteriors cost, in nats.
 
 # %%
 BUILDERS = {
@@ -107,9 +107,9 @@ figure.axes[1].set_xlabel("test log-likelihood per point (nats)")
 figure
 
 # %% [markdown]
-# The four posteriors over Gram matrices end within a nat of each other, and the deep GP about nine
-# nats below them: its second layer pays more. It is not that this function needs much of them: a
-# few nats in each layer. On [the papers' data](04_uci_study.pct.py) the families differ more.
+# The four posteriors over Gram matrices end within a nat of each other, and the deep GP, whose second
+# layer pays more, about nine nats below them. This function does not ask much of them: two or three
+# nats in each layer. On [the papers' data](04_uci_study.pct.py) the families differ more.
 #
 # ## Fits
 
