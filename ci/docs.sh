@@ -29,6 +29,7 @@ case "${1:-}" in
 esac
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-2}"
 
+rm -rf build/docs # pages that were removed or renamed must not stay
 sphinx-build -b html -c ci/docs -W --keep-going -E -q -d build/doctrees notebooks build/docs
 python ci/docs/check_links.py build/docs
 pytest -q tests/test_doctests.py tests/test_readme.py tests/test_guides.py

@@ -38,9 +38,17 @@ def draw(axes, model, X, Y, grid, deviations) -> None:
     mean, variance = (np.asarray(part)[:, 0] for part in model.predict_y(grid, num_samples=200))
     for number in deviations:
         reach = number * np.sqrt(variance)
-        axes.fill_between(grid[:, 0], mean - reach, mean + reach, color="0.5", alpha=0.3, lw=0)
-    axes.plot(grid[:, 0], mean, color="C0")
-    axes.plot(X[:, 0], Y[:, 0], "k.")
+        axes.fill_between(
+            grid[:, 0],
+            mean - reach,
+            mean + reach,
+            color="0.5",
+            alpha=0.3,
+            lw=0,
+            label=f"± {number} standard deviation{'s' if number > 1 else ''}",
+        )
+    axes.plot(grid[:, 0], mean, color="C0", label="mean")
+    axes.plot(X[:, 0], Y[:, 0], "k.", label="data")
 
 
 # %% [markdown]
@@ -48,7 +56,7 @@ def draw(axes, model, X, Y, grid, deviations) -> None:
 #
 # Twenty inputs from U[-4, 4], $y = x^3 + \epsilon$ with $\epsilon \sim N(0, 9)$; one hidden layer
 # of 100 units. A layer can have no more pseudo-data than inputs, so the first one gets one pair
-# here, where the paper names two. The band is three standard deviations.
+# here, where the paper names two.
 
 # %%
 rng = np.random.default_rng(0)
@@ -64,16 +72,21 @@ grid = np.linspace(-6.0, 6.0, 200)[:, None]
 figure = Figure(figsize=(6, 4))
 axes = figure.subplots()
 draw(axes, model, inputs, Y, (grid - center) / scale, (3,))
-axes.plot((grid[:, 0] - center) / scale, grid[:, 0] ** 3, "k--", lw=1)
-axes.set(xlabel="x, standardised", ylabel="y", title="mean and three standard deviations")
+axes.plot((grid[:, 0] - center) / scale, grid[:, 0] ** 3, "k--", lw=1, label="cubic")
+axes.set(xlabel="x, standardised", ylabel="y")
+axes.legend(frameon=False)
 figure
 
 # %% [markdown]
+# The mean is too flat at the right end of the data, and the band much wider than the noise, whose
+# standard deviation is 3: of twenty points the bound learns little. Away from the data the cubic
+# leaves the band, on both sides.
+#
 # ## A function with a gap
 #
 # Twelve inputs from U[0, 0.6] and eight from U[0.8, 1], $y = z + \sin 4z + \sin 13z$ of
 # $z = x + \epsilon$, $\epsilon \sim N(0, 0.0009)$; two hidden layers of 50 units with three
-# nonlinearities. Bands of one and two standard deviations.
+# nonlinearities.
 
 # %%
 X = np.concatenate([rng.uniform(0.0, 0.6, 12), rng.uniform(0.8, 1.0, 8)])[:, None]
@@ -97,10 +110,15 @@ for axes, activation in zip(
     fit(model, (inputs, Y), NUM_STEPS, progress=False)
     draw(axes, model, inputs, Y, (grid - center) / scale, (1, 2))
     axes.set(title=activation, xlabel="x, standardised")
+figure.axes[0].set_ylabel("y")
+figure.axes[1].legend(frameon=False, fontsize="small")
 figure.tight_layout()
 figure
 
 # %% [markdown]
+# None of them follows the wiggles: what they leave unexplained is taken for noise. They agree that
+# the function is lower to the right of the gap, and differ in how it gets there.
+#
 # ## Handwritten digits
 #
 # Classification (section 4.2) on the 8 x 8 images that come with scikit-learn, as 64 numbers in no

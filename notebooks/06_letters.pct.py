@@ -148,4 +148,7 @@ for axes, (name, model) in zip(panels[1:], models.items(), strict=False):
     axes.set_title(f"{name}: {score:.2f}")
     print(f"{name:12} {score:6.2f}")
 panels[-1].set_visible(False)
+panels[-3].tick_params(labelbottom=True)
+figure.supxlabel("input, standardised")
+figure.supylabel("output, standardised")
 figure

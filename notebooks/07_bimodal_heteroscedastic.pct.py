@@ -156,6 +156,8 @@ for row, problem in zip(panels, problems, strict=True):
     row[0].set_ylim(-3.0, 3.0)
     for axes, (name, model) in zip(row[1:], models[problem.title].items(), strict=True):
         show(axes, log_density(model, x_grid, y_all), name)
+figure.supxlabel("x")
+figure.supylabel("y")
 figure
 
 # %% [markdown]

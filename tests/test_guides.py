@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from package_source import ROOT
 from test_readme import python_blocks
 
@@ -33,7 +34,9 @@ def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fit_shortly(model: Any, data: Any, num_steps: int, **arguments: Any) -> Any:
-        return fit(model, data, min(num_steps, 3), **{**arguments, "batch_size": 10})
+        if not isinstance(data, tf.data.Dataset):
+            arguments["batch_size"] = 10
+        return fit(model, data, min(num_steps, 3), **arguments)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)

@@ -37,41 +37,30 @@ nb_execution_timeout = 3_600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_output_stderr = "remove"
 
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_class_signature = "mixed"
 
-# Pages whose text is a file at the top of the checkout.
-TEXTS = {"start": "README.md", "changelog": "CHANGELOG.md"}
+# What a link to a file at the top of the checkout leads to within the site.
+PAGES = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "notebooks": "index.md"}
 
 
-def _page_of(link: str) -> str:
-    """Where a link of such a file leads within the site; a file that is no page stays code."""
-    pages = {path: f"{name}.md" for name, path in TEXTS.items()} | {"notebooks": "index.md"}
-    if link in pages:
-        return pages[link]
-    return link.removeprefix("notebooks/")
-
-
-def read_text(app: Any, name: str, source: list[str]) -> None:
-    """Put a file of the checkout in the place of the page that stands for it."""
-    if name not in TEXTS:
-        return
+def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> None:
+    """Make links of an included file lead to the site's pages; one to no page becomes code."""
+    del app, path, name
 
     def replace(match: re.Match[str]) -> str:
         label, link = match.groups()
         if "://" in link or link.startswith("#"):
             return match.group(0)
-        page = _page_of(link)
-        return (
-            f"[{label}]({page})" if (ROOT / "notebooks" / page).exists() else f"{label} (`{link}`)"
-        )
+        page = PAGES.get(link, link.removeprefix("notebooks/"))
+        is_page = (ROOT / "notebooks" / page).exists()
+        return f"[{label}](/{page})" if is_page else f"{label} (`{link}`)"
 
-    text = (ROOT / TEXTS[name]).read_text(encoding="utf-8")
-    source[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text)
-    app.env.note_dependency(str(ROOT / TEXTS[name]))
+    text[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
 
 
 def add_constants(app: Any, name: str, source: list[str]) -> None:
@@ -136,7 +125,7 @@ def check_public_names(app: Any, env: Any) -> None:
 
 def setup(app: Any) -> None:
     """Connect the functions above."""
-    app.connect("source-read", read_text)
+    app.connect("include-read", lead_links_to_pages)
     app.connect("source-read", add_constants)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-docstring", document_constant)

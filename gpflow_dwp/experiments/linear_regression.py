@@ -131,7 +131,7 @@ def window_means(iterates: Array, window: int) -> Array:
 def compare_iterates_with_posterior(num_trials: int = 10) -> Iterator[dict[str, Any]]:
     """Rerun Table 6.1, with the weight decay that the posterior implies and window averages added.
 
-    The posterior's mode minimises the mean squared error plus α / (β N) |θ|², whose gradient is
+    The posterior's mode minimises the mean squared error plus θᵀθ α / (β N), whose gradient is
     that of a weight decay of 2 α / (β N), 0.0002 here; the table's 0.1 is α / β.
 
     :param num_trials: Trial t has seed t.
