@@ -1,158 +1,25 @@
-"""The options of each command. This module imports nothing heavy, so that help is quick."""
+"""The options of commands on a trained run, and those that several commands share.
+
+This and all modules of options import nothing heavy, so that help is quick.
+"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed
-from gpflow_dwp.cli.fit_options import (
-    add_column_options,
-    add_config_option,
-    add_configuration_options,
-    add_stopping_options,
-)
+from gpflow_dwp.cli.argument_types import seed, size
 
 __all__ = [
+    "add_config_option",
     "add_evaluate_options",
     "add_export_options",
-    "add_fit_options",
     "add_info_options",
     "add_json_option",
     "add_predict_options",
-    "add_study_options",
-    "add_study_report_options",
+    "add_quiet_option",
+    "add_uci_option",
 ]
-
-
-def add_fit_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp fit``."""
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "table",
-        nargs="?",
-        type=Path,
-        help="CSV file with a header, or Parquet file (default: diabetes)",
-    )
-    data.add_argument("--target", metavar="COLUMN", help="the column to predict")
-    data.add_argument(
-        "--task",
-        choices=["regression", "classification"],
-        default="regression",
-        help="what the target is: a number or a label (default: %(default)s)",
-    )
-    data.add_argument(
-        "--test-fraction",
-        type=float,
-        default=0.1,
-        metavar="FRACTION",
-        help="share of rows that are held out (default: %(default)s)",
-    )
-    add_column_options(data)
-    model = parser.add_argument_group("model")
-    model.add_argument(
-        "--model",
-        choices=["DWP", "DGP", "DIWP", "VMG"],
-        default="DWP",
-        help="deep Wishart process, the deep GP with the same prior, deep inverse Wishart process, "
-        "or matrix-Gaussian neural network (default: %(default)s)",
-    )
-    model.add_argument(
-        "--depth",
-        type=positive_integer,
-        default=3,
-        metavar="N",
-        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG (default: "
-        "%(default)s)",
-    )
-    model.add_argument(
-        "--posterior",
-        choices=["AB", "A", "GW"],
-        help="family of approximate posteriors of a DWP (default: AB)",
-    )
-    model.add_argument(
-        "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
-    )
-    model.add_argument(
-        "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
-    )
-    model.add_argument(
-        "--width",
-        "--hidden-units",
-        type=positive_integer,
-        metavar="N",
-        help="degrees of freedom of each layer: its number of features in a DGP (default: number "
-        "of inputs), of hidden units in a VMG (default: 50)",
-    )
-    model.add_argument(
-        "--num-pseudo-data",
-        type=positive_integer,
-        metavar="P",
-        help="pseudo-data pairs of each layer of a VMG, at most its inputs (default: 10)",
-    )
-    model.add_argument(
-        "--num-inducing",
-        type=positive_integer,
-        default=100,
-        metavar="M",
-        help="inducing points, also of the sparse GP that is compared with (default: %(default)s)",
-    )
-    model.add_argument(
-        "--inducing",
-        choices=["subset", "kmeans"],
-        help="where they start: on training rows or cluster centres (default: subset)",
-    )
-    model.add_argument(
-        "--latent-dim",
-        type=positive_integer,
-        metavar="W",
-        help="latent variables of each row, extra inputs that its target tells of (default: none)",
-    )
-    training = parser.add_argument_group("training")
-    training.add_argument(
-        "--num-steps",
-        type=positive_integer,
-        metavar="T",
-        help="gradient steps (default: 3000, where the papers take 20000; 20000 small ones of a "
-        "VMG)",
-    )
-    training.add_argument(
-        "--num-samples",
-        type=positive_integer,
-        metavar="S",
-        help="draws that estimate the bound (default: 2; 1 for a VMG)",
-    )
-    training.add_argument(
-        "--importance-samples",
-        dest="num_importance_samples",
-        type=positive_integer,
-        default=1,
-        metavar="K",
-        help="draws of each row's latent variables: more than 1 for the importance-weighted bound "
-        "(default: %(default)s)",
-    )
-    training.add_argument(
-        "--batch-size",
-        type=positive_integer,
-        metavar="N",
-        help="rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20, or a "
-        "50th of the rows if that is more)",
-    )
-    training.add_argument(
-        "--seed", type=seed, default=0, help="for split, start and draws (default: %(default)s)"
-    )
-    add_stopping_options(parser)
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="run directory to write (default: runs/NAME-K, with the next free K)",
-    )
-    output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
-    output.add_argument("--quiet", action="store_true", help="show no progress")
-    add_json_option(output)
-    add_configuration_options(parser)
 
 
 def add_predict_options(parser: argparse.ArgumentParser) -> None:
@@ -191,27 +58,9 @@ def add_info_options(parser: argparse.ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def add_json_option(parser: argparse._ActionsContainer) -> None:
-    """Add the option that all commands with one result have."""
-    parser.add_argument(
-        "--json", action="store_true", help="print the result as one line of JSON, for programs"
-    )
-
-
 def _add_run_and_table(parser: argparse.ArgumentParser, table: str) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a directory that fit wrote")
     parser.add_argument("table", type=Path, help=table)
-
-
-def _add_draws(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--num-samples",
-        type=positive_integer,
-        default=100,
-        metavar="S",
-        help="draws that make up the predictive mixture (default: %(default)s)",
-    )
-    parser.add_argument("--seed", type=seed, default=0, help="for the draws (default: %(default)s)")
 
 
 def add_export_options(parser: argparse.ArgumentParser) -> None:
@@ -225,179 +74,51 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="directory to write; must not hold anything",
     )
+    _add_draws(parser, ", where a caller says nothing")
+    add_json_option(parser)
+
+
+def _add_draws(parser: argparse.ArgumentParser, when: str = "") -> None:
     parser.add_argument(
         "--num-samples",
-        type=positive_integer,
+        type=size,
         default=100,
         metavar="S",
-        help="draws of the predictive mixture, where a caller says nothing (default: %(default)s)",
+        help=f"draws that make up the predictive mixture{when} (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed",
-        type=seed,
-        default=0,
-        help="for the draws, where a caller says nothing (default: %(default)s)",
+        "--seed", type=seed, default=0, help=f"for the draws{when} (default: %(default)s)"
     )
 
 
-def add_study_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp study``."""
-    cells = parser.add_argument_group("cells: every combination is run")
-    cells.add_argument(
-        "--datasets",
-        nargs="+",
-        required=True,
-        metavar="NAME",
-        help="UCI data sets: boston concrete energy kin8nm naval power protein wine yacht",
+def add_config_option(parser: argparse._ActionsContainer) -> None:
+    """Add a file of options."""
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML or JSON file of options by name, such as the config.yaml that every run writes; "
+        "options of the command line go before it",
     )
-    cells.add_argument(
-        "--depths",
-        nargs="+",
-        type=positive_integer,
-        default=[2],
-        metavar="N",
-        help="layers: N - 1 hidden ones and an output GP (default: 2)",
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option of all commands with a result."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as one line of JSON, for programs"
     )
-    cells.add_argument(
-        "--models",
-        nargs="+",
-        choices=[
-            *("DGP", "DIWP", "GW", "A", "AB", "VMG"),
-            *("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"),
-        ],
-        default=["DGP", "GW", "A", "AB"],
-        metavar="MODEL",
-        help="deep GP (DGP), deep inverse Wishart process (DIWP), or deep Wishart process by its "
-        "posterior (GW A AB), or matrix-Gaussian network (VMG); with latent variables (LV) or "
-        "without a deep GP by its layers (GP GP-GP LV-GP LV-GP-GP LV-GP-GP-GP), or a deep Wishart "
-        "process (LV-DWP; default: DGP GW A AB)",
-    )
-    cells.add_argument(
-        "--splits",
-        nargs="+",
-        type=numbers,
-        default=[(0,)],
-        metavar="SPLITS",
-        help="numbers of splits, such as 0-4 or 0 3 7 or 0-2,5 (default: 0)",
-    )
-    training = parser.add_argument_group("training")
-    training.add_argument(
-        "--steps",
-        "--num-steps",
-        dest="num_steps",
-        type=positive_integer,
-        metavar="T",
-        help="gradient steps (default: 20000, as in the papers, where that of cde takes 100000; "
-        "60000 for VMG)",
-    )
-    training.add_argument(
-        "--num-inducing",
-        type=positive_integer,
-        metavar="M",
-        help="inducing points (default: 100; 128 if cde)",
-    )
-    training.add_argument(
-        "--batch-size",
-        type=positive_integer,
-        metavar="N",
-        help="rows of a minibatch (default: all up to 2000 training rows, 1000 above; 512 if cde; "
-        "for VMG 20, or a 50th of the rows if that is more)",
-    )
-    training.add_argument(
-        "--protocol",
-        choices=["papers", "fast", "cde", "cde-fast"],
-        default="papers",
-        help="learning rate, annealing and number of draws: papers, for VMG that of its own paper; "
-        "fast; cde, that of conditional density estimation with latent variables, which also "
-        "scores each row's marginal; or cde-fast, that with the training of fast (default: "
-        "%(default)s)",
-    )
-    training.add_argument(
-        "--num-samples",
-        type=positive_integer,
-        metavar="S",
-        help="draws that estimate the bound (default: 10, as in the papers, 1 for VMG; 2 if fast; "
-        "if cde 1, or 2 for a deep Wishart process)",
-    )
-    training.add_argument(
-        "--importance-samples",
-        dest="num_importance_samples",
-        type=positive_integer,
-        default=1,
-        metavar="K",
-        help="draws of each row's latent variables, in models that have them: more than 1 for the "
-        "importance-weighted bound (default: %(default)s)",
-    )
-    training.add_argument(
-        "--kl-annealing-steps",
-        type=positive_integer,
-        metavar="T",
-        help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers, no "
-        "annealing for VMG; a sixth of the steps if fast; if cde none, or as fast for a deep "
-        "Wishart process)",
-    )
-    training.add_argument(
-        "--dtype",
-        choices=["float64", "float32"],
-        default="float64",
-        help="precision (default: %(default)s)",
-    )
-    training.add_argument(
-        "--seed", type=seed, default=0, help="for start and draws (default: %(default)s)"
-    )
-    training.add_argument(
-        "--set",
-        dest="options",
-        nargs="+",
-        type=assignment,
-        default=[],
-        metavar="NAME=VALUE",
-        help="further arguments of the functions that build the models, such as jitter=1e-8",
-    )
-    processes = parser.add_argument_group("processes")
-    processes.add_argument(
-        "--jobs",
-        type=positive_integer,
-        default=1,
-        metavar="N",
-        help="cells that run at a time (default: %(default)s)",
-    )
-    processes.add_argument(
-        "--threads",
-        type=positive_integer,
-        default=1,
-        metavar="N",
-        help="threads of each cell (default: %(default)s)",
-    )
-    files = parser.add_argument_group("data and output")
-    files.add_argument(
+
+
+def add_quiet_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option of all commands that take a while."""
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_uci_option(parser: argparse._ActionsContainer) -> None:
+    """Add where UCI data sets are."""
+    parser.add_argument(
         "--uci-folder",
         type=Path,
         metavar="DIR",
         help="folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)",
-    )
-    files.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where results are kept; cells that are there already are not run again",
-    )
-    files.add_argument(
-        "--retry-failed", action="store_true", help="run cells again that failed before"
-    )
-    files.add_argument("--quiet", action="store_true", help="show no progress")
-    add_config_option(files)
-
-
-def add_study_report_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp study-report``."""
-    parser.add_argument(
-        "studies", nargs="+", type=Path, metavar="DIR", help="what study --out wrote"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where tables and figures go (default: report in the first DIR)",
     )

@@ -14,7 +14,7 @@ from command_line import run
 from study_archive import write_archive
 from study_results import invented_study
 
-from gpflow_dwp.cli.options import add_study_options, add_study_report_options
+from gpflow_dwp.cli.study_options import add_study_options, add_study_report_options
 from gpflow_dwp.study import (
     RESULTS,
     STUDY_MODELS,
