@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from command_line import TINY, columns, run, write_csv
+from command_line import TINY, TrainedRun, columns, run, write_csv
 
 from gpflow_dwp.cli.configuration import parse_options
 from gpflow_dwp.cli.descriptions import COMMANDS
@@ -145,20 +147,22 @@ def test_a_full_machine_is_one_line(
 
 @pytest.mark.parametrize("content", ["[]", "{}", "{", '{"scores": {"x": {"nope": 1}}}'])
 def test_damaged_scores(
-    trained: Callable[..., object], refused: Callable[..., str], tmp_path: Path, content: str
+    trained: Callable[[str], TrainedRun],
+    tmp_path: Path,
+    content: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import shutil
-
-    shutil.copytree(trained("regression").directory, tmp_path / "run")  # type: ignore[attr-defined]
+    shutil.copytree(trained("regression").directory, tmp_path / "run")
     (tmp_path / "run" / "metrics.json").write_text(content)
+    capsys.readouterr()
 
-    assert "metrics.json is missing or damaged" in refused("info", "run")
+    assert run("info", tmp_path / "run") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "metrics.json is missing or damaged" in line
 
 
 def test_columns_of_an_export_are_those_of_the_model(tmp_path: Path) -> None:
     """A category has a column of its own there."""
-    import json
-
     table = columns("regression")
     table["town"] = np.resize(["York", "Bath"], 40).tolist()
     path = write_csv(tmp_path / "table.csv", table)
