@@ -269,7 +269,7 @@ def numpy_elbo_terms(
     :return: The data's term, and each layer's, [L].
     """
     X, Y = data
-    noise_variance = float(model.likelihood.variance.numpy())
+    noise_variance = np.broadcast_to(model.likelihood.variance.numpy(), Y.shape[1:])
     points = np.concatenate([model.inducing_variable.Z.numpy(), X])
     size = model.layers[0].num_inducing
     num_samples = len(numbers[0]) if numbers else 1
@@ -289,9 +289,9 @@ def numpy_elbo_terms(
             np.diag(covariance)[size:],
         )
         log_ratios[-1] -= kl / num_samples
-        squares = np.sum((Y - mean) ** 2, 1) + Y.shape[1] * variance
-        expectation = -0.5 * Y.shape[1] * np.log(2.0 * np.pi * noise_variance)
-        data_term += np.sum(expectation - 0.5 * squares / noise_variance) / num_samples
+        squares = (Y - mean) ** 2 + variance[:, None]
+        expectation = -0.5 * (np.log(2.0 * np.pi * noise_variance) + squares / noise_variance)
+        data_term += np.sum(expectation) / num_samples
     return data_term * model.num_data / len(X), log_ratios
 
 

@@ -27,9 +27,10 @@ _LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 
 
 def check_log(options: argparse.Namespace) -> None:
-    """Refuse a log that cannot be written, and remove one that is to be replaced.
+    """Refuse a log that cannot be written.
 
-    :raises UsageError: If the file has no known suffix, or is there and is not to be replaced.
+    :raises UsageError: If the file has no known suffix, is the table that is read, or is there and
+        is not to be replaced.
     """
     path = options.log
     if path is None:
@@ -41,7 +42,8 @@ def check_log(options: argparse.Namespace) -> None:
     if options.resume is None and path.exists():
         if not options.overwrite:
             raise UsageError(f"{path} exists; give --overwrite to replace it")
-        path.unlink()
+        if options.table is not None and path.samefile(options.table):
+            raise UsageError(f"--log {path} is the table that is read")
 
 
 def check_stopping(options: argparse.Namespace) -> None:
@@ -82,6 +84,8 @@ def make_log(options: argparse.Namespace, stopping: EarlyStopping | None) -> Run
     """
     if options.log is None:
         return None
+    if options.resume is None:
+        options.log.unlink(missing_ok=True)  # check_log refused it where it is not to be replaced
 
     def last_value(progress: TrainingProgress) -> float:
         judged = stopping is not None and stopping.steps[-1:] == [progress.step]

@@ -74,12 +74,12 @@ def prepare_run(options: argparse.Namespace) -> PreparedRun:
     :raises TableError: If the table cannot be used.
     :raises ValueError: If an option's value cannot be used.
     """
-    split = _read(options)
     # Figures are drawn at the end; that matplotlib is missing should be said now.
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
     check_log(options)
     check_stopping(options)
+    split = _read(options)
     train, test, validation = split.train, split.test, None
     if options.validation_fraction is not None:
         train, validation = split_table(train, options.validation_fraction, options.seed)

@@ -1,4 +1,4 @@
-"""The options of ``gpflow-dwp study`` and ``gpflow-dwp study-report``."""
+"""The options of the commands that run a study and report on it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from gpflow_dwp.cli.options import (
 )
 
 __all__ = ["add_study_options", "add_study_report_options"]
+
+_STUDY_MODELS = (
+    *("DGP", "DIWP", "GW", "A", "AB", "VMG"),
+    *("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"),
+)
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +42,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--models",
         nargs="+",
-        choices=[
-            *("DGP", "DIWP", "GW", "A", "AB", "VMG"),
-            *("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"),
-        ],
+        choices=_STUDY_MODELS,
         default=["DGP", "GW", "A", "AB"],
         metavar="MODEL",
         help="deep GP (DGP), deep inverse Wishart process (DIWP), or deep Wishart process by its "
@@ -63,8 +65,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         dest="num_steps",
         type=positive_integer,
         metavar="T",
-        help="gradient steps (default: 20000, as in the papers, where that of cde takes 100000; "
-        "60000 for VMG)",
+        help="gradient steps (default: 20000, as in the papers; 100000 in that of cde; VMG: 60000)",
     )
     training.add_argument(
         "--num-inducing",
@@ -81,7 +82,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--protocol",
-        choices=["papers", "fast", "cde", "cde-fast"],
+        choices=["papers", "fast", "vmg", "cde", "cde-fast"],
         default="papers",
         help="learning rate, annealing and number of draws: papers, for VMG that of its own paper; "
         "fast; cde, that of conditional density estimation with latent variables, which also "

@@ -34,6 +34,7 @@ class Cells:
     :param header: The name of each column.
     :param text: A data frame of the cells as text, without blanks around them.
     :param original: A data frame of the same rows with the types that the file gives its columns.
+    :param rows: Each row's number in the file, from 1 below the header.
     :param lines: Each row's line in the file, from 1; None where a file has no lines.
     """
 
@@ -41,6 +42,7 @@ class Cells:
     header: list[str]
     text: Any
     original: Any
+    rows: list[int]
     lines: list[int] | None = None
 
     def __len__(self) -> int:
@@ -51,9 +53,13 @@ class Cells:
 
         :param rows: Their indices, from 0.
         """
-        lines = None if self.lines is None else [self.lines[row] for row in rows]
-        text, original = self.text.iloc[rows], self.original.iloc[rows]
-        return replace(self, text=text, original=original, lines=lines)
+        return replace(
+            self,
+            text=self.text.iloc[rows],
+            original=self.original.iloc[rows],
+            rows=[self.rows[row] for row in rows],
+            lines=None if self.lines is None else [self.lines[row] for row in rows],
+        )
 
     def column(self, name: str) -> Any:
         """Return a column as text."""
@@ -170,7 +176,7 @@ class Cells:
         :param row: Its index, from 0.
         """
         line = "" if self.lines is None else f" (line {self.lines[row]})"
-        return f"data row {row + 1}{line}"
+        return f"data row {self.rows[row]}{line}"
 
 
 def read_cells(path: str | Path) -> Cells:
@@ -213,7 +219,8 @@ def read_cells(path: str | Path) -> Cells:
     header = [str(name) for name in text.iloc[0]]
     rows = text.iloc[1:]
     lines = [int(line) + 1 for line in rows.index]
-    return Cells(path, header, rows, rows.set_axis(header, axis=1), lines)
+    numbers = list(range(1, len(rows) + 1))
+    return Cells(path, header, rows, rows.set_axis(header, axis=1), numbers, lines)
 
 
 def _read_parquet(pandas: Any, path: Path) -> Cells:
@@ -227,7 +234,8 @@ def _read_parquet(pandas: Any, path: Path) -> Cells:
         lambda column: column.astype(object).where(column.notna(), "").map(str).str.strip()
     )
     filled = (text != "").any(axis=1)
-    return Cells(path, [str(name) for name in frame.columns], text[filled], frame[filled])
+    header, numbers = [str(name) for name in frame.columns], list(range(1, int(filled.sum()) + 1))
+    return Cells(path, header, text[filled], frame[filled], numbers)
 
 
 def _is_number(cell: str) -> bool:

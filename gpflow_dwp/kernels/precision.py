@@ -18,10 +18,10 @@ def kernel_in_dtype(kernel: Kernel, dtype: tf.DType) -> Kernel:
     GPflow's kernels take inputs of their parameters' dtype only. The result is for one evaluation:
     it has the present parameters, through which gradients flow, and none of its own.
 
-    :param kernel: Any GPflow kernel; not changed.
+    :param kernel: Any GPflow kernel, frozen or not; not changed.
     :param dtype: float32 or float64.
     """
-    if all(parameter.dtype == dtype for parameter in kernel.parameters):
+    if kernel.parameters and all(parameter.dtype == dtype for parameter in kernel.parameters):
         return kernel
     twin = copy.copy(kernel)
     for name, value in vars(kernel).items():
@@ -31,7 +31,7 @@ def kernel_in_dtype(kernel: Kernel, dtype: tf.DType) -> Kernel:
 
 
 def _cast(value: Any, dtype: tf.DType) -> Any:
-    if isinstance(value, Parameter):
+    if isinstance(value, Parameter) or (tf.is_tensor(value) and value.dtype.is_floating):
         return tf.cast(value, dtype)
     if isinstance(value, Kernel):
         return kernel_in_dtype(value, dtype)

@@ -133,6 +133,10 @@ def test_training_stops_early_and_reports_the_best(
         (["table.csv", *OPTIONS, "--log", "log.txt"], "--log must end in .csv or .jsonl"),
         (["table.csv", *OPTIONS, "--log", "table.csv"], "table.csv exists; give --overwrite"),
         (
+            ["table.csv", *OPTIONS, "--log", "table.csv", "--overwrite"],
+            "--log table.csv is the table that is read",
+        ),
+        (
             ["table.csv", *fit_options("regression"), "--patience", "3"],
             "--patience goes with --validation-fraction only",
         ),

@@ -63,6 +63,7 @@ def test_defaults() -> None:
     assert vars(parser(add_study_report_options).parse_args(["a", "b"])) == {
         "studies": [Path("a"), Path("b")],
         "out": None,
+        "json": False,
     }
 
 

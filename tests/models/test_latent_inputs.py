@@ -7,16 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import tiny_model, toy_data
+from model_reference import assert_same_mean, tiny_model, toy_data
 
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    build_latent_variable_deep_gp,
     load_model,
     save_model,
 )
 
+K_SIGMA = 4.0
 BUILDERS = [build_deep_wishart_process, build_deep_gaussian_process]
 
 
@@ -69,6 +71,32 @@ def test_bound_grows_with_importance_samples(build) -> None:
     bounds = [float(model.elbo(data, num_importance_samples=k, seed=0)) for k in (1, 3, 10)]
 
     assert bounds[0] < bounds[1] < bounds[2]
+
+
+@pytest.mark.parametrize("build", [*BUILDERS, build_latent_variable_deep_gp])
+def test_minibatches_and_single_draws_are_unbiased(build) -> None:
+    X, Y = data = toy_data(num=12)
+    if build is build_latent_variable_deep_gp:
+        model = build(data, "LV-GP-GP", num_inducing=5)
+    else:
+        model = tiny_model(2, build, data=data, latent_dim=1)
+    model.likelihood.variance.assign(0.5)
+
+    def data_terms(num_samples: int, repeats: int, *parts: slice) -> np.ndarray:
+        model.num_samples = num_samples
+
+        @tf.function
+        def term(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+            return model.elbo_terms((X, Y), num_importance_samples=3, seed=seed).data
+
+        batches = [(tf.constant(X[part]), tf.constant(Y[part])) for part in parts]
+        seeds = [tf.constant(seed, tf.int64) for seed in range(repeats)]
+        return np.array([np.mean([term(*batch, seed) for batch in batches]) for seed in seeds])
+
+    everything = slice(None)
+    expected = data_terms(200, 8, everything)
+    assert_same_mean(data_terms(1, 200, everything), expected, K_SIGMA)
+    assert_same_mean(data_terms(1, 200, slice(6), slice(6, None)), expected, K_SIGMA)
 
 
 def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
