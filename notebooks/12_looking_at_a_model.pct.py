@@ -22,6 +22,9 @@
 import os
 
 import numpy as np
+from gpflow.kernels import SquaredExponential
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import load_diabetes
@@ -31,6 +34,8 @@ from gpflow_dwp.evaluation import (
     mixture_cdf,
     plot_calibration,
     plot_depth_effect,
+    plot_functions_1d,
+    plot_gram_matrices,
     plot_layer_divergences,
     plot_layer_grams,
     plot_learning_curve,
@@ -72,6 +77,20 @@ axes = plot_model_1d(model, (X, Y))
 axes.figure
 
 # %% [markdown]
+# `plot_functions_1d` draws the same picture from the numbers of any model; here those of a Gaussian
+# process of one layer, with intervals of the function. One lengthscale has to serve for the jump
+# and for what is left and right of it.
+
+# %%
+shallow = GaussianProcessRegressor(RBF() + WhiteKernel(0.01), random_state=0).fit(X, Y[:, 0])
+grid = np.linspace(-2.4, 2.4, 200)[:, None]
+shallow.kernel_ = shallow.kernel_.k1  # predictions of the function, without the noise
+mean, std = shallow.predict(grid, return_std=True)
+draws = shallow.sample_y(grid, 8, random_state=0).T
+axes = plot_functions_1d(X, Y, grid, draws, mean, mean - 1.96 * std, mean + 1.96 * std)
+axes.figure
+
+# %% [markdown]
 # The bound over training, and each layer's part in it.
 
 # %%
@@ -92,6 +111,16 @@ axes.figure
 
 # %%
 axes = plot_layer_grams(model)
+axes[0].figure
+
+# %% [markdown]
+# `plot_gram_matrices` takes matrices of any origin: the kernel of the inputs themselves, in order,
+# beside products of the targets, which is what a layer that knew them would say.
+
+# %%
+axes = plot_gram_matrices(
+    [SquaredExponential()(X).numpy(), Y @ Y.T], ["kernel of the inputs", "targets"]
+)
 axes[0].figure
 
 # %% [markdown]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-__all__ = ["assignment", "fraction", "numbers", "positive_integer", "seed"]
+__all__ = ["assignment", "fraction", "numbers", "positive_integer", "seed", "size"]
+
+_LARGEST = 1_000_000
 
 
 def positive_integer(text: str) -> int:
@@ -19,6 +21,17 @@ def positive_integer(text: str) -> int:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
+    return value
+
+
+def size(text: str) -> int:
+    """Read a number of draws, layers or columns: what arrays of this size are made for.
+
+    :raises ArgumentTypeError: If it is not an integer from 1 to a million.
+    """
+    value = positive_integer(text)
+    if value > _LARGEST:
+        raise argparse.ArgumentTypeError(f"must be at most {_LARGEST}, got {text!r}")
     return value
 
 

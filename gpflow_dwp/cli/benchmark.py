@@ -22,6 +22,7 @@ from gpflow_dwp.benchmarks import (
 )
 from gpflow_dwp.cli.benchmark_variance import run_variance
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.reports import check_out
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 
@@ -31,10 +32,15 @@ _Report = Callable[[str], None]
 
 
 def run_benchmark(options: argparse.Namespace) -> None:
-    """Measure, print a table, and write JSON where that is asked for."""
+    """Measure, print a table, and write every value where that is asked for.
+
+    :param options: As ``gpflow-dwp benchmark`` parses them.
+    :raises UsageError: If the input cannot be used; nothing has been measured then.
+    """
+    with user_mistakes():
+        check_out(options.out, overwrite=True)
     if options.what == "step" and options.show_floor:
-        for name in options.shapes:
-            _print_floor(name)
+        _show_floor(options)
         return
     report = _silent if options.quiet else _to_standard_error
     if options.what == "variance":
@@ -52,11 +58,14 @@ def run_benchmark(options: argparse.Namespace) -> None:
     provenance = describe_provenance("+".join(dtypes), getattr(options, "threads", 1))
     with user_mistakes():
         result = measured[options.what](options, report)
+    whole = {"provenance": provenance, **result}
+    if options.out is not None:
+        options.out.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        print(json.dumps(whole))
+        return
     for name, part in result.items():
         _print_figures(name, part["figures"])
-    if options.json is not None:
-        text = json.dumps({"provenance": provenance, **result}, indent=1)
-        options.json.write_text(text + "\n", encoding="utf-8")
 
 
 def _step(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
@@ -133,6 +142,15 @@ def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
         aim = "" if figure["at_most"] is None else f"{figure['at_most']:g}"
         print(f"{figure['name']:{width}}  {figure['value']:7.3f}  {figure['spread']:6.3f}  {aim}")
     print(flush=True)
+
+
+def _show_floor(options: argparse.Namespace) -> None:
+    if options.json:
+        shapes = {name: floor_operations(SHAPES[name], "AB") for name in options.shapes}
+        print(json.dumps({name: [op._asdict() for op in ops] for name, ops in shapes.items()}))
+        return
+    for name in options.shapes:
+        _print_floor(name)
 
 
 def _print_floor(name: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.argument_types import positive_integer
+from gpflow_dwp.cli.argument_types import positive_integer, seed
+from gpflow_dwp.cli.options import add_json_option, add_quiet_option, add_uci_option
 
 __all__ = ["add_benchmark_options"]
 
@@ -124,17 +125,9 @@ def _add_variance_options(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{meaning} (default: %(default)s)",
         )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="for all draws (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--uci-folder",
-        type=Path,
-        metavar="DIR",
-        help="folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)",
-    )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="file to write")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--seed", type=seed, default=0, help="for all draws (default: %(default)s)")
+    add_uci_option(parser)
+    _add_output_options(parser, "CSV file to write, with every value")
 
 
 def _add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -205,5 +198,10 @@ def _add_common_options(
             metavar="N",
             help="threads of each process (default: %(default)s)",
         )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write, with every value")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    _add_output_options(parser, "JSON file to write, with every value")
+
+
+def _add_output_options(parser: argparse.ArgumentParser, file: str) -> None:
+    parser.add_argument("--out", type=Path, metavar="FILE", help=file)
+    add_quiet_option(parser)
+    add_json_option(parser)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -35,13 +36,16 @@ def run_variance(options: argparse.Namespace, report: Callable[[str], None]) -> 
         seed=options.seed,
         report=report,
     )
-    _print(rows)
-    if options.csv is None:
+    if options.json:
+        print(json.dumps({"provenance": provenance, "rows": [_flat(row) for row in rows]}))
+    else:
+        _print(rows)
+    if options.out is None:
         return
     settings = ("dataset", "split", "depth", "model", "num_inducing", "num_gradients", "seed")
     source = {name: provenance[name] for name in ("dtype", "commit", "date", "machine")}
     source["versions"] = "; ".join(f"{name} {v}" for name, v in provenance["versions"].items())
-    with options.csv.open("w", newline="", encoding="utf-8") as file:
+    with options.out.open("w", newline="", encoding="utf-8") as file:
         records = [
             {name: getattr(options, name) for name in settings} | _flat(row) | source
             for row in rows

@@ -8,7 +8,12 @@ from pathlib import Path
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["print_completion"]
+__all__ = ["add_completion_options", "print_completion"]
+
+
+def add_completion_options(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of ``gpflow-dwp completion``."""
+    parser.add_argument("shell", choices=["bash", "zsh", "tcsh", "fish"], help="which shell")
 
 
 def print_completion(parser: argparse.ArgumentParser, shell: str) -> None:

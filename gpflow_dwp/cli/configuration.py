@@ -107,7 +107,8 @@ def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:
     yaml = import_optional("yaml", "cli")
     try:
         with user_mistakes():
-            fields = yaml.safe_load(path.read_text("utf-8"))
+            content = path.read_bytes()
+        fields = yaml.safe_load(content)
     except yaml.YAMLError as error:
         raise UsageError(
             f"{path} is neither YAML nor JSON: {' '.join(str(error).split())}"

@@ -14,7 +14,8 @@ from gpflow_dwp.serving import export_model
 __all__ = ["COLUMNS", "run_export"]
 
 COLUMNS = "assets.extra/columns.json"
-"""Where the names of columns and classes go: TensorFlow keeps such files and does not read them."""
+"""Where the names of X's columns and of the classes go, and what a table's columns become them by:
+TensorFlow keeps such files and does not read them."""
 
 
 def run_export(options: argparse.Namespace) -> None:
@@ -37,11 +38,15 @@ def run_export(options: argparse.Namespace) -> None:
             seed=options.seed,
         )
         columns = {
-            "X": run.feature_names,
+            "X": run.encoder.feature_names,
             "Y": [run.target_name],
             "classes": run.classes,
+            "encoder": run.encoder.to_dict(),
         }
         path = options.out / COLUMNS
         path.parent.mkdir()
         path.write_text(json.dumps(columns, indent=1))
+    if options.json:
+        print(json.dumps({"out": str(options.out), **columns}))
+        return
     print(f"The model is in {options.out}: tf.saved_model.load({str(options.out)!r})")

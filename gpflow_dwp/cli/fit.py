@@ -8,40 +8,29 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import gpflow
 import numpy as np
 import numpy.typing as npt
-from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.cli.callbacks import check_log, check_stopping, make_log, make_stopping
+from gpflow_dwp.cli.callbacks import make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.figures import write_figures
+from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_likelihood
 from gpflow_dwp.cli.predictions import Predictions, predict
+from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
 from gpflow_dwp.cli.provenance import describe_run, list_versions
-from gpflow_dwp.cli.reports import print_now, report_cells, silent
+from gpflow_dwp.cli.reports import print_now, silent
 from gpflow_dwp.cli.run_directory import (
     MODEL,
     RunDescription,
-    choose_directory,
     release_directory,
     write_run,
 )
 from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
-from gpflow_dwp.data import (
-    ColumnEncoder,
-    SplitTable,
-    Standardiser,
-    Table,
-    load_diabetes,
-    read_split_table,
-    split_table,
-)
 from gpflow_dwp.evaluation import (
     Scores,
     linear_scores,
@@ -52,14 +41,9 @@ from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import (
     DeepKernelProcess,
     VariationalModel,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_deep_wishart_process,
-    build_matrix_gaussian_network,
     save_model,
 )
-from gpflow_dwp.optional import import_optional
-from gpflow_dwp.training import PROTOCOLS, ProtocolName, TrainingHistory, fit
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 
 __all__ = ["run_fit"]
 
@@ -67,43 +51,6 @@ Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
 _SECONDS_BETWEEN_SAVES = 10.0
-
-_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
-    "DWP": build_deep_wishart_process,
-    "DGP": build_deep_gaussian_process,
-    "DIWP": build_deep_inverse_wishart_process,
-    "VMG": build_matrix_gaussian_network,
-}
-_TITLES = {
-    "DWP": "deep Wishart process",
-    "DGP": "deep GP",
-    "DIWP": "deep inverse Wishart process",
-    "VMG": "matrix-Gaussian network",
-}
-_STEPS = {"fast": 3_000, "vmg": 20_000}
-
-
-class _Prepared(NamedTuple):
-    """Everything that a run needs, checked before anything is trained."""
-
-    directory: Path
-    train: Table
-    validation: Table | None
-    test: Table
-    encoder: ColumnEncoder
-    inputs: Standardiser
-    target: Standardiser | None
-    model: VariationalModel
-
-    def standardised(self, table: Table) -> tuple[Array, Array]:
-        """X and Y in the model's units."""
-        Y = table.Y if self.target is None else self.target.transform(table.Y)
-        return self.inputs.transform(table.X), Y
-
-    @property
-    def unfinished(self) -> UnfinishedRun:
-        """What goes on if this run is cut off."""
-        return UnfinishedRun(self.directory)
 
 
 def run_fit(options: argparse.Namespace) -> int:
@@ -113,9 +60,9 @@ def run_fit(options: argparse.Namespace) -> int:
     :return: The exit code: 0, or 130 for Ctrl-C that leaves no model but a run that can go on.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
-    options = _complete(options)
+    options = complete(options)
     with user_mistakes():
-        prepared = _prepare(options)
+        prepared = prepare_run(options)
     try:
         _train_and_write(prepared, options)
     except BaseException as error:
@@ -131,7 +78,7 @@ def run_fit(options: argparse.Namespace) -> int:
     return 0
 
 
-def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
+def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None:
     train, validation, test = prepared.train, prepared.validation, prepared.test
     show = silent if options.json else print_now
     held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
@@ -140,7 +87,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         f"{train.X.shape[1]} inputs",
     )
     scores = _baselines(prepared, options)
-    protocol = _protocol(options)
+    protocol = choose_protocol(options)
     stopping = None
     if validation is not None:
         stopping = make_stopping(options, prepared.standardised(validation), protocol)
@@ -170,7 +117,7 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
-    name = f"{_TITLES[options.model]}, depth {options.depth}"
+    name = f"{TITLES[options.model]}, depth {options.depth}"
     scores[name] = _score(
         prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
     )
@@ -200,129 +147,11 @@ def _train_and_write(prepared: _Prepared, options: argparse.Namespace) -> None:
         print(json.dumps({"directory": str(prepared.directory), **metrics}))
 
 
-def _how_to_resume(prepared: _Prepared) -> str:
+def _how_to_resume(prepared: PreparedRun) -> str:
     return f"gpflow-dwp fit --resume {prepared.directory}"
 
 
-def _read(options: argparse.Namespace) -> SplitTable:
-    if options.table is None:
-        if options.target is not None or options.task != "regression" or options.categorical:
-            raise UsageError("--target and --task belong to a table of yours; name its CSV file")
-        table = load_diabetes()
-        parts = split_table(table, options.test_fraction, options.seed)
-        return SplitTable(*parts, ColumnEncoder(table.feature_names))
-    if options.target is None:
-        raise UsageError("--target is missing: name the column to predict")
-    return read_split_table(
-        options.table,
-        options.target,
-        options.task,
-        test_fraction=options.test_fraction,
-        seed=options.seed,
-        categorical=options.categorical,
-        impute=options.impute,
-    )
-
-
-def _prepare(options: argparse.Namespace) -> _Prepared:
-    # Figures are drawn at the end; that matplotlib is missing should be said now.
-    import_optional("matplotlib", "cli")
-    import_optional("yaml", "cli")
-    check_log(options)
-    check_stopping(options)
-    split = _read(options)
-    train, test, validation = split.train, split.test, None
-    if options.validation_fraction is not None:
-        train, validation = split_table(train, options.validation_fraction, options.seed)
-    _check_training_rows(train)
-    if split.cells is not None:
-        report_cells("fit", split.encoder, split.cells)
-    inputs = Standardiser.fit(train.X)
-    target = Standardiser.fit(train.Y) if train.task == "regression" else None
-    Y = train.Y if target is None else target.transform(train.Y)
-    target_scale = 1.0 if target is None else float(target.scale[0])
-    model = _build(options, (inputs.transform(train.X), Y), _likelihood(train), target_scale)
-    if options.resume is not None:
-        directory = options.resume
-    else:
-        directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-        UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
-    return _Prepared(directory, train, validation, test, split.encoder, inputs, target, model)
-
-
-def _protocol(options: argparse.Namespace) -> ProtocolName:
-    return "vmg" if options.model == "VMG" else "fast"
-
-
-def _complete(options: argparse.Namespace) -> argparse.Namespace:
-    """Fill in what depends on the model where the user left it open."""
-    protocol = _protocol(options)
-    defaults = {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
-    chosen = {name: value for name, value in vars(options).items() if value is not None}
-    return argparse.Namespace(**{**vars(options), **defaults, **chosen})
-
-
-def _build(
-    options: argparse.Namespace,
-    data: tuple[Array, Array],
-    likelihood: Likelihood | None,
-    target_scale: float,
-) -> VariationalModel:
-    process = {
-        "num_inducing": options.num_inducing,
-        "inducing": options.inducing or "subset",
-        "kernel": options.kernel or "SquaredExponential",
-        "latent_dim": options.latent_dim or 0,
-    }
-    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
-    own: dict[str, dict[str, Any]] = {
-        "DWP": {**process, **wishart, "width": options.width},
-        "DGP": {**process, "width": options.width},
-        "DIWP": process,
-        "VMG": {
-            "width": options.width or 50,
-            "num_pseudo_data": options.num_pseudo_data or 10,
-            "target_scale": target_scale,
-        },
-    }
-    choices = {name for arguments in own.values() for name in arguments}
-    for name in sorted(choices - {"num_inducing", "target_scale"}):
-        if name not in own[options.model] and getattr(options, name):
-            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
-    if options.num_importance_samples > 1 and options.model in ("DIWP", "VMG"):
-        raise UsageError(f"--importance-samples must be 1 for --model {options.model}")
-    if options.num_importance_samples > 1 and options.latent_dim is None:
-        raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
-    return _BUILDERS[options.model](
-        data,
-        options.depth,
-        likelihood=likelihood,
-        num_samples=options.num_samples,
-        seed=options.seed,
-        **own[options.model],
-    )
-
-
-def _check_training_rows(train: Table) -> None:
-    """Refuse rows that have lost a class, or all variation of the target, to the test rows."""
-    values = np.unique(train.Y)
-    if len(values) < (2 if train.classes is None else len(train.classes)):
-        what = "one value" if train.classes is None else f"{len(values)} of the classes"
-        raise UsageError(
-            f"the {len(train.X)} training rows hold {what} only of {train.target_name!r}: "
-            "choose another --test-fraction or --seed"
-        )
-
-
-def _likelihood(table: Table) -> Likelihood | None:
-    if table.classes is None:
-        return None
-    if len(table.classes) == 2:
-        return gpflow.likelihoods.Bernoulli()
-    return gpflow.likelihoods.Softmax(len(table.classes))
-
-
-def _baselines(prepared: _Prepared, options: argparse.Namespace) -> dict[str, Scores]:
+def _baselines(prepared: PreparedRun, options: argparse.Namespace) -> dict[str, Scores]:
     train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
     seed = options.seed
     points = _inducing_points(prepared.model, train[0], options)
@@ -330,7 +159,7 @@ def _baselines(prepared: _Prepared, options: argparse.Namespace) -> dict[str, Sc
         scores = {
             "logistic regression": logistic_scores(train, test),
             "sparse GP (GPflow's SVGP)": sparse_gp_scores(
-                train, test, points, _likelihood(prepared.train), seed=seed
+                train, test, points, make_likelihood(prepared.train), seed=seed
             ),
         }
     else:
@@ -351,7 +180,7 @@ def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namesp
     return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
-def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
+def _score(prepared: PreparedRun, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
     data = prepared.standardised(prepared.test)
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(
@@ -364,7 +193,7 @@ def _score(prepared: _Prepared, elbo: Array, seconds: float, predictions: Predic
 
 def _fill(
     directory: Path,
-    prepared: _Prepared,
+    prepared: PreparedRun,
     history: TrainingHistory,
     predictions: Predictions,
     metrics: dict[str, Any],

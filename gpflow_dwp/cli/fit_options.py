@@ -1,22 +1,153 @@
-"""Options of ``gpflow-dwp fit`` for watching, stopping, resuming and repeating a run."""
+"""The options of ``gpflow-dwp fit``."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.argument_types import fraction, positive_integer
+from gpflow_dwp.cli.argument_types import fraction, positive_integer, seed, size
+from gpflow_dwp.cli.options import add_config_option, add_json_option, add_quiet_option
 
-__all__ = [
-    "add_column_options",
-    "add_config_option",
-    "add_configuration_options",
-    "add_stopping_options",
-]
+__all__ = ["add_fit_options"]
 
 
-def add_column_options(group: argparse._ArgumentGroup) -> None:
-    """Add what is done to columns that are not all numbers."""
+def add_fit_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp fit``."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "table",
+        nargs="?",
+        type=Path,
+        help="CSV file with a header, or Parquet file (default: diabetes)",
+    )
+    data.add_argument("--target", metavar="COLUMN", help="the column to predict")
+    data.add_argument(
+        "--task",
+        choices=["regression", "classification"],
+        default="regression",
+        help="what the target is: a number or a label (default: %(default)s)",
+    )
+    data.add_argument(
+        "--test-fraction",
+        type=fraction,
+        default=0.1,
+        metavar="FRACTION",
+        help="share of rows that are held out (default: %(default)s)",
+    )
+    _add_column_options(data)
+    _add_model_options(parser.add_argument_group("model"))
+    _add_training_options(parser.add_argument_group("training"))
+    _add_stopping_options(parser.add_argument_group("early stopping and log"))
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="run directory to write (default: runs/NAME-K, with the next free K)",
+    )
+    output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
+    add_quiet_option(output)
+    add_json_option(output)
+    _add_configuration_options(parser)
+
+
+def _add_model_options(model: argparse._ArgumentGroup) -> None:
+    model.add_argument(
+        "--model",
+        choices=["DWP", "DGP", "DIWP", "VMG"],
+        default="DWP",
+        help="deep Wishart process, the deep GP with the same prior, deep inverse Wishart process, "
+        "or matrix-Gaussian neural network (default: %(default)s)",
+    )
+    model.add_argument(
+        "--depth",
+        type=size,
+        default=3,
+        metavar="N",
+        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG (default: "
+        "%(default)s)",
+    )
+    model.add_argument(
+        "--posterior",
+        choices=["AB", "A", "GW"],
+        help="family of approximate posteriors of a DWP (default: AB)",
+    )
+    model.add_argument(
+        "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
+    )
+    model.add_argument(
+        "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
+    )
+    model.add_argument(
+        "--width",
+        "--hidden-units",
+        type=size,
+        metavar="N",
+        help="degrees of freedom of each layer: its number of features in a DGP (default: number "
+        "of inputs), of hidden units in a VMG (default: 50)",
+    )
+    model.add_argument(
+        "--num-pseudo-data",
+        type=size,
+        metavar="P",
+        help="pseudo-data pairs of each layer of a VMG, at most its inputs (default: 10)",
+    )
+    model.add_argument(
+        "--num-inducing",
+        type=size,
+        default=100,
+        metavar="M",
+        help="inducing points, also of the sparse GP that is compared with (default: %(default)s)",
+    )
+    model.add_argument(
+        "--inducing",
+        choices=["subset", "kmeans"],
+        help="where they start: on training rows or cluster centres (default: subset)",
+    )
+    model.add_argument(
+        "--latent-dim",
+        type=size,
+        metavar="W",
+        help="latent variables of each row, extra inputs that its target tells of (default: none)",
+    )
+
+
+def _add_training_options(training: argparse._ArgumentGroup) -> None:
+    training.add_argument(
+        "--num-steps",
+        type=positive_integer,
+        metavar="T",
+        help="gradient steps (default: 3000, where the papers take 20000; 20000 small ones of a "
+        "VMG)",
+    )
+    training.add_argument(
+        "--num-samples",
+        type=size,
+        metavar="S",
+        help="draws that estimate the bound (default: 2; 1 for a VMG)",
+    )
+    training.add_argument(
+        "--importance-samples",
+        dest="num_importance_samples",
+        type=size,
+        default=1,
+        metavar="K",
+        help="draws of each row's latent variables: more than 1 for the importance-weighted bound "
+        "(default: %(default)s)",
+    )
+    training.add_argument(
+        "--batch-size",
+        type=positive_integer,
+        metavar="N",
+        help="rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20, or a "
+        "50th of the rows if that is more)",
+    )
+    training.add_argument(
+        "--seed", type=seed, default=0, help="for split, start and draws (default: %(default)s)"
+    )
+
+
+def _add_column_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--categorical",
         nargs="+",
@@ -32,9 +163,7 @@ def add_column_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_stopping_options(parser: argparse.ArgumentParser) -> None:
-    """Add what is looked at in the course of training."""
-    group = parser.add_argument_group("early stopping and log")
+def _add_stopping_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--validation-fraction",
         type=fraction,
@@ -69,8 +198,7 @@ def add_stopping_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_configuration_options(parser: argparse.ArgumentParser) -> None:
-    """Add where options of ``fit`` come from, if not from the command line."""
+def _add_configuration_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("runs again")
     add_config_option(group)
     group.add_argument(
@@ -78,15 +206,4 @@ def add_configuration_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="RUN",
         help="go on with a run that was killed or interrupted, with its own options",
-    )
-
-
-def add_config_option(parser: argparse._ActionsContainer) -> None:
-    """Add a file of options."""
-    parser.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="YAML or JSON file of options by name, such as the config.yaml that every run writes; "
-        "options of the command line go before it",
     )

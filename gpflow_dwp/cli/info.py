@@ -30,13 +30,13 @@ def run_info(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(found))
         return
-    scores = found.get("run", {}).pop("scores", None)
+    scores = found.get("run", {}).pop("scores", {})
     for title, section in found.items():
         print(f"{title}:")
         for name, value in section.items():
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             print(f"  {name.replace('_', ' ')}: {shown}")
-    if scores is not None:
+    if scores:
         shown = {name: Scores(**score) for name, score in scores.items()}
         print(score_table(shown, found["run"]["task"]))
 
@@ -60,19 +60,21 @@ def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
 
 def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
     path = directory / "metrics.json"
+    kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     try:
         metrics = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
+        scores = {name: Scores(**score)._asdict() for name, score in metrics["scores"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is missing or damaged: {error}") from error
-    kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     return {
         "target": run.target_name,
         "task": run.task,
         **({} if run.classes is None else {"classes": list(run.classes)}),
         "columns": list(run.feature_names),
-        **{name: metrics[name] for name in kept if metrics.get(name) is not None},
+        **known,
         "can_go_on": UnfinishedRun(directory).has_steps,
-        "scores": metrics.get("scores", {}),
+        "scores": scores,
     }
 
 

@@ -48,7 +48,12 @@ def run_iterates(options: argparse.Namespace) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         table.to_csv(temporary, index=False)
         temporary.replace(path)
-    print(_summary(table, options.what))
+    summary = table.groupby(groups, sort=False)[values].agg(["mean", "sem"])
+    if options.json:
+        summary.columns = [f"{name}_{statistic}" for name, statistic in summary.columns]
+        print(summary.reset_index().to_json(orient="records"))
+    else:
+        print(summary.round(4).to_string())
 
 
 def _parts(options: argparse.Namespace) -> Iterator[_Part]:
@@ -99,10 +104,3 @@ _COLUMNS = {
     "linear-prediction": (["dataset", "predictor"], ["mse"]),
     "deep-wishart": (["dataset", "predictor"], ["test_log_likelihood", "rmse"]),
 }
-
-
-def _summary(table: Any, what: str) -> str:
-    """Means and standard errors as text."""
-    groups, values = _COLUMNS[what]
-    summary = table.groupby(groups, sort=False)[values].agg(["mean", "sem"])
-    return str(summary.round(4).to_string())

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import positive_integer
+from gpflow_dwp.cli.options import add_json_option, add_quiet_option, add_uci_option
 
 __all__ = ["add_iterates_options"]
 
@@ -58,7 +59,6 @@ def add_iterates_options(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="training steps before iterates are collected, for deep-wishart (default: 8000)",
     )
-    parser.add_argument(
-        "--uci-folder", type=Path, metavar="DIR", help="local copy of the UCI archive's folder"
-    )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_uci_option(parser)
+    add_quiet_option(parser)
+    add_json_option(parser)

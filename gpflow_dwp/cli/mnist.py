@@ -63,7 +63,11 @@ def run_mnist(options: argparse.Namespace) -> None:
         }
         if options.out is not None:
             save_model(model, options.out / "model")
-            _write_results(options, errors, history)
+            text = json.dumps(_result(options, errors, history), indent=1) + "\n"
+            (options.out / "results.json").write_text(text, encoding="utf-8")
+    if options.json:
+        print(json.dumps(_result(options, errors, history)))
+        return
     for name, error in errors.items():
         print(f"{name} error: {error:.2f}%")
     if tuple(options.hidden) in _PRINTED:
@@ -88,10 +92,10 @@ def _train(
     )
 
 
-def _write_results(
+def _result(
     options: argparse.Namespace, errors: dict[str, float], history: TrainingHistory
-) -> None:
-    result: dict[str, Any] = {
+) -> dict[str, Any]:
+    return {
         **{f"{name}_error_percent": error for name, error in errors.items()},
         "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
         "steps": history.num_steps,
@@ -102,8 +106,6 @@ def _write_results(
             for name, value in vars(options).items()
         },
     }
-    text = json.dumps(result, indent=1) + "\n"
-    (options.out / "results.json").write_text(text, encoding="utf-8")
 
 
 def _check(options: argparse.Namespace, num_rows: int) -> None:

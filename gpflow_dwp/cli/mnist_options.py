@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import positive_integer, seed
+from gpflow_dwp.cli.options import add_json_option, add_quiet_option
 
 __all__ = ["add_mnist_options"]
 
@@ -93,4 +94,5 @@ def add_mnist_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where model and results go (default: nowhere)"
     )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_quiet_option(parser)
+    add_json_option(parser)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.predictions import predict
-from gpflow_dwp.cli.reports import report_cells
+from gpflow_dwp.cli.reports import check_out, report_cells
 from gpflow_dwp.cli.run_directory import MODEL, RunDescription
 from gpflow_dwp.data import Cells, Standardiser, read_cells
 from gpflow_dwp.exceptions import TableError
@@ -30,12 +30,7 @@ def run_predict(options: argparse.Namespace) -> None:
     :raises UsageError: If the run or the table cannot be used, or the output exists.
     """
     with user_mistakes():
-        if options.out.is_dir():
-            raise UsageError(f"{options.out} is a directory; --out takes a file")
-        if options.out.exists() and not options.overwrite:
-            raise UsageError(f"{options.out} exists; give --overwrite to replace it")
-        if not options.out.resolve().parent.is_dir():
-            raise UsageError(f"{options.out.resolve().parent} is not a directory")
+        check_out(options.out, overwrite=options.overwrite)
         if options.out.suffix == ".parquet":
             import_optional("pyarrow", "cli")
         run = RunDescription.read(options.run)

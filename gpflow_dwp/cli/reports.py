@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Cells, ColumnEncoder
 
-__all__ = ["print_now", "report_cells", "silent"]
+__all__ = ["check_out", "print_now", "report_cells", "silent"]
+
+
+def check_out(path: Path | None, *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written before anything is computed for it.
+
+    :param path: The file; None for none.
+    :param overwrite: Whether it may exist.
+    :raises UsageError: If it exists, is a directory, or would be in none.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; --out takes a file")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; give --overwrite to replace it")
+    if not path.resolve().parent.is_dir():
+        raise UsageError(f"{path.resolve().parent} is not a directory")
 
 
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:

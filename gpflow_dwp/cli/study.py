@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 
 from gpflow_dwp import study
 from gpflow_dwp.cli.configuration import write_configuration
@@ -63,7 +65,11 @@ def run_study(options: argparse.Namespace) -> int:
             )
             return 130
     failed = [record for record in records if record.status == "failed"]
-    print(f"{len(records) - len(failed)} of {len(records)} cells are in {options.out}")
+    if options.json:
+        results = [asdict(record) for record in records]
+        print(json.dumps({"out": str(options.out), "cells": results}))
+    else:
+        print(f"{len(records) - len(failed)} of {len(records)} cells are in {options.out}")
     if failed:
         print(
             f"gpflow-dwp study: {len(failed)} cells failed; {options.out / study.RESULTS} says "
@@ -85,6 +91,11 @@ def run_study_report(options: argparse.Namespace) -> None:
         if directory is None:
             first = options.studies[0]
             directory = (first if first.is_dir() else first.parent) / "report"
-        directory.mkdir(parents=True, exist_ok=True)
-        print(study.write_report(records, directory))
+        text = study.write_report(records, directory)
+    if options.json:
+        finished = study.results_frame(records)
+        scores = "[]" if finished.empty else study.score_table(finished).to_json(orient="records")
+        print(json.dumps({"directory": str(directory), "scores": json.loads(scores)}))
+        return
+    print(text)
     print(f"Tables and figures are in {directory}")

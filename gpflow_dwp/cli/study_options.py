@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed
-from gpflow_dwp.cli.fit_options import add_config_option
+from gpflow_dwp.cli.argument_types import assignment, numbers, positive_integer, seed, size
+from gpflow_dwp.cli.options import (
+    add_config_option,
+    add_json_option,
+    add_quiet_option,
+    add_uci_option,
+)
 
 __all__ = ["add_study_options", "add_study_report_options"]
 
@@ -29,7 +34,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument(
         "--depths",
         nargs="+",
-        type=positive_integer,
+        type=size,
         default=[2],
         metavar="N",
         help="layers: N - 1 hidden ones and an output GP (default: 2)",
@@ -64,7 +69,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--num-inducing",
-        type=positive_integer,
+        type=size,
         metavar="M",
         help="inducing points (default: 100; 128 if cde)",
     )
@@ -86,7 +91,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument(
         "--num-samples",
-        type=positive_integer,
+        type=size,
         metavar="S",
         help="draws that estimate the bound (default: 10, as in the papers, 1 for VMG; 2 if fast; "
         "if cde 1, or 2 for a deep Wishart process)",
@@ -94,7 +99,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--importance-samples",
         dest="num_importance_samples",
-        type=positive_integer,
+        type=size,
         default=1,
         metavar="K",
         help="draws of each row's latent variables, in models that have them: more than 1 for the "
@@ -142,12 +147,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         help="threads of each cell (default: %(default)s)",
     )
     files = parser.add_argument_group("data and output")
-    files.add_argument(
-        "--uci-folder",
-        type=Path,
-        metavar="DIR",
-        help="folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)",
-    )
+    add_uci_option(files)
     files.add_argument(
         "--out",
         type=Path,
@@ -158,7 +158,8 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--retry-failed", action="store_true", help="run cells again that failed before"
     )
-    files.add_argument("--quiet", action="store_true", help="show no progress")
+    add_quiet_option(files)
+    add_json_option(files)
     add_config_option(files)
 
 
@@ -173,3 +174,4 @@ def add_study_report_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where tables and figures go (default: report in the first DIR)",
     )
+    add_json_option(parser)

@@ -94,10 +94,10 @@ class Cells:
             message = f"{self.path}: no {role} column {listed}; the columns are "
             message += ", ".join(repr(name) for name in self.header)
             close = get_close_matches(missing[0], [name for name in self.header if name], n=1)
-            if close:
-                message += f"; did you mean {close[0]!r}?"
-            elif len(self.header) == 1 and any(mark in self.header[0] for mark in ";\t|"):
+            if len(self.header) == 1 and any(mark in self.header[0] for mark in ";\t|"):
                 message += "; columns must be separated by commas"
+            elif close:
+                message += f"; did you mean {close[0]!r}?"
             raise TableError(message)
         for name in names:
             if self.header.count(name) > 1:

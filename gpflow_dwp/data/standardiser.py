@@ -49,7 +49,8 @@ class Standardiser:
         input it does no harm.
 
         :param values: Training rows in raw units, [N, D]; no others.
-        :raises ValueError: If the values are not a finite matrix with at least one row.
+        :raises ValueError: If the values are not a finite matrix with at least one row, or the
+            variance of a column is no positive number in double precision.
         """
         rows = np.asarray(values, np.float64)
         if rows.ndim != 2 or len(rows) == 0:
@@ -58,8 +59,16 @@ class Standardiser:
             raise ValueError("values must be finite")
         # Rounding gives a constant column such as 0.1 a deviation of 1e-17.
         constant = rows.min(axis=0) == rows.max(axis=0)
-        mean = np.where(constant, rows[0], rows.mean(axis=0))
-        return cls(mean, np.where(constant, 1.0, rows.std(axis=0)))
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            mean = np.where(constant, rows[0], rows.mean(axis=0))
+            scale = np.where(constant, 1.0, rows.std(axis=0))
+        for column in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0))):
+            low, high = rows[:, column].min(), rows[:, column].max()
+            raise ValueError(
+                f"values from {low:g} to {high:g} (column {column + 1}) are too large or too close "
+                "together for their standard deviation: give them in other units"
+            )
+        return cls(mean, scale)
 
     def transform(self, values: npt.ArrayLike) -> Array:
         """From raw to standardised units.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,6 +111,11 @@ def split_rows(
     selection = import_optional("sklearn.model_selection", "cli")
     if not 0.0 < test_fraction < 1.0:
         raise TableError(f"test_fraction must be between 0 and 1, got {test_fraction}")
+    count = math.ceil(test_fraction * len(Y))
+    if count >= len(Y):
+        raise TableError(
+            f"test_fraction {test_fraction} of {len(Y)} rows is {count}: none is left for training"
+        )
     labels = Y[:, 0] if task == "classification" else None
     try:
         train, test = selection.train_test_split(

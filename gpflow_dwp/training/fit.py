@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from gpflow import default_float
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
-from gpflow.utilities import parameter_dict
 from tqdm.auto import tqdm
 
-from gpflow_dwp.data import check_data
-from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.random import as_seed, fold_in
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._minibatches import Minibatches
+from gpflow_dwp.training._failure import describe_failure
+from gpflow_dwp.training._interrupt import deferred_interrupt
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
@@ -115,7 +109,7 @@ def fit(
         )
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}.")
-    next_batch, batches_state = _batches(model, data, batch_size, seed)
+    next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(num_steps)
     if optimizer is None:
@@ -162,7 +156,7 @@ def fit(
     stop_reason = f"took all {num_steps} steps"
     start = time.perf_counter() - seconds_before
     with (
-        _deferred_interrupt() as interrupted,
+        deferred_interrupt() as interrupted,
         tqdm(total=num_steps, initial=done, disable=not progress, unit="step") as bar,
     ):
         interval = callback_interval if callbacks else num_steps
@@ -171,7 +165,7 @@ def fit(
         for record in _calls(loop, done, done if stopped else num_steps, interval):
             records.append(record)
             if record.failed:
-                raise _failure(model, loop, record, done)
+                raise describe_failure(model, loop, record, done)
             done += len(record.terms.data)
             bar.update(len(record.terms.data))
             bar.set_postfix_str(f"bound per datum {_mean_bound([record]) / model.num_data:.3f}")
@@ -228,85 +222,3 @@ def _mean_bound(records: Sequence[StepRecords]) -> float:
     data = np.concatenate([term.data for term in terms])
     log_ratios = np.concatenate([term.log_ratios for term in terms])
     return float(np.mean(data + log_ratios.sum(axis=1)))
-
-
-def _batches(
-    model: VariationalModel,
-    data: RegressionData | tf.data.Dataset,
-    batch_size: int | None,
-    seed: int,
-) -> tuple[Callable[[], RegressionData], Any | None]:
-    """Return what draws the next batch, and what holds the place in the data, if anything does."""
-    tf.random.set_seed(seed)
-    if isinstance(data, tf.data.Dataset):
-        if batch_size is not None:
-            raise ValueError("batch_size must be None where data is a dataset of batches.")
-        batches = iter(data.repeat())
-        return lambda: next(batches), batches
-    X, Y = check_data(*data)
-    width = model.num_inputs
-    if X.shape[1] != width:
-        raise ValueError(f"data[0] must have {width} columns, as the model has, got {X.shape[1]}.")
-    likelihood = model.likelihood
-    columns = likelihood.observation_dim
-    if columns is None and likelihood.latent_dim is None:
-        columns = model.num_outputs
-    if columns is not None and Y.shape[1] != columns:
-        raise ValueError(
-            f"data[1] must have {columns} columns, as the model has, got {Y.shape[1]}."
-        )
-    tensors = (tf.constant(X, default_float()), tf.constant(Y, default_float()))
-    if batch_size is None or batch_size >= len(X):
-        return lambda: tensors, None
-    # Steps are not negative, so that none of them has the seed of the minibatches.
-    minibatches = Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
-    return minibatches, minibatches
-
-
-def _failure(
-    model: VariationalModel, loop: CompiledLoop, record: StepRecords, steps_before: int
-) -> NonFiniteBoundError:
-    step = steps_before + len(record.terms.data) - 1
-    bad_layers = np.flatnonzero(~np.isfinite(record.terms.log_ratios[-1]))
-    if bad_layers.size:
-        index = int(bad_layers[0])
-        where = f"layers[{index}] ({type(model.layers[index]).__name__}) has a log ratio that is"
-    elif not np.isfinite(record.terms.data[-1]):
-        where = f"the likelihood ({type(model.likelihood).__name__}) has an expectation that is"
-    else:
-        paths = {
-            id(parameter.unconstrained_variable): path
-            for path, parameter in parameter_dict(model).items()
-        }
-        names = [
-            paths.get(id(variable), variable.name)
-            for variable, finite in zip(loop.variables, record.finite_gradients, strict=True)
-            if not finite
-        ]
-        where = f"the gradient of {', '.join(names)} is" if names else "the log prior density is"
-    return NonFiniteBoundError(
-        f"Training stopped at step {step}: {where} not finite. The model holds the last state "
-        "whose bound was finite. Try a smaller learning rate, a larger jitter or float64.",
-        step=step,
-    )
-
-
-@contextlib.contextmanager
-def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag; a second one interrupts at once, as usual."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    seen = False
-    previous = signal.getsignal(signal.SIGINT)
-
-    def handle(signum: int, frame: object) -> None:
-        nonlocal seen
-        seen = True
-        signal.signal(signal.SIGINT, previous)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield lambda: seen
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -38,7 +38,7 @@ def test_figures_are_printed_and_kept(
     monkeypatch.setattr(benchmark, "benchmark_step", measured)
     file = tmp_path / "step.json"
 
-    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
+    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--out", str(file))
 
     assert code == 0
     assert asked["shapes"] == ["yacht-5"] and asked["turns"] == 2 and asked["threads"] == 1
@@ -75,7 +75,7 @@ def test_growth_is_printed_kept_and_drawn(
     monkeypatch.setattr(benchmark, "benchmark_scale", scaled)
     drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
 
-    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
+    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--out", str(kept))
 
     assert code == 0
     assert asked["axes"] == ["N"] and asked["model"] == "AB" and asked["dtype"] == "float64"
@@ -118,7 +118,7 @@ def test_variances_are_printed_and_kept(
     monkeypatch.setattr(benchmark_variance, "load_uci", lambda *_, **__: split)
     file = tmp_path / "variance.csv"
 
-    code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--csv", file)
+    code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--out", file)
 
     assert code == 0
     assert asked["num_samples"] == [5] and asked["num_steps"] == 40

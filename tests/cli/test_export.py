@@ -46,7 +46,8 @@ def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
     wanted = target.inverse_transform_variance(variance)
     np.testing.assert_allclose(got["variance"], wanted, rtol=1e-10)
     columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
-    assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None}
+    encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}}
+    assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
 
 
 def test_classification(trained: Trained, exported: Callable[[str], Path]) -> None:

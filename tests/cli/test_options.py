@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpflow_dwp.cli.fit_options import add_fit_options
 from gpflow_dwp.cli.options import (
     add_evaluate_options,
-    add_fit_options,
     add_info_options,
     add_predict_options,
 )

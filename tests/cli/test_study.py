@@ -57,11 +57,13 @@ def test_defaults() -> None:
         "out": Path("study"),
         "retry_failed": False,
         "quiet": False,
+        "json": False,
         "config": None,
     }
     assert vars(parser(add_study_report_options).parse_args(["a", "b"])) == {
         "studies": [Path("a"), Path("b")],
         "out": None,
+        "json": False,
     }
 
 

@@ -27,6 +27,7 @@ X, Y = toy_data(num_outputs=2)
 XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
 LABELS = np.digitize(Y[:, :1], [-0.3, 0.3])
 NEW_LABELS = np.digitize(YNEW[:, :1], [-0.3, 0.3])
+COUNTS, NEW_COUNTS = np.round(np.exp(Y[:, :1])), np.round(np.exp(YNEW[:, :1]))
 INPUTS = Standardiser(np.array([3.0, -40.0]), np.array([0.2, 7.0]))
 OUTPUTS = Standardiser(np.array([100.0, -5.0]), np.array([20.0, 0.3]))
 NUM_SAMPLES, SEED = 3, 2**40 + 7
@@ -81,15 +82,31 @@ MODELS: dict[str, Callable[[], Any]] = {
     "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
     "network": network,
     "latent variables": latent_variable_deep_gp,
+    "whitened GW": lambda: tiny_model(1, data=(X, Y), posterior="GW", whiten=True),
     "softmax": lambda: tiny_model(1, data=(X, LABELS), likelihood=gpflow.likelihoods.Softmax(3)),
+    "two classes": lambda: tiny_model(
+        1,
+        build_deep_gaussian_process,
+        data=(X, (LABELS > 0).astype(float)),
+        likelihood=gpflow.likelihoods.Bernoulli(),
+    ),
+    "counts": lambda: tiny_model(
+        1, data=(X, COUNTS), likelihood=gpflow.likelihoods.Poisson(), posterior="A"
+    ),
+}
+# What is observed where observations have no units: these models are exported without any.
+OBSERVED = {
+    "softmax": NEW_LABELS.astype(float),
+    "two classes": (NEW_LABELS > 0).astype(float),
+    "counts": NEW_COUNTS,
 }
 
 
 def raw_data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    observations = NEW_LABELS.astype(float) if name == "softmax" else YNEW
-    return INPUTS.inverse_transform(XNEW), (
-        observations if name == "softmax" else OUTPUTS.inverse_transform(observations)
-    )
+    observations = OBSERVED.get(name)
+    if observations is None:
+        observations = OUTPUTS.inverse_transform(YNEW)
+    return INPUTS.inverse_transform(XNEW), observations
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +118,7 @@ def client_results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
             make(),
             folder / name / "model",
             input_standardiser=INPUTS,
-            output_standardiser=None if name == "softmax" else OUTPUTS,
+            output_standardiser=None if name in OBSERVED else OUTPUTS,
             num_samples=NUM_SAMPLES,
             seed=SEED,
         )
@@ -120,7 +137,8 @@ def client_results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
 def expected(model: Any, name: str, num_samples: int, seed: int) -> dict[str, np.ndarray]:
     """What the model itself says, brought to raw units by NumPy."""
     inputs = INPUTS.transform(raw_data(name)[0])
-    outputs = Standardiser(np.zeros(3), np.ones(3)) if name == "softmax" else OUTPUTS
+    width = model.num_outputs
+    outputs = Standardiser(np.zeros(width), np.ones(width)) if name in OBSERVED else OUTPUTS
     draws = {"num_samples": num_samples, "seed": seed}
     results = {}
     for method in ("predict_f", "predict_y"):
@@ -129,7 +147,9 @@ def expected(model: Any, name: str, num_samples: int, seed: int) -> dict[str, np
         results[f"{method}_variance"] = outputs.inverse_transform_variance(variance)
     samples = model.predict_f_samples(inputs, full_cov=name != "network", **draws)
     results["sample_samples"] = outputs.inverse_transform(samples)
-    observations = NEW_LABELS if name == "softmax" else OUTPUTS.transform(raw_data(name)[1])
+    observations = OBSERVED.get(name)
+    if observations is None:
+        observations = OUTPUTS.transform(raw_data(name)[1])
     log_density = model.predict_log_density((inputs, observations), **draws)
     results["log_density_log_density"] = log_density + outputs.log_density_offset
     return results

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from package_source import ROOT
 
 from gpflow_dwp.evaluation import (
     plot_calibration,
@@ -21,6 +22,7 @@ from gpflow_dwp.evaluation import (
     plot_learning_curve,
     plot_pit,
     plot_predictions,
+    plots,
 )
 
 RNG = np.random.default_rng(0)
@@ -146,3 +148,10 @@ def test_import_needs_no_optional_package() -> None:
         "import gpflow_dwp.data, gpflow_dwp.evaluation\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_every_plot_is_shown_in_a_notebook() -> None:
+    notebook = (ROOT / "notebooks" / "12_looking_at_a_model.pct.py").read_text(encoding="utf-8")
+    shown = [name for name in plots.__all__ if f"axes = {name}(" in notebook]
+
+    assert shown == plots.__all__

@@ -1,0 +1,124 @@
+"""What model ``gpflow-dwp fit`` trains, and how, as its options say."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.data import Table
+from gpflow_dwp.models import (
+    VariationalModel,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    build_matrix_gaussian_network,
+)
+from gpflow_dwp.training import PROTOCOLS, ProtocolName
+
+__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood"]
+
+Array = npt.NDArray[np.float64]
+
+_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
+    "DWP": build_deep_wishart_process,
+    "DGP": build_deep_gaussian_process,
+    "DIWP": build_deep_inverse_wishart_process,
+    "VMG": build_matrix_gaussian_network,
+}
+TITLES = {
+    "DWP": "deep Wishart process",
+    "DGP": "deep GP",
+    "DIWP": "deep inverse Wishart process",
+    "VMG": "matrix-Gaussian network",
+}
+"""What tables of scores call each model."""
+
+_STEPS = {"fast": 3_000, "vmg": 20_000}
+
+
+def choose_protocol(options: argparse.Namespace) -> ProtocolName:
+    """Return the protocol that trains the model.
+
+    :param options: As ``gpflow-dwp fit`` parses them.
+    """
+    return "vmg" if options.model == "VMG" else "fast"
+
+
+def complete(options: argparse.Namespace) -> argparse.Namespace:
+    """Fill in what depends on the model where the user left it open.
+
+    :param options: As ``gpflow-dwp fit`` parses them.
+    """
+    protocol = choose_protocol(options)
+    defaults = {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    chosen = {name: value for name, value in vars(options).items() if value is not None}
+    return argparse.Namespace(**{**vars(options), **defaults, **chosen})
+
+
+def build_model(
+    options: argparse.Namespace,
+    data: tuple[Array, Array],
+    likelihood: Likelihood | None,
+    target_scale: float,
+) -> VariationalModel:
+    """Return an untrained model.
+
+    :param options: Complete ones.
+    :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
+    :param likelihood: None for a Gaussian one.
+    :param target_scale: What one unit of the model is in the target's.
+    :raises UsageError: If an option is not for the model that is chosen.
+    :raises ValueError: If an option's value cannot be used.
+    """
+    process = {
+        "num_inducing": options.num_inducing,
+        "inducing": options.inducing or "subset",
+        "kernel": options.kernel or "SquaredExponential",
+        "latent_dim": options.latent_dim or 0,
+    }
+    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
+    own: dict[str, dict[str, Any]] = {
+        "DWP": {**process, **wishart, "width": options.width},
+        "DGP": {**process, "width": options.width},
+        "DIWP": process,
+        "VMG": {
+            "width": options.width or 50,
+            "num_pseudo_data": options.num_pseudo_data or 10,
+            "target_scale": target_scale,
+        },
+    }
+    choices = {name for arguments in own.values() for name in arguments}
+    for name in sorted(choices - {"num_inducing", "target_scale"}):
+        if name not in own[options.model] and getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
+    if options.num_importance_samples > 1 and options.model in ("DIWP", "VMG"):
+        raise UsageError(f"--importance-samples must be 1 for --model {options.model}")
+    if options.num_importance_samples > 1 and options.latent_dim is None:
+        raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
+    return _BUILDERS[options.model](
+        data,
+        options.depth,
+        likelihood=likelihood,
+        num_samples=options.num_samples,
+        seed=options.seed,
+        **own[options.model],
+    )
+
+
+def make_likelihood(table: Table) -> Likelihood | None:
+    """Return the likelihood of a table's classes; None for a regression.
+
+    :param table: Of training.
+    """
+    if table.classes is None:
+        return None
+    if len(table.classes) == 2:
+        return gpflow.likelihoods.Bernoulli()
+    return gpflow.likelihoods.Softmax(len(table.classes))

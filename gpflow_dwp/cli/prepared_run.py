@@ -1,0 +1,131 @@
+"""From options to everything that ``gpflow-dwp fit`` needs: rows, units, an untrained model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.cli.callbacks import check_log, check_stopping
+from gpflow_dwp.cli.configuration import write_configuration
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.model_choice import build_model, make_likelihood
+from gpflow_dwp.cli.reports import report_cells
+from gpflow_dwp.cli.run_directory import choose_directory
+from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.data import (
+    ColumnEncoder,
+    SplitTable,
+    Standardiser,
+    Table,
+    load_diabetes,
+    read_split_table,
+    split_table,
+)
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.optional import import_optional
+
+__all__ = ["PreparedRun", "prepare_run"]
+
+Array = npt.NDArray[np.float64]
+
+
+class PreparedRun(NamedTuple):
+    """Everything that a run needs, checked before anything is trained.
+
+    :param directory: Of the run.
+    :param train: Rows to train on, in raw units.
+    :param validation: Rows that say when to stop; None for no early stopping.
+    :param test: Rows to judge on.
+    :param encoder: What made numbers of the table's columns.
+    :param inputs: Standardiser of the inputs.
+    :param target: Standardiser of the target; None for labels.
+    :param model: The untrained model.
+    """
+
+    directory: Path
+    train: Table
+    validation: Table | None
+    test: Table
+    encoder: ColumnEncoder
+    inputs: Standardiser
+    target: Standardiser | None
+    model: VariationalModel
+
+    def standardised(self, table: Table) -> tuple[Array, Array]:
+        """X and Y in the model's units."""
+        Y = table.Y if self.target is None else self.target.transform(table.Y)
+        return self.inputs.transform(table.X), Y
+
+    @property
+    def unfinished(self) -> UnfinishedRun:
+        """What goes on if this run is cut off."""
+        return UnfinishedRun(self.directory)
+
+
+def prepare_run(options: argparse.Namespace) -> PreparedRun:
+    """Read, split, standardise, build, and claim the run's directory.
+
+    :param options: Complete ones of ``gpflow-dwp fit``.
+    :raises UsageError: If options do not go together or with the table.
+    :raises TableError: If the table cannot be used.
+    :raises ValueError: If an option's value cannot be used.
+    """
+    # Figures are drawn at the end; that matplotlib is missing should be said now.
+    import_optional("matplotlib", "cli")
+    import_optional("yaml", "cli")
+    check_log(options)
+    check_stopping(options)
+    split = _read(options)
+    train, test, validation = split.train, split.test, None
+    if options.validation_fraction is not None:
+        train, validation = split_table(train, options.validation_fraction, options.seed)
+    _check_training_rows(train)
+    if split.cells is not None:
+        report_cells("fit", split.encoder, split.cells)
+    inputs = Standardiser.fit(train.X)
+    target = Standardiser.fit(train.Y) if train.task == "regression" else None
+    Y = train.Y if target is None else target.transform(train.Y)
+    target_scale = 1.0 if target is None else float(target.scale[0])
+    data = inputs.transform(train.X), Y
+    model = build_model(options, data, make_likelihood(train), target_scale)
+    if options.resume is not None:
+        directory = options.resume
+    else:
+        directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
+        UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
+    return PreparedRun(directory, train, validation, test, split.encoder, inputs, target, model)
+
+
+def _read(options: argparse.Namespace) -> SplitTable:
+    if options.table is None:
+        if options.target is not None or options.task != "regression" or options.categorical:
+            raise UsageError("--target and --task belong to a table of yours; name its CSV file")
+        table = load_diabetes()
+        parts = split_table(table, options.test_fraction, options.seed)
+        return SplitTable(*parts, ColumnEncoder(table.feature_names))
+    if options.target is None:
+        raise UsageError("--target is missing: name the column to predict")
+    return read_split_table(
+        options.table,
+        options.target,
+        options.task,
+        test_fraction=options.test_fraction,
+        seed=options.seed,
+        categorical=options.categorical,
+        impute=options.impute,
+    )
+
+
+def _check_training_rows(train: Table) -> None:
+    """Refuse rows that have lost a class, or all variation of the target, to the test rows."""
+    values = np.unique(train.Y)
+    if len(values) < (2 if train.classes is None else len(train.classes)):
+        what = "one value" if train.classes is None else f"{len(values)} of the classes"
+        raise UsageError(
+            f"the {len(train.X)} training rows hold {what} only of {train.target_name!r}: "
+            "choose another --test-fraction or --seed"
+        )

@@ -1,0 +1,183 @@
+"""What a user may get wrong ends in one line, and what the help shows works as it stands."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from command_line import TINY, TrainedRun, columns, run, write_csv
+
+from gpflow_dwp.cli.configuration import parse_options
+from gpflow_dwp.cli.descriptions import COMMANDS
+from gpflow_dwp.cli.main import make_parser
+
+EXAMPLES = [
+    line.strip()
+    for _, text in COMMANDS.values()
+    for line in text.splitlines()
+    if line.startswith("  gpflow-dwp ")
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_of_the_help_are_understood(example: str) -> None:
+    arguments = shlex.split(example.partition(">")[0], comments=True)[1:]
+
+    assert parse_options(make_parser(), arguments).command == arguments[0]
+
+
+@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"completion"}))
+def test_every_command_with_a_result_gives_it_to_programs(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*(["benchmark", "step"] if name == "benchmark" else [name]), "--help") == 0
+    assert re.search(r"--json +print the result as one line of JSON", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[i, i, 1e305 * i] for i in range(12)], "from .* to .* are too large"),
+        ([[i, 1e-320 * i, i] for i in range(12)], "from .* to .* are too large or too close"),
+        ([[i, i, i] for i in range(3)], "at least 10 are needed"),
+    ],
+)
+def test_tables_of_no_use(
+    refused: Callable[..., str], tmp_path: Path, rows: list[list[float]], message: str
+) -> None:
+    values = dict(zip("aby", map(list, zip(*rows, strict=True)), strict=True))
+    table = write_csv(tmp_path / "table.csv", values)
+
+    assert re.search(message, refused("fit", table, "--target", "y"))
+
+
+def test_a_table_with_other_separators(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("a;b;price\n1;2;3\n")
+
+    message = refused("fit", "table.csv", "--target", "price")
+
+    assert message.endswith("columns must be separated by commas\n")
+
+
+def test_fractions_that_leave_no_training_rows(refused: Callable[..., str], tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "table.csv", columns("regression"))
+
+    for option in ("--test-fraction", "--validation-fraction"):
+        message = refused("fit", table, "--target", "price", option, "0.999")
+        assert "none is left for training" in message
+    (tmp_path / "taken").write_text("")
+    refused("fit", table, "--target", "price", "--out", "taken/run")
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)), b"a: [1", b"- 1", b"depht: 2", b"depth: x"])
+def test_configurations_that_are_none(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+
+    assert run("fit", "--config", path) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "--num-samples", "2000000000"],
+        ["fit", "--width", "99999999"],
+        ["predict", "run", "table.csv", "-o", "x.csv", "--num-samples", "99999999999"],
+        ["export", "run", "-o", "model", "--num-samples", "99999999999"],
+        ["study", "--datasets", "yacht", "--out", "x", "--depths", "99999999999"],
+    ],
+)
+def test_sizes_that_fit_in_no_machine(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    (message,) = capsys.readouterr().err.splitlines()
+    assert "must be at most 1000000" in message
+
+
+@pytest.mark.parametrize("arguments", [["step"], ["variance"], ["scale"], ["import"]])
+def test_results_of_benchmarks_go_where_they_can(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is measured."""
+    (tmp_path / "file").write_text("")
+    for place in ("absent/x.json", "file/x.json", "."):
+        assert run("benchmark", *arguments, "--out", tmp_path / place) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "out of memory"),
+        (tf.errors.ResourceExhaustedError(None, None, "OOM"), "out of memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    ],
+)
+def test_a_full_machine_is_one_line(
+    error: Exception,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+    table = write_csv(tmp_path / "table.csv", columns("regression"))
+
+    assert run("fit", table, "--target", "price", *TINY, "--out", tmp_path / "run") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gpflow-dwp fit: ") and message in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "{", '{"scores": {"x": {"nope": 1}}}'])
+def test_damaged_scores(
+    trained: Callable[[str], TrainedRun],
+    tmp_path: Path,
+    content: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(trained("regression").directory, tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").write_text(content)
+    capsys.readouterr()
+
+    assert run("info", tmp_path / "run") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "metrics.json is missing or damaged" in line
+
+
+def test_columns_of_an_export_are_those_of_the_model(tmp_path: Path) -> None:
+    """A category has a column of its own there."""
+    table = columns("regression")
+    table["town"] = np.resize(["York", "Bath"], 40).tolist()
+    path = write_csv(tmp_path / "table.csv", table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+        code = run(
+            *("fit", path, "--target", "price", "--categorical", "town", *TINY),
+            *("--out", tmp_path / "run"),
+        )
+    assert code == 0
+
+    assert run("export", tmp_path / "run", "-o", tmp_path / "model") == 0
+
+    named = json.loads((tmp_path / "model/assets.extra/columns.json").read_text())
+    assert named["X"] == ["a", "b", "town=Bath", "town=York"]
+    assert named["encoder"]["categories"] == {"town": ["Bath", "York"]}
+    loaded = tf.saved_model.load(tmp_path / "model")
+    assert loaded.predict_y(np.zeros([3, 4]))["mean"].shape == (3, 1)
