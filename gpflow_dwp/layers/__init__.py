@@ -22,6 +22,7 @@ from gpflow_dwp.layers.matrix_gaussian import (
     dropout_kl,
 )
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
+from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart import WishartLayer
 from gpflow_dwp.layers.wishart_posterior import Mixing, PosteriorFamily, WishartPosterior
@@ -50,6 +51,7 @@ __all__ = [
     "OutputLayer",
     "PosteriorFamily",
     "Preactivation",
+    "RegressionGPLayer",
     "ScaleMixture",
     "WishartLayer",
     "WishartPosterior",

@@ -34,10 +34,12 @@ class GramDraw(NamedTuple):
 class GaussianDraw(NamedTuple):
     """The output layer's Gaussian posterior over functions, given K_ii.
 
-    Its mean at a target is K_ti ``weights`` and its variance K_tt - K_ti ``inverse`` K_it.
+    Its mean at a target is K_ti ``weights`` and its variance K_tt - K_ti ``inverse`` K_it. From
+    pseudo-targets v of precision Λ at the inducing points come ``weights`` (K_ii + Λ⁻¹)⁻¹ v and
+    ``inverse`` (K_ii + Λ⁻¹)⁻¹.
 
-    :param weights: (K_ii + Λ⁻¹)⁻¹ v, [S, M, Q].
-    :param inverse: (K_ii + Λ⁻¹)⁻¹, [S, M, M].
+    :param weights: K_ii⁻¹ E[u], [S, M, Q].
+    :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     """
 
@@ -124,19 +126,28 @@ class GramLayer(_Layer):
 
 
 class OutputLayer(_Layer):
-    """The top layer: a Gaussian posterior over functions, given a covariance."""
+    """The top layer: a Gaussian posterior over functions, given a covariance.
+
+    :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
+        ones, [C, D]; None if there are none.
+    """
+
+    inputs: tf.Tensor | None = None
 
     @abc.abstractmethod
     @check_shapes(
         "covariance: [S, M, M]",
+        "cross: [S, M, C]",
         "return.weights: [S, M, Q]",
         "return.inverse: [S, M, M]",
         "return.log_ratio: [S]",
     )
-    def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
+    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
         """Find the posterior at the inducing points.
 
         :param covariance: K_ii, [S, M, M].
+        :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
+            what is expected of these given the Gram matrices below; None where it has none.
         """
 
     @abc.abstractmethod

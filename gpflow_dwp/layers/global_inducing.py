@@ -9,9 +9,10 @@ from check_shapes import inherit_check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import quadratic_forms, regularised_inverse
+from gpflow_dwp.linalg import regularised_inverse
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -70,7 +71,7 @@ class GlobalInducingGPLayer(OutputLayer):
         )
 
     @inherit_check_shapes
-    def infer_inducing(self, covariance: tf.Tensor) -> GaussianDraw:
+    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
         precision_tril = tf.cast(self.precision_tril, covariance.dtype)
         inverse, log_det = regularised_inverse(covariance, precision_tril)
         weights = tf.matmul(inverse, tf.cast(self.pseudo_targets, covariance.dtype))
@@ -83,10 +84,4 @@ class GlobalInducingGPLayer(OutputLayer):
     def condition(
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
-        if full_cov:
-            projected = tf.matmul(draw.inverse, covariance.it)
-            return mean, covariance.tt - tf.matmul(covariance.it, projected, transpose_a=True)
-        variance = covariance.tt - quadratic_forms(draw.inverse, covariance.it)
-        # Cancellation may leave a rounding error below zero.
-        return mean, tf.maximum(variance, tf.zeros([], variance.dtype))
+        return moments_at_targets(draw, covariance, full_cov=full_cov)

@@ -8,7 +8,7 @@ far larger. What grows with targets in all other layers is in float32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import tensorflow as tf
@@ -77,7 +77,15 @@ def sample_inducing_path(
         draw = _cast(draws[-1], _ACCURATE)
         kernel = kernel_in_dtype(above.kernel, _ACCURATE)
         covariance = gram_K(kernel, draw.gram, features=draw.root)
-    return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
+    cross = None
+    if output.inputs is not None:
+        inputs = tf.convert_to_tensor(output.inputs)
+
+        def no_noise(layer: GramLayer, _: int) -> tf.Tensor:
+            return tf.zeros([num_samples, tf.shape(inputs)[0], layer.noise_width], inputs.dtype)
+
+        cross = _carry_targets(hidden, output, points, draws, inputs, no_noise).it
+    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross))
 
 
 @check_shapes("targets: [batch..., N, D]", "seed: [2]")
@@ -110,29 +118,64 @@ def propagate_targets(
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N], the same
         for every output column (``full_cov``: covariance, [S, N, N]). S is 1 without hidden layers.
     """
-    layers = (*hidden, output)
     joint = full_cov or num_copies > 1
+    seeds = split_seed(seed, len(hidden) + 1)
+
+    def noise(layer: GramLayer, index: int) -> tf.Tensor:
+        if joint:
+            # Joint draws need numbers that are independent even where two targets coincide.
+            shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
+            return normal(shape, seeds[index], targets.dtype)
+        points = targets if keys is None else keys
+        return normal_at_points(points, seeds[index], num_samples, layer.noise_width)
+
+    covariance = _carry_targets(
+        hidden,
+        output,
+        path.points,
+        path.hidden,
+        targets,
+        noise,
+        full_cov=full_cov,
+        num_copies=num_copies,
+    )
+    if num_copies > 1:
+        covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
+    mean, variance = output.condition(path.output, covariance, full_cov=full_cov)
+    return tf.cast(mean, targets.dtype), tf.cast(variance, targets.dtype)
+
+
+def _carry_targets(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    points: tf.Tensor,
+    draws: Sequence[GramDraw],
+    targets: tf.Tensor,
+    noise: Callable[[GramLayer, int], tf.Tensor],
+    *,
+    full_cov: bool = False,
+    num_copies: int = 1,
+) -> TargetBlocks:
+    """Return the output layer's covariance blocks over targets, given the draws below it.
+
+    :param noise: Of a hidden layer and its index: standard normal numbers, [S, N, width].
+    """
+    joint = full_cov or num_copies > 1
+    layers = (*hidden, output)
     dtype = targets.dtype
     covariance = _covariance_of_targets(
         kernel_in_dtype(layers[0].kernel, _ACCURATE),
-        tf.cast(path.points, _ACCURATE),
+        tf.cast(points, _ACCURATE),
         tf.cast(targets, _ACCURATE),
         full_cov=full_cov,
         num_copies=num_copies,
     )
-    for layer, above, draw, layer_seed in zip(
-        hidden, layers[1:], path.hidden, split_seed(seed, len(layers)), strict=False
-    ):
-        if joint:
-            # Joint draws need numbers that are independent even where two targets coincide.
-            shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
-            noise = normal(shape, layer_seed, dtype)
-        else:
-            keys = targets if keys is None else keys
-            noise = normal_at_points(keys, layer_seed, num_samples, layer.noise_width)
+    for index, (layer, above, draw) in enumerate(zip(hidden, layers[1:], draws, strict=False)):
         if targets.shape.rank == 3:
             draw = _with_covariance_for_each_draw(draw)
-        gram = layer.condition(_cast(draw, dtype), _cast(covariance, dtype), noise, full_cov=joint)
+        gram = layer.condition(
+            _cast(draw, dtype), _cast(covariance, dtype), noise(layer, index), full_cov=joint
+        )
         precision = _ACCURATE if above is output else dtype
         covariance = _covariance_of_gram(
             kernel_in_dtype(above.kernel, precision),
@@ -140,10 +183,7 @@ def propagate_targets(
             _cast(gram, precision),
             full_cov=joint,
         )
-    if num_copies > 1:
-        covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
-    mean, variance = output.condition(path.output, covariance, full_cov=full_cov)
-    return tf.cast(mean, dtype), tf.cast(variance, dtype)
+    return covariance
 
 
 def _cast(parts: PartsT, dtype: tf.DType) -> PartsT:

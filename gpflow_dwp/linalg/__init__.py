@@ -1,7 +1,18 @@
 """Linear algebra of covariances, each function with a gradient of its own."""
 
-from gpflow_dwp.linalg.conditionals import conditional_moments, quadratic_forms, regularised_inverse
-from gpflow_dwp.linalg.factorisation import Factorised, cholesky, factorise, relative_jitter
+from gpflow_dwp.linalg.conditionals import (
+    conditional_moments,
+    outer_product,
+    quadratic_forms,
+    regularised_inverse,
+)
+from gpflow_dwp.linalg.factorisation import (
+    Factorised,
+    cholesky,
+    factorise,
+    inverse_and_log_det,
+    relative_jitter,
+)
 from gpflow_dwp.linalg.triangular import color, relative_precision, whiten
 
 __all__ = [
@@ -10,6 +21,8 @@ __all__ = [
     "color",
     "conditional_moments",
     "factorise",
+    "inverse_and_log_det",
+    "outer_product",
     "quadratic_forms",
     "regularised_inverse",
     "relative_jitter",

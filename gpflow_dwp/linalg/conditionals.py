@@ -10,7 +10,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.linalg._gradients import sum_to
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
 
-__all__ = ["conditional_moments", "quadratic_forms", "regularised_inverse"]
+__all__ = ["conditional_moments", "outer_product", "quadratic_forms", "regularised_inverse"]
 
 
 @check_shapes(
@@ -163,6 +163,25 @@ def quadratic_forms(matrix: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(columns * product, axis=-2), gradient
 
     return differentiable(matrix, columns)
+
+
+@check_shapes("columns: [batch..., M, N]", "return: [batch..., M, M]")
+def outer_product(columns: tf.Tensor) -> tf.Tensor:
+    r"""Return O = C Cᵀ. :math:`\bar C = (\bar O + \bar O^T) C`.
+
+    :param columns: C, [..., M, N].
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        columns: tf.Tensor,
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def gradient(bar: tf.Tensor) -> tf.Tensor:
+            return tf.matmul(bar + tf.linalg.matrix_transpose(bar), columns)
+
+        return tf.matmul(columns, columns, transpose_b=True), gradient
+
+    return differentiable(columns)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:

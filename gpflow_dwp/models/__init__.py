@@ -4,6 +4,7 @@ from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
     KERNELS,
     InducingChoice,
+    OutputPosterior,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -63,6 +64,7 @@ __all__ = [
     "MixturePosterior",
     "ModelSummary",
     "NetworkPosterior",
+    "OutputPosterior",
     "PartSummary",
     "PosteriorDraws",
     "VariationalModel",

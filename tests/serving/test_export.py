@@ -78,6 +78,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         2, data=(X, Y), posterior="A", whiten=True, latent_dim=1
     ),
     "AB": lambda: tiny_model(2, data=(X, Y), posterior="AB"),
+    "regression output": lambda: tiny_model(2, data=(X, Y), output="regression"),
     "deep GP": lambda: tiny_model(2, build_deep_gaussian_process, data=(X, Y)),
     "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
     "network": network,

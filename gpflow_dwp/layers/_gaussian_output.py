@@ -1,0 +1,24 @@
+"""What output layers with a Gaussian posterior at the inducing points share."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers.base import GaussianDraw
+from gpflow_dwp.linalg import quadratic_forms
+
+__all__ = ["moments_at_targets"]
+
+
+def moments_at_targets(
+    draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and variance at the targets: see :meth:`OutputLayer.condition`."""
+    mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
+    if full_cov:
+        projected = tf.matmul(draw.inverse, covariance.it)
+        return mean, covariance.tt - tf.matmul(covariance.it, projected, transpose_a=True)
+    variance = covariance.tt - quadratic_forms(draw.inverse, covariance.it)
+    # Cancellation may leave a rounding error below zero.
+    return mean, tf.maximum(variance, tf.zeros([], variance.dtype))

@@ -1,0 +1,118 @@
+"""The Gaussian output layer whose posterior is a regression on the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow import Parameter
+from gpflow.kernels import Kernel
+from gpflow.utilities import positive
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers._gaussian_output import moments_at_targets
+from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
+from gpflow_dwp.linalg import (
+    Factorised,
+    factorise,
+    inverse_and_log_det,
+    outer_product,
+    relative_jitter,
+)
+from gpflow_dwp.validation import check_integers
+
+__all__ = ["RegressionGPLayer"]
+
+
+class RegressionGPLayer(OutputLayer):
+    r"""A Gaussian process layer whose posterior is sparse GP regression, given the Gram matrices.
+
+    For each output column y, given the covariance K of the inducing points and the cross-covariance
+    C between them and the data,
+
+    .. math:: q(u \mid K, C) \propto \mathcal N(u; 0, K)\, \mathcal N(y; C^T K^{-1} u, \sigma^2 I),
+
+    the optimal posterior of a sparse GP with a Gaussian likelihood (Titsias, "Variational learning
+    of inducing variables in sparse Gaussian processes", 2009, equation 10). C is taken at the
+    features that the data are expected to have given the inducing points' Gram matrices below, so
+    that q depends on these alone, as the posterior of a :class:`GlobalInducingGPLayer` does, and
+    the bound of a deep model remains one. Without hidden layers, and with the likelihood's
+    variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn, so training
+    takes far fewer steps; each of them carries all data through the layers once more.
+
+    With D = K + C Cᵀ/σ² and a = D⁻¹ C y/σ²,
+
+    .. math:: \mathrm{KL}[q(u) \| p(u)]
+              = \tfrac12 \{\operatorname{tr}(D^{-1} K) - M + \log|D| - \log|K| + a^T K a\}.
+
+    :param kernel: Acts on what comes from below.
+    :param num_inducing: M.
+    :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
+    :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
+    :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
+    :param jitter: Added to the diagonal of K, relative to its mean.
+    :raises ValueError: If ``inputs`` and ``targets`` are not two matrices of one length,
+        ``noise_variance`` is not positive, or ``jitter`` is negative.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_inducing: int,
+        inputs: npt.NDArray[np.float64] | tf.Tensor,
+        targets: npt.NDArray[np.float64] | tf.Tensor,
+        *,
+        noise_variance: float = np.exp(-4.0),
+        jitter: float = 1e-6,
+    ) -> None:
+        check_integers(num_inducing=num_inducing)
+        shapes = np.shape(inputs), np.shape(targets)
+        if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
+            raise ValueError(
+                "inputs and targets must be two matrices of one length, got shapes "
+                f"{list(shapes[0])} and {list(shapes[1])}."
+            )
+        if not np.all(np.asarray(noise_variance) > 0):
+            raise ValueError(f"noise_variance must be positive, got {noise_variance}.")
+        if not jitter >= 0:
+            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        super().__init__(kernel, num_inducing)
+        self.inputs = Parameter(inputs, trainable=False)
+        self.targets = Parameter(targets, trainable=False)
+        self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
+        self.jitter = jitter
+
+    @property
+    def num_outputs(self) -> int:
+        """Q, the number of independent functions that share the kernel."""
+        return int(self.targets.shape[1])
+
+    @inherit_check_shapes
+    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+        if cross is None:
+            raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
+        dtype = covariance.dtype
+        precision = 1.0 / tf.cast(self.noise_variance, dtype)
+        jitter = tf.stop_gradient(relative_jitter(covariance, self.jitter))
+        prior = covariance + tf.linalg.diag(jitter[:, None] * tf.ones_like(covariance[..., 0]))
+        prior_tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
+        joint = factorise(
+            covariance + precision * outer_product(cross),
+            jitter,
+            name="the output layer's K_ii + K_ic K_ci/σ²",
+        )
+        prior_inverse, prior_log_det = inverse_and_log_det(Factorised(prior, prior_tril))
+        joint_inverse, joint_log_det = inverse_and_log_det(joint)
+        projected = tf.matmul(cross, precision * tf.cast(self.targets, dtype))
+        weights = tf.matmul(joint_inverse, projected)
+        quadratic = tf.reduce_sum(weights * tf.matmul(prior, weights), axis=[-2, -1])
+        trace = tf.reduce_sum(joint_inverse * prior, axis=[-2, -1]) - float(self.num_inducing)
+        kl = 0.5 * (self.num_outputs * (trace + joint_log_det - prior_log_det) + quadratic)
+        return GaussianDraw(weights=weights, inverse=prior_inverse - joint_inverse, log_ratio=-kl)
+
+    @inherit_check_shapes
+    def condition(
+        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        return moments_at_targets(draw, covariance, full_cov=full_cov)

@@ -1,0 +1,220 @@
+"""The output layer that regresses on all data, against dense formulas and GPflow's SGPR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from model_reference import randomise, tiny_model, toy_data
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import (
+    RegressionGPLayer,
+    propagate_targets,
+    sample_inducing_path,
+)
+from gpflow_dwp.models import (
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    load_model,
+    save_model,
+)
+from gpflow_dwp.random import as_seed
+
+M, C, N, Q, S = 4, 6, 3, 2, 2
+NOISE = 0.3
+BUILDERS = [
+    build_deep_wishart_process,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+]
+every_builder = pytest.mark.parametrize("build", BUILDERS)
+
+
+def make_layer() -> RegressionGPLayer:
+    rng = np.random.default_rng(0)
+    return RegressionGPLayer(
+        gpflow.kernels.SquaredExponential(),
+        M,
+        rng.normal(size=(C, 3)),
+        rng.normal(size=(C, Q)),
+        noise_variance=NOISE,
+        jitter=0.0,
+    )
+
+
+def joint_covariance() -> np.ndarray:
+    return model_reference.random_covariance(np.random.default_rng(1), S, M + C + N)
+
+
+def infer(layer: RegressionGPLayer, joint: np.ndarray) -> Any:
+    return layer.infer_inducing(tf.constant(joint[:, :M, :M]), tf.constant(joint[:, :M, M : M + C]))
+
+
+def posterior_of_u(layer: RegressionGPLayer, joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By Bayes' rule from y = Kci Kii⁻¹ u + noise."""
+    K, cross = joint[:M, :M], joint[:M, M : M + C]
+    design = np.linalg.solve(K, cross).T
+    covariance = np.linalg.inv(np.linalg.inv(K) + design.T @ design / NOISE)
+    return covariance @ design.T @ layer.targets.numpy() / NOISE, covariance
+
+
+def test_log_ratio_is_the_negative_divergence_between_gaussians() -> None:
+    layer, joint = make_layer(), joint_covariance()
+
+    log_ratio = infer(layer, joint).log_ratio
+
+    tfd = tfp.distributions
+    for s in range(S):
+        mean, covariance = posterior_of_u(layer, joint[s])
+        q = tfd.MultivariateNormalTriL(mean.T, np.linalg.cholesky(covariance))
+        p = tfd.MultivariateNormalTriL(np.zeros((Q, M)), np.linalg.cholesky(joint[s, :M, :M]))
+        np.testing.assert_allclose(log_ratio[s], -np.sum(tfd.kl_divergence(q, p)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
+    layer, joint = make_layer(), joint_covariance()
+    K_it, K_tt = joint[:, :M, M + C :], joint[:, M + C :, M + C :]
+    tt = K_tt if full_cov else np.diagonal(K_tt, axis1=1, axis2=2)
+    blocks = TargetBlocks(tf.constant(K_it), tf.constant(tt))
+
+    mean, covariance = layer.condition(infer(layer, joint), blocks, full_cov=full_cov)
+
+    for s in range(S):
+        K = joint[s, :M, :M]
+        mean_u, covariance_u = posterior_of_u(layer, joint[s])
+        interpolation = np.linalg.solve(K, K_it[s]).T
+        expected = K_tt[s] - interpolation @ (K - covariance_u) @ interpolation.T
+        expected = expected if full_cov else np.diag(expected)
+        np.testing.assert_allclose(mean[s], interpolation @ mean_u, atol=1e-10)
+        np.testing.assert_allclose(covariance[s], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("num_outputs", [1, 2])
+def test_one_layer_is_sgpr(num_outputs: int) -> None:
+    data = toy_data(num=20, num_outputs=num_outputs)
+    likelihood = gpflow.likelihoods.Gaussian(NOISE)
+    model = build_deep_wishart_process(
+        data, 1, num_inducing=5, output="regression", likelihood=likelihood
+    )
+    model.output_layer.kernel.lengthscales.assign([0.7, 1.9])
+    exact = gpflow.models.SGPR(
+        data,
+        model.output_layer.kernel,
+        model.inducing_variable.Z.numpy(),
+        noise_variance=NOISE,
+    )
+
+    np.testing.assert_allclose(model.elbo(data), exact.elbo(), rtol=1e-8)
+    Xnew = toy_data(num=5)[0] + 0.3
+    for ours, theirs in zip(model.predict_f(Xnew), exact.predict_f(Xnew), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-8)
+
+
+@every_builder
+def test_the_posterior_depends_on_the_inducing_points_draws_alone(build) -> None:
+    X, Y = data = toy_data()
+    model = tiny_model(2, build, data=data, output="regression")
+    hidden, output = model.hidden_layers, model.output_layer
+    Z = tf.constant(model.inducing_variable.Z)
+    path = sample_inducing_path(hidden, output, Z, 3, as_seed(0))
+
+    # What is expected of the data's features is their average over draws of them.
+    means = [
+        propagate_targets(hidden, output, path, tf.constant(X), 3, as_seed(seed))[0]
+        for seed in range(2)
+    ]
+    assert not np.allclose(means[0], means[1])
+    again = sample_inducing_path(hidden, output, Z, 3, as_seed(0))
+    np.testing.assert_array_equal(path.output.weights, again.output.weights)
+    assert np.all(path.output.log_ratio <= 0.0)
+
+
+@every_builder
+def test_bound_has_the_gradients_of_finite_differences(build) -> None:
+    data = toy_data()
+    arguments = {} if build is build_deep_gaussian_process else {"expected_log_ratio": False}
+    if build is build_deep_wishart_process:
+        arguments["stick_the_landing"] = False
+    # No jitter: no gradient is to flow through it, while finite differences would see it.
+    model = tiny_model(2, build, data=data, output="regression", jitter=0.0, **arguments)
+    parameters = (
+        model.output_layer.noise_variance,
+        model.output_layer.kernel.lengthscales,
+        model.layers[0].kernel.variance,
+        model.likelihood.variance,
+    )
+    variables = [parameter.unconstrained_variable for parameter in parameters]
+
+    with tf.GradientTape() as tape:
+        bound = model.elbo(data, seed=0)
+    gradients = tape.gradient(bound, variables)
+
+    for variable, gradient in zip(variables, gradients, strict=True):
+        step, ends = 1e-5, []
+        for sign in (1.0, -1.0):
+            variable.assign_add(sign * step)
+            ends.append(float(model.elbo(data, seed=0)))
+            variable.assign_sub(sign * step)
+        np.testing.assert_allclose(gradient, (ends[0] - ends[1]) / (2.0 * step), rtol=1e-5)
+
+
+@every_builder
+def test_predictions_and_files(build, tmp_path: Path) -> None:
+    data = toy_data()
+    model = tiny_model(2, build, data=data, output="regression")
+    randomise(model, seed=1, scale=0.1)
+
+    save_model(model, tmp_path / "model")
+    same = load_model(tmp_path / "model")
+
+    assert not same.output_layer.inputs.trainable
+    for ours, theirs in zip(
+        model.predict_y(data[0], seed=0), same.predict_y(data[0], seed=0), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"inputs": np.zeros(6)}, r"two matrices of one length, got shapes \[6\] and \[6, 2\]"),
+        ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
+        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
+        ({"jitter": -1.0}, "jitter must not be negative, got -1.0"),
+        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
+    good = {
+        "kernel": gpflow.kernels.SquaredExponential(),
+        "num_inducing": M,
+        "inputs": np.zeros((C, 3)),
+        "targets": np.zeros((C, Q)),
+    }
+    with pytest.raises(ValueError, match=message):
+        RegressionGPLayer(**(good | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"output": "sgpr"}, "output must be one of pseudo_targets, regression, got 'sgpr'"),
+        (
+            {"output": "regression", "likelihood": gpflow.likelihoods.StudentT()},
+            "output must be 'pseudo_targets' for a likelihood that is not Gaussian, got .*StudentT",
+        ),
+        ({"output": "regression", "latent_dim": 1}, "'pseudo_targets' for a model with latent"),
+    ],
+)
+def test_builders_refuse_what_it_is_not_for(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build_deep_wishart_process(toy_data(), 2, **arguments)
