@@ -76,6 +76,13 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
         "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
     )
     model.add_argument(
+        "--output-posterior",
+        choices=["pseudo_targets", "regression"],
+        help="what the posterior of a process's output layer comes from: learned pseudo-targets, "
+        "or a regression on all data, which takes far fewer steps (default: regression for "
+        "numbers, up to 2000 training rows, without minibatches and latent variables)",
+    )
+    model.add_argument(
         "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
     )
     model.add_argument(

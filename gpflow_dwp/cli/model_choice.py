@@ -19,6 +19,7 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
     build_matrix_gaussian_network,
+    suitable_output,
 )
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
@@ -82,6 +83,7 @@ def build_model(
         "inducing": options.inducing or "subset",
         "kernel": options.kernel or "SquaredExponential",
         "latent_dim": options.latent_dim or 0,
+        "output_posterior": options.output_posterior,
     }
     wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
     own: dict[str, dict[str, Any]] = {
@@ -102,13 +104,18 @@ def build_model(
         raise UsageError(f"--importance-samples must be 1 for --model {options.model}")
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
+    arguments = own[options.model]
+    if options.model != "VMG":
+        arguments["output"] = arguments.pop("output_posterior") or suitable_output(
+            len(data[0]), likelihood, arguments["latent_dim"], options.batch_size
+        )
     return _BUILDERS[options.model](
         data,
         options.depth,
         likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
-        **own[options.model],
+        **arguments,
     )
 
 

@@ -21,9 +21,11 @@ from gpflow_dwp.models import (
     DeepPosterior,
     DeepWishartProcess,
     InducingChoice,
+    OutputPosterior,
     build_deep_wishart_process,
     model_from_bytes,
     model_to_bytes,
+    suitable_output,
 )
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
@@ -42,6 +44,7 @@ class DeepWishartEstimator(BaseEstimator):
         depth: int = 3,
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
+        output: OutputPosterior | None = None,
         width: int | None = None,
         kernel: str | Kernel | Sequence[Kernel] = "SquaredExponential",
         num_inducing: int = 100,
@@ -56,6 +59,7 @@ class DeepWishartEstimator(BaseEstimator):
         self.depth = depth
         self.posterior = posterior
         self.whiten = whiten
+        self.output = output
         self.width = width
         self.kernel = kernel
         self.num_inducing = num_inducing
@@ -83,6 +87,7 @@ class DeepWishartEstimator(BaseEstimator):
             self.depth,
             posterior=self.posterior,
             whiten=self.whiten,
+            output=self.output or suitable_output(len(X), likelihood, 0, self.batch_size),
             width=self.width,
             num_inducing=self.num_inducing,
             inducing=self.inducing,

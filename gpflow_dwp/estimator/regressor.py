@@ -42,6 +42,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         GP.
     :param posterior: Family of approximate posteriors: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
+    :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
+        or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
+        rows without minibatches.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; a GPflow kernel, of which every layer gets a copy; or ``depth`` kernels.

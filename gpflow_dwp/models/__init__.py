@@ -4,7 +4,6 @@ from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
     KERNELS,
     InducingChoice,
-    OutputPosterior,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -29,6 +28,7 @@ from gpflow_dwp.models.matrix_gaussian_network import (
 )
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.observations import sample_observations
+from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import (
     copies_expected_log_likelihoods,
@@ -87,5 +87,6 @@ __all__ = [
     "predictive_moments",
     "sample_observations",
     "save_model",
+    "suitable_output",
     "to_config",
 ]

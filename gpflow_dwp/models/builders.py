@@ -35,12 +35,12 @@ from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.output_posterior import OutputPosterior
 from gpflow_dwp.validation import check_integers
 
 __all__ = [
     "KERNELS",
     "InducingChoice",
-    "OutputPosterior",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
@@ -65,9 +65,6 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
-
-OutputPosterior = Literal["pseudo_targets", "regression"]
-"""What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
 
 # The papers start at a noise standard deviation of e⁻².
 _NOISE_VARIANCE = float(np.exp(-4.0))

@@ -99,7 +99,9 @@ def _functions(
     )
 
     def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> PosteriorDraws:
-        tf.debugging.assert_positive(num_samples, "num_samples must be positive")
+        positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
+        with tf.control_dependencies([positive]):
+            num_samples = tf.identity(num_samples)  # nothing fails on it before
         return constant.posterior(num_samples, seed=as_seed(seed))
 
     def moments(mean: tf.Tensor, variance: tf.Tensor) -> Outputs:

@@ -403,6 +403,27 @@ def test_matrix_gaussian_network_beside_a_sparse_gp(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], "RegressionGPLayer"),
+        (["--output-posterior", "pseudo_targets"], "GlobalInducingGPLayer"),
+        (["--batch-size", "10"], "GlobalInducingGPLayer"),
+    ],
+)
+@pytest.mark.usefixtures("untrained")
+def test_what_the_posterior_of_the_output_comes_from(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], expected: str
+) -> None:
+    def look(model: Any, *_: Any, **__: Any) -> None:
+        assert type(model.output_layer).__name__ == expected
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, "--target", "price", *options) == 130
+
+
+@pytest.mark.parametrize(
     ("model", "expected"), [("DWP", ("fast", 3_000, 2, None)), ("VMG", ("vmg", 20_000, 1, 20))]
 )
 @pytest.mark.usefixtures("untrained")
@@ -488,11 +509,11 @@ def test_refuses_tables(
         (["--width", "0"], "--width/--hidden-units: must be a positive integer, got '0'"),
         (["--width", "-3"], "--width/--hidden-units: must be a positive integer, got '-3'"),
         (["--width", "wide"], "--width/--hidden-units: must be a positive integer, got 'wide'"),
-        (["--test-fraction", "0"], "test_fraction must be between 0 and 1, got 0"),
-        (["--test-fraction", "1"], "test_fraction must be between 0 and 1, got 1"),
-        (["--test-fraction", "nan"], "test_fraction must be between 0 and 1, got nan"),
-        (["--test-fraction", "half"], "--test-fraction: invalid float value: 'half'"),
-        (["--test-fraction", "0.999"], "cannot split 40 rows with test_fraction 0.999"),
+        (["--test-fraction", "0"], "--test-fraction: must be between 0 and 1, got '0'"),
+        (["--test-fraction", "1"], "--test-fraction: must be between 0 and 1, got '1'"),
+        (["--test-fraction", "nan"], "--test-fraction: must be between 0 and 1, got 'nan'"),
+        (["--test-fraction", "half"], "--test-fraction: must be between 0 and 1, got 'half'"),
+        (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
         (["--seed", "-1"], "--seed"),
         (["--out", "table.csv"], "table.csv is a file"),
         (["--out", "table.csv/run"], "table.csv/run"),

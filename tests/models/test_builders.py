@@ -22,6 +22,7 @@ from gpflow_dwp.models import (
     build_deep_wishart_process,
     expected_log_likelihoods,
     make_kernels,
+    suitable_output,
 )
 
 X, Y = toy_data(12)
@@ -373,3 +374,20 @@ def test_single_precision_from_building_to_predicting(
     assert mean.dtype == variance.dtype == np.float32
     assert np.all(np.isfinite(history.elbo))
     assert np.all(np.isfinite(mean)) and np.all(variance.numpy() > 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"num_data": 2_000}, "regression"),
+        ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian()}, "regression"),
+        ({"num_data": 2_001}, "pseudo_targets"),
+        ({"num_data": 10, "likelihood": gpflow.likelihoods.Poisson()}, "pseudo_targets"),
+        ({"num_data": 10, "latent_dim": 1}, "pseudo_targets"),
+        ({"num_data": 10, "batch_size": 5}, "pseudo_targets"),
+    ],
+)
+def test_what_the_posterior_of_the_output_suitably_comes_from(
+    arguments: dict[str, Any], expected: str
+) -> None:
+    assert suitable_output(**arguments) == expected

@@ -1,0 +1,33 @@
+"""What the posterior of a model's output layer comes from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import gpflow
+from gpflow.likelihoods import Likelihood
+
+__all__ = ["OutputPosterior", "suitable_output"]
+
+OutputPosterior = Literal["pseudo_targets", "regression"]
+"""What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
+
+_LARGEST_REGRESSION = 2_000
+
+
+def suitable_output(
+    num_data: int,
+    likelihood: Likelihood | None = None,
+    latent_dim: int = 0,
+    batch_size: int | None = None,
+) -> OutputPosterior:
+    """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
+
+    :param num_data: N.
+    :param likelihood: None for a Gaussian one.
+    :param latent_dim: W, the number of latent variables of each datum.
+    :param batch_size: Rows of a minibatch; None for all.
+    """
+    gaussian = likelihood is None or isinstance(likelihood, gpflow.likelihoods.Gaussian)
+    whole = batch_size is None and num_data <= _LARGEST_REGRESSION
+    return "regression" if gaussian and whole and not latent_dim else "pseudo_targets"
