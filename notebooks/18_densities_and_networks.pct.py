@@ -59,7 +59,8 @@ configurations(densities)
 # The paper's numbers are kernel density estimates from 2,000 draws of each marginal. Where a target
 # lies far out these are far below the model's own density, which is a mixture that can be
 # evaluated: *exact* is its mean, and what models should be compared by. `over_gp` and `over_vi`
-# are differences of it over the same splits, from the single-layer GP and from the same model by VI.
+# are differences of it over the same splits, from the single-layer GP and from the same model by
+# VI.
 
 # %%
 columns = ["dataset", "model", "inference", "splits", "exact", "kernel", "printed_mean"]

@@ -77,14 +77,14 @@ def sample_inducing_path(
         draw = _cast(draws[-1], _ACCURATE)
         kernel = kernel_in_dtype(above.kernel, _ACCURATE)
         covariance = gram_K(kernel, draw.gram, features=draw.root)
-    cross = None
-    if output.inputs is not None:
-        inputs = tf.convert_to_tensor(output.inputs)
+    if output.inputs is None:
+        return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
+    inputs = tf.convert_to_tensor(output.inputs)
 
-        def no_noise(layer: GramLayer, _: int) -> tf.Tensor:
-            return tf.zeros([num_samples, tf.shape(inputs)[0], layer.noise_width], inputs.dtype)
+    def no_noise(layer: GramLayer, _: int) -> tf.Tensor:
+        return tf.zeros([num_samples, tf.shape(inputs)[0], layer.noise_width], inputs.dtype)
 
-        cross = _carry_targets(hidden, output, points, draws, inputs, no_noise).it
+    cross = _carry_targets(hidden, output, points, draws, inputs, no_noise).it
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross))
 
 

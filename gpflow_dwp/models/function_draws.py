@@ -63,7 +63,7 @@ class FunctionDraws:
     TensorShape([3, 5, 1])
 
     :param model: A deep Wishart process or a deep Gaussian process without latent variables, with
-        kernels of :func:`sample_random_functions`.
+        kernels of :func:`sample_random_functions` and a :class:`GlobalInducingGPLayer` as output.
     :param num_samples: S.
     :param num_features: F, the waves of each function.
     :param seed: An integer or stateless seed; None for fresh draws.
@@ -95,7 +95,8 @@ class FunctionDraws:
         ):
             raise ValueError(
                 "model must be a deep Wishart process or a deep Gaussian process without latent "
-                f"variables, got {type(model).__name__}."
+                "variables and with pseudo-targets in its output layer, got "
+                f"{type(model).__name__} with {type(output).__name__}."
             )
         self.num_samples = num_samples
         path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)

@@ -42,9 +42,11 @@ def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
     got = tf.saved_model.load(folder).predict_y(NEW)
 
     mean, variance = model.predict_y(given, num_samples=7)
-    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-10)
+    # The few inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be,
+    # so that rounding errors grow to some 1e-10.
+    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-9)
     wanted = target.inverse_transform_variance(variance)
-    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-10)
+    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-9)
     columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
     encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}}
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
