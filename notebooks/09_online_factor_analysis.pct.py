@@ -140,9 +140,10 @@ last.pivot_table(
 #
 # - Online EM is ahead of SGA in almost all settings, without a learning rate to choose. The
 #   exceptions are spectra [1, 10]: at $D = 100$ SGA is ahead from 50,000 vectors on (the thesis has
-#   a tie there), at $D = 1000$ both are equal at 10,000, where SGA gets stuck.
-# - Online EM starts ahead of the batch algorithm (from 200 vectors; at $D = 1000$ and the wider
-#   spectra until 2,000), then falls behind, and by 100,000 has caught up for the two narrower
-#   spectra: at $D = 100$ to within the errors or better, at $D = 1000$ to within a fifth.
-# - For spectra [1, 1000] it hardly improves between 1,000 and 20,000 vectors, and ends at 2.2 to
-#   2.4 times the batch algorithm's distance.
+#   a tie there), at $D = 1000$ both are equal at 10,000 and 20,000, after which SGA gets no better.
+# - After 200 vectors online EM is ahead of the batch algorithm, but for $D = 1000$ and spectra
+#   [1, 10]; at $D = 1000$ and the wider spectra it is so until 2,000. Then it falls behind, and by
+#   100,000 has caught up for the two narrower spectra: at $D = 100$ to within the errors or better,
+#   at $D = 1000$ to within a fifth.
+# - For spectra [1, 1000] its distance falls by a seventh ($D = 100$) and a quarter ($D = 1000$)
+#   between 1,000 and 20,000 vectors, and ends at 2.4 and 2.2 times the batch algorithm's.

@@ -196,5 +196,4 @@ with_errors(differences.reset_index(), ["dataset", "predictor"], ["test_log_like
 # %% [markdown]
 # It does not. On energy and boston all differences in test log-likelihood are below 0.002 and
 # within two standard errors of zero; on yacht SWAG gains 0.03 ± 0.02 and factor analysis
-# 0.01 ± 0.01, and going on for 2,000 steps without any posterior 0.02 ± 0.02. A deep Wishart
-# process's own posterior already covers what a Gaussian over its variational parameters would add.
+# 0.01 ± 0.01, and going on for 2,000 steps without any posterior 0.02 ± 0.02.

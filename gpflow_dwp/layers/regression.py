@@ -37,9 +37,10 @@ class RegressionGPLayer(OutputLayer):
     of inducing variables in sparse Gaussian processes", 2009, equation 10). C is taken at the
     features that the data are expected to have given the inducing points' Gram matrices below, so
     that q depends on these alone, as the posterior of a :class:`GlobalInducingGPLayer` does, and
-    the bound of a deep model remains one. Without hidden layers, and with the likelihood's
-    variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn, so training
-    takes far fewer steps; each of them carries all data through the layers once more.
+    the bound of a deep model remains one (above an inverse Wishart layer: at those that zeros for
+    its random numbers give, which is as admissible). Without hidden layers, and with the
+    likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
+    so training takes far fewer steps; each of them carries all data through the layers once more.
 
     With D = K + C Cᵀ/σ² and a = D⁻¹ C y/σ²,
 

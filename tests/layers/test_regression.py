@@ -16,7 +16,6 @@ from model_reference import randomise, tiny_model, toy_data
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import (
     RegressionGPLayer,
-    propagate_targets,
     sample_inducing_path,
 )
 from gpflow_dwp.models import (
@@ -119,23 +118,23 @@ def test_one_layer_is_sgpr(num_outputs: int) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-8)
 
 
-@every_builder
-def test_the_posterior_depends_on_the_inducing_points_draws_alone(build) -> None:
+@pytest.mark.parametrize("build", BUILDERS[:2])
+def test_the_data_are_taken_at_their_expected_features(build) -> None:
     X, Y = data = toy_data()
-    model = tiny_model(2, build, data=data, output="regression")
-    hidden, output = model.hidden_layers, model.output_layer
-    Z = tf.constant(model.inducing_variable.Z)
-    path = sample_inducing_path(hidden, output, Z, 3, as_seed(0))
+    model = tiny_model(2, build, data=data, output="regression", jitter=0.0)
+    (hidden,), output = model.hidden_layers, model.output_layer
+    Z = model.inducing_variable.Z.numpy()
 
-    # What is expected of the data's features is their average over draws of them.
-    means = [
-        propagate_targets(hidden, output, path, tf.constant(X), 3, as_seed(seed))[0]
-        for seed in range(2)
-    ]
-    assert not np.allclose(means[0], means[1])
-    again = sample_inducing_path(hidden, output, Z, 3, as_seed(0))
-    np.testing.assert_array_equal(path.output.weights, again.output.weights)
-    assert np.all(path.output.log_ratio <= 0.0)
+    path = sample_inducing_path([hidden], output, tf.constant(Z), S, as_seed(0))
+
+    interpolation = np.linalg.solve(hidden.kernel(Z).numpy(), hidden.kernel(Z, X).numpy()).T
+    for s in range(S):
+        features = path.hidden[0].root[s].numpy()
+        K = output.kernel(features)[None]
+        cross = output.kernel(features, interpolation @ features)[None]
+        expected = output.infer_inducing(K, cross)
+        np.testing.assert_allclose(path.output.weights[s], expected.weights[0], rtol=1e-6)
+        np.testing.assert_allclose(path.output.log_ratio[s], expected.log_ratio[0], rtol=1e-6)
 
 
 @every_builder
