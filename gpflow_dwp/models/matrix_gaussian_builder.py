@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from gpflow.base import RegressionData
-from gpflow.likelihoods import Likelihood
+from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.data import check_data
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
@@ -53,7 +53,7 @@ def build_matrix_gaussian_network(
     :param learn_precision: See :class:`MatrixGaussianLayer`.
     :param activation: Between the layers.
     :param likelihood: None for a Gaussian one, whose precision has a Gam(6, 6) prior in the
-        targets' raw units.
+        targets' raw units. GPflow's Gaussian and Student's t likelihood get scaled outputs as well.
     :param num_samples: S in training; the paper's number is 1.
     :param target_scale: What one unit of the observations is in raw units: the standard deviation
         if they have been standardised.
@@ -77,9 +77,10 @@ def build_matrix_gaussian_network(
     scale: npt.NDArray[np.float64] | float = 1.0
     num_outputs = Y.shape[1]
     if likelihood is None:
+        likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+    if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
         deviation = Y.std(axis=0)
         loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
-        likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
     elif likelihood.latent_dim is not None:
         num_outputs = likelihood.latent_dim
     widths = [X.shape[1], *hidden, num_outputs]

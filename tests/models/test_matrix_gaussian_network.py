@@ -75,6 +75,18 @@ def test_predictions_do_not_depend_on_batches() -> None:
     np.testing.assert_allclose(tf.concat(parts, 0), whole)
 
 
+@pytest.mark.parametrize(
+    "likelihood", [None, gpflow.likelihoods.Gaussian(0.5), gpflow.likelihoods.StudentT(0.5)]
+)
+def test_outputs_of_a_regression_have_the_scale_of_the_targets(
+    likelihood: gpflow.likelihoods.Likelihood | None,
+) -> None:
+    model = network(likelihood=likelihood)
+
+    np.testing.assert_allclose(model.output_loc, Y.mean(axis=0))
+    np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
+
+
 def test_softmax_likelihood_predicts_probabilities() -> None:
     labels = RNG.integers(0, 3, size=(40, 1)).astype(float)
     model = build_matrix_gaussian_network(
