@@ -70,6 +70,7 @@ def build(name):
     """Build a model with two layers of width 2, inducing points on the data."""
     settings = {"depth": 2, "width": WIDTH, "num_inducing": NUM_DATA, "seed": 0}
     settings["likelihood"] = gpflow.likelihoods.Gaussian(NOISE)
+    settings["output"] = "pseudo_targets"
     if name == "deep GP":
         return build_deep_gaussian_process((X, Y), **settings)
     return build_deep_wishart_process((X, Y), posterior=name.removeprefix("DWP, "), **settings)

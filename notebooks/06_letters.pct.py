@@ -152,3 +152,8 @@ panels[-3].tick_params(labelbottom=True)
 figure.supxlabel("input, standardised")
 figure.supylabel("output, standardised")
 figure
+
+# %% [markdown]
+# A deep GP without latent variables can shift and widen one hump, no more. One latent variable
+# makes outlines, and each further layer makes them sharper: the hole of the D, the tongue of the G.
+# The gap between G and P is the hardest, for none of the models can jump.

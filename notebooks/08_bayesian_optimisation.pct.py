@@ -43,7 +43,7 @@ tf.random.set_seed(0)  # trajectories are drawn from TensorFlow's generator
 # ## A function with two scales
 #
 # This one waves quickly on the left and is almost straight on the right (Xiong et al., 2007). Its
-# lowest value on [0, 1] is marked.
+# lowest value on [0, 1] is in the quick part, beside another that is almost as low.
 
 
 # %%
@@ -93,12 +93,12 @@ def build(data: tuple[np.ndarray, np.ndarray]) -> DeepWishartProcess:
 
 
 model = BayesianOptimizationModel(build, seen, num_steps=NUM_STEPS)
-model.optimize(seen)
+history = model.optimize(seen)
 
 # %% [markdown]
 # ## Rounds
 #
-# Each round draws two functions. A trajectory takes `[N, B, D]`: B functions, each at N points of
+# Each round draws three functions. A trajectory takes `[N, B, D]`: B functions, each at N points of
 # its own, and says the same at a point however often it is asked.
 
 
@@ -111,7 +111,7 @@ def lowest_of_each(functions: np.ndarray) -> np.ndarray:
 rounds = []
 for _ in range(NUM_ROUNDS):
     trajectory = model.trajectory_sampler().get_trajectory()
-    functions = trajectory(np.repeat(candidates[:, None, :], 2, axis=1)).numpy()
+    functions = trajectory(np.repeat(candidates[:, None, :], 3, axis=1)).numpy()
     chosen = lowest_of_each(functions)
     rounds.append((seen, *model.predict(candidates), functions, chosen))
     seen = observe(chosen, seen)
@@ -119,8 +119,8 @@ for _ in range(NUM_ROUNDS):
 
 # %% [markdown]
 # The rounds, left to right and top to bottom: what was seen (dots), the mean and two standard
-# deviations, the two functions drawn, and where they are lowest (triangles). The dotted curve is
-# the truth.
+# deviations, the three functions drawn, and what the truth is where they are lowest (triangles).
+# The truth is dotted, with a star where it is lowest.
 
 # %%
 figure, grid = plt.subplots(2, 3, figsize=(11, 5), sharex=True, sharey=True, layout="constrained")
@@ -132,9 +132,12 @@ for index, (axes, (data, mean, variance, functions, chosen)) in enumerate(
     axes.plot(x, middle, "C0")
     axes.plot(x, functions[..., 0], "C1", lw=0.8)
     axes.plot(x, truth, "k:", lw=1)
+    axes.plot(best, truth.min(), "k*", ms=9)
     axes.plot(*data, "k.")
     axes.plot(chosen, objective(chosen), "C3^")
     axes.set_title(f"round {index}")
+figure.supxlabel("x")
+_ = figure.supylabel("f(x)")
 
 # %% [markdown]
 # ## What was found

@@ -45,7 +45,9 @@ FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
 
 # %%
 data = varying_sine(60, seed=0)
-model = gpflow_dwp.build_deep_wishart_process(data, depth=2, num_inducing=20)
+model = gpflow_dwp.build_deep_wishart_process(
+    data, depth=2, num_inducing=20, output="pseudo_targets"
+)
 gpflow_dwp.fit(model, data, 60 if FAST else 3_000, progress=False)
 
 posteriors = [

@@ -55,7 +55,10 @@ X, Y = inputs.transform(features), target.transform(outcome[:, None])
 def build(num_rows):
     """A deep Wishart process for the first rows."""
     return build_deep_wishart_process(
-        (X[:num_rows], Y[:num_rows]), depth=2, num_inducing=NUM_INDUCING
+        (X[:num_rows], Y[:num_rows]),
+        depth=2,
+        num_inducing=NUM_INDUCING,
+        output="pseudo_targets",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -92,9 +93,11 @@ def toy_data(num: int = 12, num_outputs: int = 1, seed: int = 0) -> tuple[np.nda
 def tiny_model(
     depth: int = 2, build: Callable[..., Any] = build_deep_wishart_process, **arguments: Any
 ) -> Any:
-    """A model of the toy data with random parameters."""
+    """A model of the toy data with random parameters, and pseudo-targets unless asked otherwise."""
     data = arguments.pop("data", None) or toy_data()
     arguments = {"num_inducing": 5, "num_samples": 3, **arguments}
+    if "output" in inspect.signature(build).parameters:
+        arguments.setdefault("output", "pseudo_targets")
     model = build(data, depth, **arguments)
     randomise(model, seed=2, scale=0.1)
     return model

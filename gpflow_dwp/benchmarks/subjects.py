@@ -87,6 +87,7 @@ def _build(subject: Subject, data: tuple[Any, Any]) -> DeepKernelProcess:
     arguments: dict[str, Any] = {
         "num_inducing": subject.shape.num_inducing,
         "num_samples": subject.shape.num_samples,
+        "output": "pseudo_targets",
     }
     if subject.model == "DGP":
         return build_deep_gaussian_process(data, subject.shape.depth, **arguments)

@@ -70,6 +70,7 @@ class GradientSampler:
     :param data: X [N, D] and Y [N, P]: all rows.
     :param estimator: How the bound is estimated.
     :param num_samples: S.
+    :raises ValueError: If the output layer is to be sampled and has no pseudo-targets.
     """
 
     def __init__(
@@ -82,6 +83,14 @@ class GradientSampler:
         import tensorflow as tf
         from gpflow.utilities import to_default_float
 
+        from gpflow_dwp.layers import GlobalInducingGPLayer
+
+        output = model.output_layer
+        if estimator.sampled_output and not isinstance(output, GlobalInducingGPLayer):
+            raise ValueError(
+                "model must have pseudo-targets in its output layer for that to be sampled, got "
+                f"{type(output).__name__}."
+            )
         X, Y = (to_default_float(part) for part in data)
         self._variables = model.trainable_variables
         self._groups = parameter_groups(model)
@@ -144,7 +153,8 @@ def benchmark_variance(
     :param report: Called with a line of progress.
     :return: For each combination "step", "estimator" (its name), "num_samples", and under
         "variances" a :class:`GroupVariance` for each group of parameters.
-    :raises ValueError: If a count is not an integer, or too small.
+    :raises ValueError: If a count is not an integer, or too small; or if the output layer is to be
+        sampled and has no pseudo-targets.
     """
     check_integers(at_least=2, num_gradients=num_gradients)
     check_integers(at_least=0, num_steps=num_steps)

@@ -23,6 +23,7 @@ def run_variance(options: argparse.Namespace, report: Callable[[str], None]) -> 
         data,
         options.depth,
         num_inducing=options.num_inducing,
+        output="pseudo_targets",
         seed=options.seed,
         **posterior_arguments(options.model),
     )

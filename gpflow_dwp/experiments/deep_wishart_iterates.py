@@ -55,7 +55,9 @@ def compare_iterate_posteriors(
     :return: A row for each kind of prediction: test log-likelihood and RMSE in raw units.
     """
     data = load_uci(dataset, split, folder=uci_folder)
-    model = build_deep_wishart_process(data.train, 2, num_inducing=num_inducing, seed=seed)
+    model = build_deep_wishart_process(
+        data.train, 2, num_inducing=num_inducing, output="pseudo_targets", seed=seed
+    )
     fit(model, data.train, num_steps, seed=seed, progress=False)
 
     whole = {"num_samples": _NUM_DRAWS * _SAMPLES_PER_DRAW}

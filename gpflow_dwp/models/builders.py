@@ -35,7 +35,7 @@ from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
-from gpflow_dwp.models.output_posterior import OutputPosterior
+from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.validation import check_integers
 
 __all__ = [
@@ -90,7 +90,7 @@ def build_deep_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    output: OutputPosterior = "pseudo_targets",
+    output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
@@ -119,7 +119,8 @@ def build_deep_wishart_process(
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
         Gaussian likelihood and up to a few thousand rows, which each step then carries through the
-        layers once more. It reaches a higher bound in far fewer steps.
+        layers once more. It reaches a higher bound in far fewer steps. None for what
+        :func:`suitable_output` says.
     :param num_samples: S in training. More draws make steps dearer and less noisy; the papers take
         10.
     :param expected_log_ratio: See :class:`WishartLayer`.
@@ -173,7 +174,7 @@ def build_deep_gaussian_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    output: OutputPosterior = "pseudo_targets",
+    output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
     jitter: float = 1e-6,
@@ -223,7 +224,7 @@ def build_deep_inverse_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
-    output: OutputPosterior = "pseudo_targets",
+    output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
     latent_dim: int = 0,
@@ -330,7 +331,7 @@ def _build(
     inducing: InducingChoice,
     kernel: str | Sequence[Kernel],
     likelihood: Likelihood | None,
-    output: OutputPosterior,
+    output: OutputPosterior | None,
     num_samples: int,
     latent_dim: int,
     jitter: float,
@@ -338,6 +339,7 @@ def _build(
 ) -> Model:
     X, Y = check_data(*data)
     check_integers(at_least=0, latent_dim=latent_dim)
+    output = output or suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)
     num_inputs = X.shape[1] + latent_dim
     width = num_inputs if width is None else width

@@ -12,17 +12,20 @@ from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
 from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
+    GaussianDraw,
     GlobalInducingGramLayer,
     GramDraw,
     WishartLayer,
     sample_inducing_path,
 )
+from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["FunctionDraws"]
+
+_JITTER = 1e-6
 
 
 class _Update(NamedTuple):
@@ -63,7 +66,7 @@ class FunctionDraws:
     TensorShape([3, 5, 1])
 
     :param model: A deep Wishart process or a deep Gaussian process without latent variables, with
-        kernels of :func:`sample_random_functions` and a :class:`GlobalInducingGPLayer` as output.
+        kernels of :func:`sample_random_functions`.
     :param num_samples: S.
     :param num_features: F, the waves of each function.
     :param seed: An integer or stateless seed; None for fresh draws.
@@ -88,15 +91,10 @@ class FunctionDraws:
             for layer in model.hidden_layers
             if isinstance(layer, WishartLayer | GlobalInducingGramLayer)
         ]
-        if (
-            len(hidden) < len(model.hidden_layers)
-            or not isinstance(output, GlobalInducingGPLayer)
-            or model.latent_layer is not None
-        ):
+        if len(hidden) < len(model.hidden_layers) or model.latent_layer is not None:
             raise ValueError(
                 "model must be a deep Wishart process or a deep Gaussian process without latent "
-                "variables and with pseudo-targets in its output layer, got "
-                f"{type(model).__name__} with {type(output).__name__}."
+                f"variables, got {type(model).__name__}."
             )
         self.num_samples = num_samples
         path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)
@@ -115,14 +113,14 @@ class FunctionDraws:
             self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
             inputs = features
         prior = self._prior(output.kernel, inputs, output.num_outputs, num_features, seeds[-1])
-        # The pseudo-targets are the function's values plus noise of precision Λ = L Lᵀ.
         values = prior(inputs)
-        noise = tf.linalg.triangular_solve(
-            tf.broadcast_to(output.precision_tril, [num_samples, *output.precision_tril.shape]),
+        cross = _feature_cross if hidden else _input_cross
+        noise = _coefficient_noise(
+            path.output,
+            cross(output.kernel, inputs, inputs),
             normal(values.shape, noise_seed, values.dtype),
-            adjoint=True,
         )
-        coefficients = path.output.weights - tf.matmul(path.output.inverse, values + noise)
+        coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
         self._updates.append(_Update(prior, inputs, coefficients, 1.0))
 
     @tf.autograph.experimental.do_not_convert
@@ -154,6 +152,25 @@ class FunctionDraws:
             num_features=num_features,
             seed=seed,
         )
+
+
+def _coefficient_noise(draw: GaussianDraw, covariance: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """Draw noise of covariance A - A K A, A being the inverse of ``draw``.
+
+    For u from the prior, u - K (A u + noise) has the posterior's covariance, K - K A K. Where
+    Lᵀ A L has the eigenvalues p, between 0 and 1, Lᵀ (A - A K A) L has p - p².
+
+    :param draw: The posterior given K.
+    :param covariance: K = L Lᵀ, [S, M, M].
+    :param noise: Standard normal numbers, [S, M, Q].
+    """
+    tril = factorise(covariance, relative_jitter(covariance, _JITTER), name="a kernel matrix").tril
+    whitened = tf.matmul(tril, tf.matmul(draw.inverse, tril), transpose_a=True)
+    eigenvalues, vectors = tf.linalg.eigh(0.5 * (whitened + tf.linalg.matrix_transpose(whitened)))
+    p = tf.clip_by_value(eigenvalues, 0.0, 1.0)
+    scaled = tf.matmul(vectors, tf.sqrt(p * (1.0 - p))[..., None] * noise)
+    tril = tf.broadcast_to(tril, [*scaled.shape[:1], *tril.shape[1:]])
+    return tf.linalg.triangular_solve(tril, scaled, adjoint=True)
 
 
 def _padded(draw: GramDraw, width: int) -> tf.Tensor:

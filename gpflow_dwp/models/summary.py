@@ -22,6 +22,7 @@ from gpflow_dwp.layers import (
     LatentVariableLayer,
     LocalInducingGPLayer,
     MatrixGaussianLayer,
+    RegressionGPLayer,
     WishartLayer,
 )
 
@@ -209,6 +210,9 @@ def _draws(part: Any) -> tuple[str, str]:
         return f"features [{part.num_inducing}, {part.width}]", "Gaussian, global inducing"
     if isinstance(part, GlobalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
+    if isinstance(part, RegressionGPLayer):
+        family = f"Gaussian, regression on {part.targets.shape[0]:,} data"
+        return f"functions [{part.num_inducing}, {part.num_outputs}]", family
     if isinstance(part, LocalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
     if isinstance(part, MatrixGaussianLayer):

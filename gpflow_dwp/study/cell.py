@@ -20,6 +20,7 @@ from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "STUDY_PROTOCOLS", "Cell", "StudyProtocol", "make_cells"]
 
+_FEW_ROWS = 20
 _DTYPES = ("float64", "float32")
 _DENSITY_PROTOCOLS = ("cde", "cde-fast")
 _LATENT_VARIABLES = "build_latent_variable_deep_gp"
@@ -218,13 +219,16 @@ class Cell:
             own["target_scale"] = target_scale
         else:
             own["num_inducing"] = self.num_inducing
-        return self._builder()(
+        builder = self._builder()
+        if "output" in inspect.signature(builder).parameters:
+            # The papers' output layer, whatever suits the data.
+            own["output"] = "pseudo_targets"
+        return builder(
             data,
-            **own,
             num_samples=self.num_samples,
             seed=self.seed,
             **_BUILDERS[self.model][1],
-            **dict(self.options),
+            **{**own, **dict(self.options)},
         )
 
     def _builder(self) -> Callable[..., VariationalModel]:
@@ -293,7 +297,8 @@ def make_cells(
         take 1 in any case.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
-        is out of range, or a number is not a positive integer.
+        is out of range, a number is not a positive integer, or a model cannot be built with the
+        options.
     :raises OSError: If the data cannot be read.
     """
     for name, values in (
@@ -337,15 +342,18 @@ def make_cells(
         for split in splits
         for model in models
     ]
-    rows = {
-        (dataset, split): len(load_uci(dataset, split, folder=uci_folder).X_train)
+    loaded = {
+        (dataset, split): load_uci(dataset, split, folder=uci_folder).train
         for dataset in datasets
         for split in splits
     }
+    if options:
+        for example in {(cell.dataset, cell.depth, cell.model): cell for cell in cells}.values():
+            _try_to_build(example, loaded[example.dataset, example.split])
     return [
         replace(
             cell,
-            batch_size=_batch_size(cell, rows[cell.dataset, cell.split]),
+            batch_size=_batch_size(cell, len(loaded[cell.dataset, cell.split][0])),
             num_samples=PROTOCOLS[cell.training_protocol].num_samples
             if num_samples is None
             else num_samples,
@@ -353,6 +361,17 @@ def make_cells(
         )
         for cell in dict.fromkeys(cells)
     ]
+
+
+def _try_to_build(cell: Cell, data: RegressionData) -> None:
+    """Build the model for a few rows, where it costs little to learn of a mistake."""
+    X, Y = data
+    try:
+        cell.build((X[:_FEW_ROWS], Y[:_FEW_ROWS]))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"options: model {cell.model} cannot be built with them: {error}"
+        ) from error
 
 
 def _own_depth(model: str) -> int | None:

@@ -43,7 +43,7 @@ def small_data() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture
 def model() -> DeepWishartProcess:
-    return build_deep_wishart_process(small_data(), 2, num_inducing=4)
+    return build_deep_wishart_process(small_data(), 2, num_inducing=4, output="pseudo_targets")
 
 
 def test_every_parameter_has_a_group(model: DeepWishartProcess) -> None:
@@ -151,6 +151,13 @@ def test_rows_say_where_they_were_measured(model: DeepWishartProcess) -> None:
 def test_refusals(model: DeepWishartProcess, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         benchmark_variance(model, small_data(), **arguments)
+
+
+def test_an_output_without_pseudo_targets_cannot_be_sampled() -> None:
+    model = build_deep_wishart_process(small_data(), 2, num_inducing=4, output="regression")
+
+    with pytest.raises(ValueError, match="model must have pseudo-targets .* got RegressionGPLayer"):
+        benchmark_variance(model, small_data())
 
 
 def test_variance_falls_as_the_number_of_draws_grows(model: DeepWishartProcess) -> None:

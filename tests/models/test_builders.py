@@ -12,6 +12,7 @@ import tensorflow as tf
 from model_reference import toy_data
 
 from gpflow_dwp import fit
+from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer
 from gpflow_dwp.models import (
     KERNELS,
     DeepGaussianProcess,
@@ -50,9 +51,8 @@ def test_defaults(builder: str) -> None:
     assert model.inducing_variable.Z.shape == (12, 2)
     assert (model.num_data, model.num_samples) == (12, 2)
     np.testing.assert_allclose(model.likelihood.variance, np.exp(-4.0))
-    np.testing.assert_allclose(
-        model.output_layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12
-    )
+    assert isinstance(model.output_layer, RegressionGPLayer)
+    np.testing.assert_allclose(model.output_layer.noise_variance, np.exp(-4.0))
     assert model.layers[0].kernel.lengthscales.shape == (2,)
     assert model.layers[1].kernel.lengthscales.shape == ()
     assert [layer.jitter for layer in model.hidden_layers] == [1e-6, 1e-6]
@@ -150,7 +150,7 @@ def test_seeds_fix_the_starting_values(builder: str) -> None:
 
 
 def test_a_subset_starts_on_rows_with_their_observations() -> None:
-    model = build(inducing="subset")
+    model = build(inducing="subset", output="pseudo_targets")
 
     for z, v in zip(
         model.inducing_variable.Z.numpy(), model.layers[-1].pseudo_targets, strict=True
@@ -160,7 +160,7 @@ def test_a_subset_starts_on_rows_with_their_observations() -> None:
 
 
 def test_kmeans_starts_on_centres_with_the_observations_of_the_nearest_row() -> None:
-    model = build(inducing="kmeans", num_inducing=4)
+    model = build(inducing="kmeans", num_inducing=4, output="pseudo_targets")
     Z = model.inducing_variable.Z.numpy()
 
     nearest = ((Z[:, None] - X) ** 2).sum(axis=2)
@@ -220,7 +220,7 @@ def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() ->
 def test_pseudo_targets_are_precise_where_they_are_observations(
     likelihood: Any, precision: float
 ) -> None:
-    model = build((X, np.abs(Y)), likelihood=likelihood)
+    model = build((X, np.abs(Y)), likelihood=likelihood, output="pseudo_targets")
 
     expected = np.sqrt(precision) * np.eye(5)
     np.testing.assert_allclose(model.output_layer.precision_tril, expected, atol=1e-12)
@@ -243,10 +243,29 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
 ) -> None:
     inputs = np.array([[0.0], [1.0]])
 
-    model = build((inputs, np.array(observations)[:, None]), likelihood=likelihood())
+    data = inputs, np.array(observations)[:, None]
+    model = build(data, likelihood=likelihood(), output="pseudo_targets")
 
     order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
     np.testing.assert_array_equal(model.layers[-1].pseudo_targets.numpy()[order], pseudo_targets)
+
+
+@every_builder
+@pytest.mark.parametrize(
+    ("data", "arguments", "layer"),
+    [
+        (toy_data(2_000), {}, RegressionGPLayer),
+        (toy_data(2_001), {}, GlobalInducingGPLayer),
+        (toy_data(12), {"likelihood": gpflow.likelihoods.StudentT()}, GlobalInducingGPLayer),
+        (toy_data(12), {"latent_dim": 1}, GlobalInducingGPLayer),
+        (toy_data(12), {"output": "pseudo_targets"}, GlobalInducingGPLayer),
+        (toy_data(2_001), {"output": "regression"}, RegressionGPLayer),
+    ],
+)
+def test_the_output_layer_suits_the_data(
+    builder: str, data: Any, arguments: dict[str, Any], layer: type
+) -> None:
+    assert type(build(data, builder=builder, **arguments).output_layer) is layer
 
 
 def test_one_dimensional_observations_are_one_column() -> None:
@@ -325,8 +344,8 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
 
 @every_builder
 def test_all_models_start_at_the_same_outputs(builder: str) -> None:
-    model = build(builder=builder, inducing="kmeans")
-    expected = build(inducing="kmeans")
+    model = build(builder=builder, inducing="kmeans", output="pseudo_targets")
+    expected = build(inducing="kmeans", output="pseudo_targets")
 
     for name in ("pseudo_targets", "precision_tril"):
         value, other = (getattr(m.output_layer, name) for m in (model, expected))

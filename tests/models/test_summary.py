@@ -45,6 +45,13 @@ def test_a_deep_wishart_process() -> None:
     assert (summary.num_inputs, summary.num_data) == (2, 12)
 
 
+def test_a_regression_output() -> None:
+    output = model_summary(tiny_model(2, output="regression")).parts[2]
+
+    assert (output.kind, output.shape) == ("RegressionGPLayer", "functions [5, 1]")
+    assert output.posterior == "Gaussian, regression on 12 data"
+
+
 def test_divergences_are_those_of_the_bound() -> None:
     model = tiny_model(3, num_samples=2_000)
     expected = -model.elbo_terms(DATA, seed=17).log_ratios.numpy()

@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 from study_archive import tiny_cell
 
-from gpflow_dwp.layers import LatentVariableLayer, WishartLayer
-from gpflow_dwp.models import LatentVariableDeepGP
+from gpflow_dwp.data import load_uci
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    LatentVariableLayer,
+    RegressionGPLayer,
+    WishartLayer,
+)
+from gpflow_dwp.models import DeepWishartProcess, LatentVariableDeepGP
 from gpflow_dwp.study import STUDY_MODELS, Cell, make_cells
 from gpflow_dwp.study import cell as cell_module
 from gpflow_dwp.training import PROTOCOLS
@@ -290,3 +296,37 @@ def test_every_model_has_a_name() -> None:
     plain = ("DGP", "DIWP", "GW", "A", "AB", "VMG")
     latent = ("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP")
     assert plain + latent == STUDY_MODELS
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("jitter", "abc", "options: model A cannot be built with them: .*"),
+        (
+            "width",
+            0,
+            "options: model A cannot be built with them: width must be a positive integer",
+        ),
+        ("output", "both", "options: model A cannot be built with them: output must be one of"),
+    ],
+)
+def test_options_are_tried_before_anything_is_trained(
+    archive: Path, name: str, value: object, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_cells(["yacht"], [2], ["A"], [0], options={name: value}, uci_folder=archive)
+
+
+@pytest.mark.parametrize(
+    ("options", "layer"),
+    [({}, GlobalInducingGPLayer), ({"output": "regression"}, RegressionGPLayer)],
+)
+def test_the_output_layer_is_the_papers_unless_asked_otherwise(
+    archive: Path, options: dict[str, str], layer: type
+) -> None:
+    (cell,) = make_cells(["yacht"], [2], ["A"], [0], options=options, uci_folder=archive)
+
+    model = cell.build(load_uci("yacht", 0, folder=archive).train)
+
+    assert isinstance(model, DeepWishartProcess)
+    assert type(model.output_layer) is layer
