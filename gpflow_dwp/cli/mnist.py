@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.data import load_mnist
 from gpflow_dwp.models import (
     MatrixGaussianNetwork,
@@ -53,6 +55,7 @@ def run_mnist(options: argparse.Namespace) -> None:
             model = _build(options, train)
             if options.out is not None:
                 options.out.mkdir(parents=True)
+                write_configuration(options.out / CONFIGURATION, vars(options))
         history = _train(options, model, train)
         errors = {
             name: 100.0 * _error_rate(model, X, Y, options.prediction_samples)

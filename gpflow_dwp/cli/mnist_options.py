@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import positive_integer, seed
-from gpflow_dwp.cli.options import add_json_option, add_quiet_option
+from gpflow_dwp.cli.options import add_config_option, add_json_option, add_quiet_option
 
 __all__ = ["add_mnist_options"]
 
@@ -94,5 +94,6 @@ def add_mnist_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where model and results go (default: nowhere)"
     )
+    add_config_option(parser)
     add_quiet_option(parser)
     add_json_option(parser)

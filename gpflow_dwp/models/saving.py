@@ -136,7 +136,7 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.filename = "archive"  # for messages: bytes have no name
+            archive.filename = "<bytes>"  # for messages
             return _load(zipfile.Path(archive), custom_classes)
     except zipfile.BadZipFile as error:
         raise SavedModelError(f"The bytes are not those of a saved model: {error}") from error

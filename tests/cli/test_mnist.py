@@ -56,6 +56,17 @@ def test_trains_judges_and_saves(folder: Path, capsys: pytest.CaptureFixture[str
     assert model.layers[0].dropout.dtype == np.float32
 
 
+def test_a_run_can_be_made_again_from_its_configuration(folder: Path) -> None:
+    first, again = folder / "first", folder / "again"
+    assert run("mnist", "--folder", folder, "--out", first, *TINY) == 0
+
+    assert run("mnist", "--config", first / "config.yaml", "--out", again, "--quiet") == 0
+
+    results = [json.loads((out / "results.json").read_text()) for out in (first, again)]
+    for name in ("validation_error_percent", "test_error_percent", "elbo_per_datum", "steps"):
+        assert results[0][name] == results[1][name]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
