@@ -100,8 +100,8 @@ def build_model(
     for name in sorted(choices - {"num_inducing", "target_scale"}):
         if name not in own[options.model] and getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
-    if options.num_importance_samples > 1 and options.model in ("DIWP", "VMG"):
-        raise UsageError(f"--importance-samples must be 1 for --model {options.model}")
+    if options.num_importance_samples > 1 and options.model == "VMG":
+        raise UsageError("--importance-samples must be 1 for --model VMG")
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
     arguments = own[options.model]

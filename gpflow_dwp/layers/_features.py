@@ -15,7 +15,7 @@ from gpflow_dwp.linalg import (
     whiten,
 )
 
-__all__ = ["condition_features"]
+__all__ = ["condition_features", "grouped", "grouped_outer"]
 
 
 def condition_features(
@@ -43,14 +43,14 @@ def condition_features(
         projected, _ = whiten(draw.covariance, covariance.it)
         whitened_root, _ = whiten(draw.covariance, draw.root)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        explained = _outer(tf.linalg.matrix_transpose(projected), covariance.tt)
+        explained = grouped_outer(tf.linalg.matrix_transpose(projected), covariance.tt)
         remainder = covariance.tt - explained
         factorised = factorise(
             remainder,
             relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        correlated = tf.matmul(cholesky(factorised), _grouped(noise, covariance.tt))
+        correlated = tf.matmul(cholesky(factorised), grouped(noise, covariance.tt))
         deviation = tf.reshape(correlated, tf.shape(noise)) / np.sqrt(df)
     else:
         mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
@@ -63,11 +63,15 @@ def condition_features(
     root = mean + (deviation if df == rank else deviation[..., :rank])
     # Inner products between targets, to which features that are zero elsewhere add theirs.
     every = root if df == rank else tf.concat([root, deviation[..., rank:]], axis=-1)
-    tt = _outer(every, covariance.tt) if full_cov else tf.reduce_sum(tf.square(every), axis=-1)
+    tt = (
+        grouped_outer(every, covariance.tt)
+        if full_cov
+        else tf.reduce_sum(tf.square(every), axis=-1)
+    )
     return TargetBlocks(tf.matmul(draw.root, root, transpose_b=True), tt, root)
 
 
-def _grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
+def grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
     """[S, N, P] as [S, N/K, K, P] where the blocks are [S, N/K, K, K]."""
     if blocks.shape.rank == 3:
         return rows
@@ -76,6 +80,7 @@ def _grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
     return tf.reshape(rows, [shape[0], shape[1] // size, size, shape[2]])
 
 
-def _outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
-    groups = _grouped(rows, blocks)
+def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
+    """Inner products of rows [S, N, P]: of all, or within groups as the blocks are."""
+    groups = grouped(rows, blocks)
     return tf.matmul(groups, groups, transpose_b=True)

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers._features import grouped, grouped_outer
 from gpflow_dwp.layers._gamma_quantile import gamma_quantile
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.linalg import (
@@ -35,7 +36,8 @@ def condition_inverse_wishart(
     conditional of :class:`InverseWishartLayer` is G_it = F_i Hᵀ and G_tt = δ C Cᵀ + H Hᵀ.
 
     :param draw: The inducing points' draw, with ``root`` F_i, [S, M, M].
-    :param covariance: The blocks K_it and K_tt.
+    :param covariance: The blocks K_it and K_tt; the latter [S, N/K, K, K] where groups of K
+        successive targets are drawn jointly.
     :param noise: Standard normal numbers, [S, N, M + 1]: Zᵀ, and those that C is made of.
     :param df: δ, [].
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
@@ -48,16 +50,19 @@ def condition_inverse_wishart(
     if full_cov:
         projected, _ = whiten(draw.covariance, covariance.it)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        remainder = covariance.tt - tf.matmul(projected, projected, transpose_a=True)
+        explained = grouped_outer(tf.linalg.matrix_transpose(projected), covariance.tt)
+        remainder = covariance.tt - explained
         factorised = factorise(
             remainder,
-            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[:, 0, 0]),
+            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        spread = divide(cholesky(factorised), _precision_factor(first_concentration, noise))
-        features = mean + tf.matmul(spread, deviation)
+        precision_factor = _precision_factor(first_concentration, grouped(noise, covariance.tt))
+        spread = divide(cholesky(factorised), precision_factor)
+        deviation = tf.matmul(spread, grouped(deviation, covariance.tt))
+        features = mean + tf.reshape(deviation, tf.shape(noise[..., :-1]))
         tt = df * tf.matmul(spread, spread, transpose_b=True)
-        tt += tf.matmul(features, features, transpose_b=True)
+        tt += grouped_outer(features, covariance.tt)
     else:
         mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
         # Cancellation may leave a rounding error, where the square root has no derivative.
@@ -71,14 +76,15 @@ def condition_inverse_wishart(
 
 
 def _precision_factor(first_concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """The precision factor of :class:`InverseWishart`, of one row for each target, [S, N, N]."""
+    """The precision factor of :class:`InverseWishart`, of one row for each target, [..., N, N]."""
     shape = tf.shape(noise)
-    index = tf.range(shape[1], dtype=noise.dtype)
+    size = shape[-2]
+    index = tf.range(size, dtype=noise.dtype)
     square = 2.0 * gamma_quantile(first_concentration + 0.5 * index, noise[..., -1])
     # The targets' own numbers are too few for what is below the diagonal: a hash of them is used.
     rows = tf.reshape(noise, [-1, noise.shape[-1]])
     below = tf.reshape(
-        normal_at_points(rows, as_seed(0), 1, shape[1]), [shape[0], shape[1], shape[1]]
+        normal_at_points(rows, as_seed(0), 1, size), tf.concat([shape[:-1], [size]], axis=0)
     )
     return tf.linalg.set_diag(tf.linalg.band_part(below, -1, 0), tf.sqrt(square))
 

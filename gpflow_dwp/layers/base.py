@@ -115,8 +115,8 @@ class GramLayer(_Layer):
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :param noise: Standard normal numbers, [S, N, ``noise_width``].
-        :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or (not
-            by every layer) successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
+        :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or
+            successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
         """
 
     @property

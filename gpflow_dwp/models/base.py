@@ -52,8 +52,6 @@ class DeepKernelProcess(VariationalModel):
 
     hidden_layer_type: ClassVar[type[GramLayer]]
     """What every hidden layer must be."""
-    draws_copies: ClassVar[bool] = True
-    """Whether the hidden layers can draw copies of each datum jointly."""
 
     def __init__(
         self,
@@ -112,11 +110,6 @@ class DeepKernelProcess(VariationalModel):
         Parameters and errors as for :meth:`elbo`.
         """
         check_integers(num_importance_samples=num_importance_samples)
-        if num_importance_samples > 1 and self.latent_layer and not self.draws_copies:
-            raise ValueError(
-                f"num_importance_samples must be 1 for a {type(self).__name__} with latent "
-                f"variables, got {num_importance_samples}."
-            )
         if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
             raise ValueError(
                 "doubly_reparameterized must be False: the hidden layers of a "

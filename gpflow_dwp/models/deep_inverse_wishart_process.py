@@ -36,4 +36,3 @@ class DeepInverseWishartProcess(DeepKernelProcess):
     """
 
     hidden_layer_type = InverseWishartLayer
-    draws_copies = False

@@ -148,7 +148,7 @@ class Cell:
     def takes_importance_samples(self) -> bool:
         """Whether the model has latent variables of which it can take more than one draw."""
         latent_dim = dict(self.options).get("latent_dim", 0)
-        return self.model != "DIWP" and (self.model.startswith("LV-") or bool(latent_dim))
+        return self.model.startswith("LV-") or bool(latent_dim)
 
     @property
     def training_protocol(self) -> ProtocolName:

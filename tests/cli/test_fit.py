@@ -499,10 +499,6 @@ def test_refuses_tables(
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
         (
-            ["--model", "DIWP", "--latent-dim", "1", "--importance-samples", "2"],
-            "--importance-samples must be 1 for --model DIWP",
-        ),
-        (
             ["--model", "VMG", "--importance-samples", "2"],
             "--importance-samples must be 1 for --model VMG",
         ),

@@ -318,6 +318,29 @@ def test_a_target_on_an_inducing_point_has_its_gram_entries(full_cov: bool) -> N
     np.testing.assert_allclose(gram.tt, expected, atol=1e-4)
 
 
+def test_groups_of_targets_are_drawn_as_each_is_by_itself() -> None:
+    layer = make_layer(3)
+    whole = covariances(2, 9)  # three inducing points, and three groups of two targets
+    draw = layer.sample_inducing(whole[:, :3, :3], 2, SEED)
+    it, tt = whole[:, :3, 3:], whole[:, 3:, 3:]
+    noise = tf.constant(np.random.default_rng(3).normal(size=(2, 6, 4)))
+    groups = [slice(start, start + 2) for start in (0, 2, 4)]
+    blocks = tf.stack([tt[:, group, group] for group in groups], axis=1)
+
+    together = layer.condition(draw, TargetBlocks(it, blocks), noise, full_cov=True)
+
+    for index, group in enumerate(groups):
+        alone = layer.condition(
+            draw,
+            TargetBlocks(it[..., group], tt[:, group, group]),
+            noise[:, group],
+            full_cov=True,
+        )
+        np.testing.assert_allclose(together.it[..., group], alone.it, rtol=1e-10)
+        np.testing.assert_allclose(together.tt[:, index], alone.tt, rtol=1e-10)
+        np.testing.assert_allclose(together.features[:, group], alone.features, rtol=1e-10)
+
+
 def test_targets_do_not_depend_on_the_batch() -> None:
     layer, output = (
         make_layer(3),

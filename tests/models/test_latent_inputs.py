@@ -19,7 +19,11 @@ from gpflow_dwp.models import (
 )
 
 K_SIGMA = 4.0
-BUILDERS = [build_deep_wishart_process, build_deep_gaussian_process]
+BUILDERS = [
+    build_deep_wishart_process,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+]
 
 
 def without_latents(model, data):
@@ -120,7 +124,7 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
     np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("build", [*BUILDERS, build_deep_inverse_wishart_process])
+@pytest.mark.parametrize("build", BUILDERS)
 def test_predictions_and_files(build, tmp_path: Path) -> None:
     X, _ = data = toy_data()
     model = tiny_model(2, build, data=data, latent_dim=1)
@@ -136,11 +140,3 @@ def test_predictions_and_files(build, tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         load_model(tmp_path / "model").predict_f(X, num_samples=7)[0], mean
     )
-
-
-def test_inverse_wishart_layers_take_one_importance_sample() -> None:
-    data = toy_data()
-    model = tiny_model(2, build_deep_inverse_wishart_process, data=data, latent_dim=1)
-
-    with pytest.raises(ValueError, match="num_importance_samples must be 1"):
-        model.elbo(data, num_importance_samples=2)

@@ -247,7 +247,7 @@ def test_importance_samples_are_for_latent_variables(archive: Path) -> None:
     with_latents = make_cells(models=["GW", "DIWP"], **latent, **where)
     (without,) = make_cells(models=["GW"], num_importance_samples=5, **where)
 
-    assert [cell.num_importance_samples for cell in with_latents] == [5, 1]
+    assert [cell.num_importance_samples for cell in with_latents] == [5, 5]
     assert without.num_importance_samples == 1
     # As before there was a choice.
     assert "num_importance_samples" not in without.to_dict()
