@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import (
     PROTOCOLS,
     CSVLog,
@@ -60,11 +61,13 @@ def check_stopping(options: argparse.Namespace) -> None:
 
 def make_stopping(
     options: argparse.Namespace,
+    model: VariationalModel,
     data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     protocol: ProtocolName,
 ) -> EarlyStopping:
     """Return what judges validation rows, once the log ratios have their full weight.
 
+    :param model: What is trained.
     :param data: The rows in the model's units, X [N, D] and Y [N, 1].
     :param protocol: Of training.
     """
@@ -72,7 +75,7 @@ def make_stopping(
         data,
         options.validation_metric or _METRIC,
         patience=options.patience or _PATIENCE,
-        start_step=PROTOCOLS[protocol].kl_annealing_steps(options.num_steps),
+        start_step=PROTOCOLS[protocol].kl_annealing_steps(model, options.num_steps),
         seed=options.seed,
     )
 

@@ -90,7 +90,9 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
     protocol = choose_protocol(options)
     stopping = None
     if validation is not None:
-        stopping = make_stopping(options, prepared.standardised(validation), protocol)
+        stopping = make_stopping(
+            options, prepared.model, prepared.standardised(validation), protocol
+        )
     log = make_log(options, stopping)
     history = fit(
         prepared.model,

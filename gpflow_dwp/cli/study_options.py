@@ -110,8 +110,8 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         type=positive_integer,
         metavar="T",
         help="when the weight of the log ratios reaches 1 (default: 1000, as in the papers, no "
-        "annealing for VMG; a sixth of the steps if fast; if cde none, or as fast for a deep "
-        "Wishart process)",
+        "annealing for VMG; if fast a sixth of the steps for each hidden layer, at most half; if "
+        "cde none, or as fast for a deep Wishart process)",
     )
     training.add_argument(
         "--dtype",

@@ -111,7 +111,7 @@ def fit(
         raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}.")
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
-        kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(num_steps)
+        kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
     if optimizer is None:
         optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     if jit_compile is None:

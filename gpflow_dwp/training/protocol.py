@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.models import LatentVariableDeepGP, VariationalModel
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
@@ -20,15 +21,15 @@ class Protocol(NamedTuple):
     """A way to train.
 
     :param optimizer: Makes the optimiser of a model from it and the number of steps.
-    :param kl_annealing_steps: When the weight of the log ratios reaches 1, from the number of
-        steps.
+    :param kl_annealing_steps: When the weight of the log ratios reaches 1, from the model and the
+        number of steps.
     :param num_samples: S, the draws that estimate the bound; for whoever builds the model.
     :param batch_size: Rows of a minibatch, from the number of training rows, or None for all of
         them; for whoever calls :func:`fit`.
     """
 
     optimizer: Callable[[VariationalModel, int], Adam | NaturalGradientAdam]
-    kl_annealing_steps: Callable[[int], int]
+    kl_annealing_steps: Callable[[VariationalModel, int], int]
     num_samples: int
     batch_size: Callable[[int], int | None]
 
@@ -43,6 +44,11 @@ def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradie
     return NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
 
 
+def _annealing_by_depth(model: VariationalModel, num_steps: int) -> int:
+    below = [layer for layer in model.layers[:-1] if not isinstance(layer, LatentVariableLayer)]
+    return num_steps * min(max(len(below), 1), 3) // 6
+
+
 def _all_rows_up_to_2000(num_rows: int) -> int | None:
     return None if num_rows <= 2_000 else 1_000
 
@@ -52,33 +58,34 @@ PROTOCOLS: dict[ProtocolName, Protocol] = {
     # for a thousand steps, which keeps all later ones small.
     "fast": Protocol(
         lambda model, num_steps: Adam(cosine_learning_rate(num_steps), beta_2=0.98),
-        lambda num_steps: num_steps // 6,
+        _annealing_by_depth,
         2,
         _all_rows_up_to_2000,
     ),
     "natural": Protocol(
         _natural_gradients,
-        lambda num_steps: 0,
+        lambda model, num_steps: 0,
         1,
         lambda num_rows: None if num_rows <= 512 else 512,
     ),
     "papers": Protocol(
         lambda model, num_steps: Adam(paper_learning_rate(num_steps)),
-        lambda num_steps: min(1_000, num_steps // 2),
+        lambda model, num_steps: min(1_000, num_steps // 2),
         10,
         _all_rows_up_to_2000,
     ),
     "vmg": Protocol(
         lambda model, num_steps: Adam(cosine_learning_rate(num_steps, 1e-2)),
-        lambda num_steps: 0,
+        lambda model, num_steps: 0,
         1,
         lambda num_rows: None if num_rows <= 20 else max(20, num_rows // 50),
     ),
 }
 """``"papers"``: Adam with 1e-2 and, from half way, 1e-3; annealing over the first 1,000 steps, or
 the first half of a run of less than 2,000. ``"fast"``: a cosine from 3e-2 to 3e-4 with a shorter
-memory of squared gradients; annealing over the first sixth; two draws instead of ten. Both take all
-rows at a step up to 2,000 rows, and 1,000 above.
+memory of squared gradients; annealing over the first sixth for each hidden layer, at most the first
+half (deep models fall back to the prior with less); two draws instead of ten. Both take all rows at
+a step up to 2,000 rows, and 1,000 above.
 
 ``"natural"``, for a :class:`LatentVariableDeepGP`: natural gradients for its output layer and Adam
 for the rest, as in :class:`NaturalGradientAdam`, no annealing, and 512 rows at a step (Salimbeni,

@@ -63,20 +63,32 @@ def test_natural_gradients_are_refused_where_there_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "num_steps", "expected"),
+    ("name", "depth", "num_steps", "expected"),
     [
-        ("papers", 20_000, 1_000),
-        ("papers", 100, 50),
-        ("fast", 6_000, 1_000),
-        ("fast", 5, 0),
-        ("natural", 100, 0),
-        ("vmg", 6_000, 0),
+        ("papers", 5, 20_000, 1_000),
+        ("papers", 2, 100, 50),
+        ("fast", 1, 6_000, 1_000),
+        ("fast", 2, 6_000, 1_000),
+        ("fast", 3, 6_000, 2_000),
+        ("fast", 4, 6_000, 3_000),
+        ("fast", 7, 6_000, 3_000),
+        ("fast", 2, 5, 0),
+        ("natural", 2, 100, 0),
+        ("vmg", 2, 6_000, 0),
     ],
 )
 def test_annealing_is_over_before_the_run_is(
-    name: ProtocolName, num_steps: int, expected: int
+    name: ProtocolName, depth: int, num_steps: int, expected: int
 ) -> None:
-    assert PROTOCOLS[name].kl_annealing_steps(num_steps) == expected
+    model = tiny_model(depth, data=DATA)
+
+    assert PROTOCOLS[name].kl_annealing_steps(model, num_steps) == expected
+
+
+def test_latent_variables_are_no_hidden_layer_that_is_annealed() -> None:
+    model = build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=5)
+
+    assert PROTOCOLS["fast"].kl_annealing_steps(model, 6_000) == 1_000
 
 
 @pytest.mark.parametrize(
