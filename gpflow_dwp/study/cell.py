@@ -20,7 +20,6 @@ from gpflow_dwp.validation import check_integers
 
 __all__ = ["STUDY_MODELS", "STUDY_PROTOCOLS", "Cell", "StudyProtocol", "make_cells"]
 
-_FEW_ROWS = 20
 _DTYPES = ("float64", "float32")
 _DENSITY_PROTOCOLS = ("cde", "cde-fast")
 _LATENT_VARIABLES = "build_latent_variable_deep_gp"
@@ -219,11 +218,9 @@ class Cell:
             own["target_scale"] = target_scale
         else:
             own["num_inducing"] = self.num_inducing
-        builder = self._builder()
-        if "output" in inspect.signature(builder).parameters:
-            # The papers' output layer, whatever suits the data.
-            own["output"] = "pseudo_targets"
-        return builder(
+        if "output" in inspect.signature(self._builder()).parameters:
+            own["output"] = "pseudo_targets"  # as in the papers, whatever suits the data
+        return self._builder()(
             data,
             num_samples=self.num_samples,
             seed=self.seed,
@@ -367,7 +364,7 @@ def _try_to_build(cell: Cell, data: RegressionData) -> None:
     """Build the model for a few rows, where it costs little to learn of a mistake."""
     X, Y = data
     try:
-        cell.build((X[:_FEW_ROWS], Y[:_FEW_ROWS]))
+        cell.build((X[:20], Y[:20]))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"options: model {cell.model} cannot be built with them: {error}"
