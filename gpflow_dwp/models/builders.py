@@ -339,7 +339,8 @@ def _build(
 ) -> Model:
     X, Y = check_data(*data)
     check_integers(at_least=0, latent_dim=latent_dim)
-    output = output or suitable_output(len(X), likelihood, latent_dim)
+    if output is None:
+        output = suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)
     num_inputs = X.shape[1] + latent_dim
     width = num_inputs if width is None else width

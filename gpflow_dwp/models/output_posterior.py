@@ -23,11 +23,21 @@ def suitable_output(
 ) -> OutputPosterior:
     """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
 
+    Not for noise that is a function of the inputs: the regression has one variance, where learned
+    pseudo-targets have precisions of their own.
+
     :param num_data: N.
     :param likelihood: None for a Gaussian one.
     :param latent_dim: W, the number of latent variables of each datum.
     :param batch_size: Rows of a minibatch; None for all.
     """
-    gaussian = likelihood is None or isinstance(likelihood, gpflow.likelihoods.Gaussian)
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION
-    return "regression" if gaussian and whole and not latent_dim else "pseudo_targets"
+    suits = whole and not latent_dim and (likelihood is None or _has_one_noise(likelihood))
+    return "regression" if suits else "pseudo_targets"
+
+
+def _has_one_noise(likelihood: Likelihood) -> bool:
+    """Whether a likelihood is Gaussian, with noise that is no function of the inputs."""
+    return isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
+        isinstance(noise, gpflow.Parameter) for noise in (likelihood.variance, likelihood.scale)
+    )

@@ -401,7 +401,12 @@ def test_single_precision_from_building_to_predicting(
         ({"num_data": 2_000}, "regression"),
         ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian()}, "regression"),
         ({"num_data": 2_001}, "pseudo_targets"),
+        ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(scale=0.5)}, "regression"),
         ({"num_data": 10, "likelihood": gpflow.likelihoods.Poisson()}, "pseudo_targets"),
+        (
+            {"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(gpflow.functions.Linear())},
+            "pseudo_targets",
+        ),
         ({"num_data": 10, "latent_dim": 1}, "pseudo_targets"),
         ({"num_data": 10, "batch_size": 5}, "pseudo_targets"),
     ],
