@@ -48,7 +48,7 @@ def train(
 
 
 def kill_while_training(kind: str, folder: Path) -> float:
-    """Kill a process some time after its first save; return after how many seconds."""
+    """Kill a process some time after it saved a step of its log; return after how many seconds."""
     program = f"""
 import pathlib, sys
 sys.path[:0] = [{str(TESTS)!r}, {str(TESTS.parent)!r}, {str(Path(__file__).parent)!r}]
@@ -57,10 +57,12 @@ folder, often = pathlib.Path({str(folder)!r}), 0.0
 test_killed.train({kind!r}, folder, [test_killed.wait], seconds_between_checkpoints=often)
 """
     after = random.SystemRandom().uniform(0.0, 2.0)
+    log = folder / "log.csv"
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
     try:
         latest = time.monotonic() + SECONDS_TO_START
-        while not (folder / "state" / "checkpoint").exists():
+        # Two rows and a header: the state was saved at the first of them, after its step.
+        while not log.exists() or log.read_text().count("\n") < 3:
             assert process.poll() is None and time.monotonic() < latest
             time.sleep(0.01)
         time.sleep(after)
@@ -88,7 +90,7 @@ def test_a_killed_run_goes_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
     resumed, history = train(kind, tmp_path / "killed", [note])
     whole, expected = train(kind, tmp_path / "whole")
 
-    print(f"killed {after} seconds after the first save; went on to step {first[0]}")
+    print(f"killed {after} seconds after the second row; went on to step {first[0]}")
     assert 3 < first[0] <= 90
     np.testing.assert_array_equal(history.data_term, expected.data_term)
     np.testing.assert_array_equal(history.log_ratios, expected.log_ratios)
