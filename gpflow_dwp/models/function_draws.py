@@ -166,7 +166,7 @@ def _coefficient_noise(draw: GaussianDraw, covariance: tf.Tensor, noise: tf.Tens
     """
     tril = factorise(covariance, relative_jitter(covariance, _JITTER), name="a kernel matrix").tril
     whitened = tf.matmul(tril, tf.matmul(draw.inverse, tril), transpose_a=True)
-    eigenvalues, vectors = tf.linalg.eigh(0.5 * (whitened + tf.linalg.matrix_transpose(whitened)))
+    eigenvalues, vectors = tf.linalg.eigh(whitened)
     p = tf.clip_by_value(eigenvalues, 0.0, 1.0)
     scaled = tf.matmul(vectors, tf.sqrt(p * (1.0 - p))[..., None] * noise)
     tril = tf.broadcast_to(tril, [*scaled.shape[:1], *tril.shape[1:]])
