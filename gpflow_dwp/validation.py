@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 
-__all__ = ["check_integers"]
+__all__ = ["check_choice", "check_integers"]
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
@@ -19,3 +20,16 @@ def check_integers(*, at_least: int = 1, **arguments: object) -> None:
         is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if not is_integer or value < at_least:  # type: ignore[operator]
             raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+
+
+def check_choice(choices: Iterable[str], **arguments: object) -> None:
+    """Refuse arguments that are none of the names to choose from.
+
+    :param choices: The names.
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is not among the choices; the message lists them.
+    """
+    names = tuple(choices)
+    for name, value in arguments.items():
+        if value not in names:
+            raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}.")

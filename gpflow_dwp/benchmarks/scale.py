@@ -12,7 +12,7 @@ from gpflow_dwp.benchmarks._arguments import DTYPES, check_names
 from gpflow_dwp.benchmarks.measurement import Figure, Timings, measure, summary
 from gpflow_dwp.benchmarks.shapes import Shape
 from gpflow_dwp.benchmarks.subjects import MODELS, Subject
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["GRIDS", "Grid", "benchmark_scale", "exponents"]
 
@@ -76,10 +76,8 @@ def benchmark_scale(
     :raises ValueError: If a name is unknown, or a count is not a positive integer.
     """
     check_names("axes", axes, tuple(grids))
-    if model not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}, got {model!r}.")
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    check_choice(MODELS, model=model)
+    check_choice(DTYPES, dtype=dtype)
     check_integers(turns=turns, threads=threads)
     result = {}
     for axis in axes:

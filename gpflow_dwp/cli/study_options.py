@@ -23,7 +23,27 @@ _STUDY_MODELS = (
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gpflow-dwp study``."""
-    cells = parser.add_argument_group("cells: every combination is run")
+    _add_cell_options(parser.add_argument_group("cells: every combination is run"))
+    _add_training_options(parser.add_argument_group("training"))
+    _add_process_options(parser.add_argument_group("processes"))
+    _add_file_options(parser.add_argument_group("data and output"))
+
+
+def add_study_report_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``gpflow-dwp study-report``."""
+    parser.add_argument(
+        "studies", nargs="+", type=Path, metavar="DIR", help="what study --out wrote"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where tables and figures go (default: report in the first DIR)",
+    )
+    add_json_option(parser)
+
+
+def _add_cell_options(cells: argparse._ArgumentGroup) -> None:
     cells.add_argument(
         "--datasets",
         nargs="+",
@@ -58,14 +78,16 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="SPLITS",
         help="numbers of splits, such as 0-4 or 0 3 7 or 0-2,5 (default: 0)",
     )
-    training = parser.add_argument_group("training")
+
+
+def _add_training_options(training: argparse._ArgumentGroup) -> None:
     training.add_argument(
         "--steps",
         "--num-steps",
         dest="num_steps",
         type=positive_integer,
         metavar="T",
-        help="gradient steps (default: 20000, as in the papers; 100000 in that of cde; VMG: 60000)",
+        help="gradient steps (default: 20000, as in the papers on DWPs; VMG: 60000)",
     )
     training.add_argument(
         "--num-inducing",
@@ -131,7 +153,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="further arguments of the functions that build the models, such as jitter=1e-8",
     )
-    processes = parser.add_argument_group("processes")
+
+
+def _add_process_options(processes: argparse._ArgumentGroup) -> None:
     processes.add_argument(
         "--jobs",
         type=positive_integer,
@@ -146,7 +170,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="threads of each cell (default: %(default)s)",
     )
-    files = parser.add_argument_group("data and output")
+
+
+def _add_file_options(files: argparse._ArgumentGroup) -> None:
     add_uci_option(files)
     files.add_argument(
         "--out",
@@ -161,17 +187,3 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_quiet_option(files)
     add_json_option(files)
     add_config_option(files)
-
-
-def add_study_report_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp study-report``."""
-    parser.add_argument(
-        "studies", nargs="+", type=Path, metavar="DIR", help="what study --out wrote"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where tables and figures go (default: report in the first DIR)",
-    )
-    add_json_option(parser)

@@ -20,6 +20,7 @@ from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.data.table import _matrix
 from gpflow_dwp.exceptions import DatasetError, TableError
+from gpflow_dwp.validation import check_choice
 
 __all__ = ["UCI_DATASETS", "UCIDataset", "UCISplit", "load_uci"]
 
@@ -182,8 +183,7 @@ def load_uci(
 
 
 def _check_split(name: str, split: int) -> None:
-    if name not in tuple(UCI_DATASETS):
-        raise ValueError(f"name must be one of {', '.join(UCI_DATASETS)}, got {name!r}")
+    check_choice(UCI_DATASETS, name=name)
     last = UCI_DATASETS[name].num_splits - 1
     is_integer = isinstance(split, int | np.integer) and not isinstance(split, bool)
     if not is_integer or not 0 <= split <= last:

@@ -12,6 +12,7 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
 from gpflow_dwp.distributions import GeneralisedBartlett
+from gpflow_dwp.validation import check_choice
 
 __all__ = ["Mixing", "PosteriorFamily", "WishartPosterior"]
 
@@ -59,10 +60,7 @@ class WishartPosterior(gpflow.Module):
         self, df: int, num_inducing: int, family: PosteriorFamily, rng: np.random.Generator
     ) -> None:
         super().__init__(name="WishartPosterior")
-        if family not in get_args(PosteriorFamily):
-            raise ValueError(
-                f"posterior must be one of {', '.join(get_args(PosteriorFamily))}, got {family!r}."
-            )
+        check_choice(get_args(PosteriorFamily), posterior=family)
         self.df = df
         self.num_inducing = num_inducing
         self.family = family

@@ -36,7 +36,7 @@ from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = [
     "KERNELS",
@@ -268,9 +268,7 @@ def build_deep_inverse_wishart_process(
 
 
 def _check_output(output: str, likelihood: Likelihood | None, latent_dim: int) -> None:
-    choices = get_args(OutputPosterior)
-    if output not in choices:
-        raise ValueError(f"output must be one of {', '.join(choices)}, got {output!r}.")
+    check_choice(get_args(OutputPosterior), output=output)
     if output == "regression":
         if likelihood is not None and not isinstance(likelihood, gpflow.likelihoods.Gaussian):
             raise ValueError(
@@ -302,8 +300,7 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
         if len(kernels) != depth:
             raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
         return kernels
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}.")
+    check_choice(KERNELS, kernel=kernel)
     relevances = "weight_variances" if kernel == "ArcCosine" else "lengthscales"
     with _positive_by_exp():
         first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})

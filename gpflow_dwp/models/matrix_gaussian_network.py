@@ -20,7 +20,7 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
 
@@ -202,9 +202,7 @@ class MatrixGaussianNetwork(VariationalModel):
                     f"layers must fit: num_outputs={below.num_outputs} is below a layer of "
                     f"num_inputs={above.num_inputs}."
                 )
-        if self.activation not in ACTIVATIONS:
-            names = ", ".join(ACTIVATIONS)
-            raise ValueError(f"activation must be one of {names}, got {self.activation!r}.")
+        check_choice(ACTIVATIONS, activation=self.activation)
         latent_dim = self.likelihood.latent_dim
         if latent_dim is not None and latent_dim != self.num_outputs:
             raise ValueError(

@@ -1,6 +1,7 @@
 """The papers' UCI study: its cells, its results and their report."""
 
-from gpflow_dwp.study.cell import STUDY_MODELS, STUDY_PROTOCOLS, Cell, StudyProtocol, make_cells
+from gpflow_dwp.study._models import STUDY_MODELS
+from gpflow_dwp.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
 from gpflow_dwp.study.comparisons import PAIRS, model_ranks, paired_differences
 from gpflow_dwp.study.densities import density_table
 from gpflow_dwp.study.execution import run_cell
@@ -12,6 +13,7 @@ from gpflow_dwp.study.figures import (
     plot_runtimes,
     plot_scores,
 )
+from gpflow_dwp.study.grid import make_cells
 from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,

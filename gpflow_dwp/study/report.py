@@ -31,6 +31,7 @@ from gpflow_dwp.study.summary import (
     runtime_table,
     score_table,
 )
+from gpflow_dwp.validation import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,14 +123,10 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
     :return: The table. Where one place has several configurations, each has a row, with its number.
     :raises ValueError: If the table is empty or not such a table, or a name is unknown.
     """
-    if paper not in PAPERS:
-        raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
+    check_choice(PAPERS, paper=paper)
     scores = score_table(results)
+    check_choice(scores["metric"].unique(), metric=metric)
     chosen = select(scores, metric=metric)
-    if chosen.empty:
-        raise ValueError(
-            f"metric must be one of {', '.join(scores['metric'].unique())}, got {metric!r}"
-        )
     several = chosen.groupby(["dataset", "depth"])["configuration"].nunique().max() > 1
     models = [model for model in PRINTED_NAMES if (chosen["model"] == model).any()]
     rows = []

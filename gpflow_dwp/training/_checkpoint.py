@@ -29,6 +29,7 @@ class TrainingCheckpoint:
     :param batches: Whatever holds the place in the data, if anything does.
     :param settings: What must be the same in a run that goes on, in plain values.
     :param callbacks: Those of the run, of which some may have a state.
+    :param seconds_between_saves: After how long the next save is due.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class TrainingCheckpoint:
         batches: Any | None,
         settings: Mapping[str, Any],
         callbacks: Sequence[Callback] = (),
+        *,
+        seconds_between_saves: float = 60.0,
     ) -> None:
         self._directory = Path(directory)
         self._settings = dict(settings)
@@ -52,12 +55,13 @@ class TrainingCheckpoint:
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, str(self._directory), max_to_keep=2
         )
+        self._seconds_between_saves = seconds_between_saves
         self._last_save = time.monotonic()
 
     @property
-    def seconds_since_save(self) -> float:
-        """Time since the last save, or since the start."""
-        return time.monotonic() - self._last_save
+    def is_due(self) -> bool:
+        """Whether the last save, or the start, is long enough ago."""
+        return time.monotonic() - self._last_save >= self._seconds_between_saves
 
     def restore(self) -> tuple[BoundTerms, float] | None:
         """Go back to the last saved state, if there is one.

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
-from tqdm.auto import tqdm
 
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._failure import describe_failure
-from gpflow_dwp.training._interrupt import deferred_interrupt
+from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["fit"]
-
-_SECONDS_PER_CALL = 0.5
 
 
 def fit(
@@ -107,8 +100,7 @@ def fit(
         raise ValueError(
             f"seconds_between_checkpoints must not be negative, got {seconds_between_checkpoints}."
         )
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}.")
+    check_choice(PROTOCOLS, protocol=protocol)
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
@@ -133,92 +125,21 @@ def fit(
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
         "seed": seed,
-        **(
-            {}
-            if num_importance_samples == 1
-            else {"num_importance_samples": num_importance_samples}
-        ),
-        **({"doubly_reparameterized": True} if doubly_reparameterized else {}),
     }
-    staged = [callback for callback in callbacks if isinstance(callback, RunCallback)]
-    past = BoundTerms(np.zeros(0), np.zeros((0, len(model.layers))))
-    checkpoint, seconds_before = None, 0.0
+    # Runs of before there was a choice have neither.
+    if num_importance_samples > 1:
+        settings["num_importance_samples"] = num_importance_samples
+    if doubly_reparameterized:
+        settings["doubly_reparameterized"] = True
+    checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(
-            checkpoint_directory, loop, batches_state, settings, callbacks
+            checkpoint_directory,
+            loop,
+            batches_state,
+            settings,
+            callbacks,
+            seconds_between_saves=seconds_between_checkpoints,
         )
-        past, seconds_before = checkpoint.restore() or (past, 0.0)
-    done = len(past.data)
-    # The next call of the callbacks averages over all steps since the last one, resumed or not.
-    records, reported = _cut(past, done - done % callback_interval), 1
-    answers = [callback.begin(done, model) for callback in staged]
-    stopped = any(answers)
-    stop_reason = f"took all {num_steps} steps"
-    start = time.perf_counter() - seconds_before
-    with (
-        deferred_interrupt() as interrupted,
-        tqdm(total=num_steps, initial=done, disable=not progress, unit="step") as bar,
-    ):
-        interval = callback_interval if callbacks else num_steps
-        if stopped:
-            stop_reason = f"a callback ended the run after step {done}"
-        for record in _calls(loop, done, done if stopped else num_steps, interval):
-            records.append(record)
-            if record.failed:
-                raise describe_failure(model, loop, record, done)
-            done += len(record.terms.data)
-            bar.update(len(record.terms.data))
-            bar.set_postfix_str(f"bound per datum {_mean_bound([record]) / model.num_data:.3f}")
-            if callbacks and (done % callback_interval == 0 or done == num_steps):
-                bound, seconds = _mean_bound(records[reported:]), time.perf_counter() - start
-                event = TrainingProgress(done, num_steps, bound, model, seconds)
-                reported = len(records)
-                wishes_to_stop = [callback(event) for callback in callbacks]
-                if any(wishes_to_stop):
-                    stop_reason = f"a callback ended the run after step {done}"
-                    break
-            if interrupted():
-                stop_reason = f"interrupted after step {done}"
-                break
-            if checkpoint and checkpoint.seconds_since_save >= seconds_between_checkpoints:
-                checkpoint.save(records, time.perf_counter() - start)
-        if checkpoint:
-            checkpoint.save(records, time.perf_counter() - start)
-        for callback in staged:
-            callback.finish(model)
-    return TrainingHistory(
-        np.concatenate([record.terms.data for record in records]),
-        np.concatenate([record.terms.log_ratios for record in records]),
-        int(model.num_data),
-        time.perf_counter() - start,
-        stop_reason,
-    )
-
-
-def _calls(loop: CompiledLoop, done: int, num_steps: int, interval: int) -> Iterator[StepRecords]:
-    """Take all steps, in calls of about half a second that end at multiples of ``interval``."""
-    first, size = done, 1
-    while done < num_steps:
-        size = min(size, num_steps - done, interval - done % interval)
-        start = time.perf_counter()
-        record = loop.run(size)
-        seconds = time.perf_counter() - start
-        yield record
-        done += size
-        if done > first + 1:  # The first call was mostly tracing.
-            size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
-
-
-def _cut(terms: BoundTerms, step: int) -> list[StepRecords]:
-    """The records before a step and from it on."""
-    return [
-        StepRecords(BoundTerms(terms.data[part], terms.log_ratios[part]), False, np.array([]))
-        for part in (slice(step), slice(step, None))
-    ]
-
-
-def _mean_bound(records: Sequence[StepRecords]) -> float:
-    terms = [record.terms for record in records]
-    data = np.concatenate([term.data for term in terms])
-    log_ratios = np.concatenate([term.log_ratios for term in terms])
-    return float(np.mean(data + log_ratios.sum(axis=1)))
+    run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
+    return run.take_steps(progress)
