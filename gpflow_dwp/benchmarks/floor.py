@@ -79,7 +79,7 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
         ("solves with B", "trsm", m, m, m, 2 * k),
         ("Φ C", "gemm", m, m, n, k),
         ("C diag Cᵀ", "gemm", m, n, m, k),
-        ("gradients of K and L", "gemm", m, m, m, 5 * k),
+        ("gradients of K and L", "gemm", m, m, m, 4 * k),
     ]
     return operations + _of("output", output)
 

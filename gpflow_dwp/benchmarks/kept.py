@@ -56,8 +56,8 @@ def kept_arrays(shape: Shape, model: str) -> list[KeptArray]:
     output = {
         "K, inducing points": k * m * m,
         "K, inducing points and data": k * m * n,
-        "K L": k * m * m,
-        "P = L B⁻¹": k * m * m,
+        "L_B": k * m * m,
+        "R = L_B⁻¹ Lᵀ": k * m * m,
         "Φ": k * m * m,
         "Φ C": k * m * n,
     }

@@ -89,11 +89,11 @@ def regularised_inverse(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     r"""Return Φ = (K + Λ⁻¹)⁻¹ and log|I + K Λ| for Λ = L Lᵀ, factorising neither K nor Λ.
 
-    With B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ. With
-    J = I - K Φ, l the log-determinant, and for symmetric gradients of Φ,
+    With B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ. With H = Φ̄ P,
+    l the log-determinant, and for symmetric gradients of Φ,
 
-    .. math:: \bar K = -\Phi \bar\Phi \Phi + \bar l \Phi, \quad
-              \bar L = 2 J (\bar\Phi P + \bar l K L).
+    .. math:: \bar K = \bar l \Phi - \Phi H L^T, \quad
+              \bar L = 2 \bigl(H - K (\Phi H - \bar l P)\bigr).
 
     :param covariance: K, [batch, M, M].
     :param precision_tril: L, [M, M].
@@ -107,26 +107,31 @@ def regularised_inverse(
         tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
     ]:
         identity = tf.eye(tf.shape(precision_tril)[0], dtype=precision_tril.dtype)
-        tril = precision_tril[None]
-        product = tf.matmul(covariance, tril)
-        inner = identity + tf.matmul(tril, product, transpose_a=True)
+        product = _product_with_one(covariance, precision_tril)
+        inner = identity + tf.matmul(precision_tril[None], product, transpose_a=True)
         # B needs no jitter.
         no_jitter = tf.zeros_like(inner[:, 0, 0])
         inner_tril = factorise(inner, no_jitter, name="the output layer's I + Lᵀ K L").tril
-        transposed = tf.linalg.matrix_transpose(tril)
+        transposed = tf.transpose(precision_tril)
         root = tf.linalg.triangular_solve(inner_tril, transposed + tf.zeros_like(inner))
-        half_inverse = tf.linalg.triangular_solve(inner_tril, root, adjoint=True)  # Pᵀ
         inverse = tf.matmul(root, root, transpose_a=True)
         log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
 
         def gradient(inverse_bar: tf.Tensor, log_det_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             symmetric = 0.5 * (inverse_bar + tf.linalg.matrix_transpose(inverse_bar))
             log_det_bar = log_det_bar[:, None, None]
-            half = tf.matmul(symmetric, half_inverse, transpose_b=True)
-            complement = identity - tf.matmul(covariance, inverse)
-            tril_bar = tf.reduce_sum(tf.matmul(complement, half + log_det_bar * product), axis=0)
-            through_inverse = tf.matmul(inverse, tf.matmul(half, tril, transpose_b=True))
-            return log_det_bar * inverse - through_inverse, 2.0 * tril_bar
+            half_inverse = tf.linalg.matrix_transpose(
+                tf.linalg.triangular_solve(inner_tril, root, adjoint=True)
+            )
+            half = tf.matmul(symmetric, half_inverse)
+            through_inverse = tf.matmul(inverse, half)
+            through_covariance = _sum_of_products(
+                covariance, through_inverse - log_det_bar * half_inverse
+            )
+            return (
+                log_det_bar * inverse - _product_with_one(through_inverse, transposed),
+                2.0 * (tf.reduce_sum(half, axis=0) - through_covariance),
+            )
 
         return (inverse, log_det), gradient
 
@@ -182,6 +187,18 @@ def outer_product(columns: tf.Tensor) -> tf.Tensor:
         return tf.matmul(columns, columns, transpose_b=True), gradient
 
     return differentiable(columns)
+
+
+def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:
+    """A_s B for each A_s, [S, M, M], and one B, [M, M], as one product of long columns."""
+    rows = tf.reshape(matrices, [-1, tf.shape(matrices)[-1]])
+    return tf.reshape(tf.matmul(rows, one), tf.shape(matrices))
+
+
+def _sum_of_products(symmetric: tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
+    """Σ_s A_s B_s for symmetric A_s, both [S, M, M], as one product of long columns."""
+    shape = [-1, tf.shape(matrices)[-1]]
+    return tf.matmul(tf.reshape(symmetric, shape), tf.reshape(matrices, shape), transpose_a=True)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:
