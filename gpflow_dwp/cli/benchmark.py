@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from gpflow_dwp.benchmarks import (
 )
 from gpflow_dwp.cli.benchmark_variance import run_variance
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.reports import check_out
+from gpflow_dwp.cli.reports import check_out, write_json
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 
@@ -38,7 +37,8 @@ def run_benchmark(options: argparse.Namespace) -> None:
     :raises UsageError: If the input cannot be used; nothing has been measured then.
     """
     with user_mistakes():
-        check_out(options.out, overwrite=True)
+        for file in (options.json, getattr(options, "out", None)):
+            check_out(file if isinstance(file, Path) else None, overwrite=True)
     if options.what == "step" and options.show_floor:
         _show_floor(options)
         return
@@ -59,10 +59,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     with user_mistakes():
         result = measured[options.what](options, report)
     whole = {"provenance": provenance, **result}
-    if options.out is not None:
-        options.out.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-    if options.json:
-        print(json.dumps(whole))
+    if write_json(options.json, whole):
         return
     for name, part in result.items():
         _print_figures(name, part["figures"])
@@ -145,9 +142,9 @@ def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
 
 
 def _show_floor(options: argparse.Namespace) -> None:
-    if options.json:
-        shapes = {name: floor_operations(SHAPES[name], "AB") for name in options.shapes}
-        print(json.dumps({name: [op._asdict() for op in ops] for name, ops in shapes.items()}))
+    shapes = {name: floor_operations(SHAPES[name], "AB") for name in options.shapes}
+    lists = {name: [op._asdict() for op in operations] for name, operations in shapes.items()}
+    if write_json(options.json, lists):
         return
     for name in options.shapes:
         _print_floor(name)

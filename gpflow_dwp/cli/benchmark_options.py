@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from gpflow_dwp.cli.argument_types import positive_integer, seed
-from gpflow_dwp.cli.options import add_json_option, add_quiet_option, add_uci_option
+from gpflow_dwp.cli.options import add_quiet_option, add_uci_option
 
 __all__ = ["add_benchmark_options"]
 
@@ -127,7 +127,10 @@ def _add_variance_options(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--seed", type=seed, default=0, help="for all draws (default: %(default)s)")
     add_uci_option(parser)
-    _add_output_options(parser, "CSV file to write, with every value")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="CSV file to write, with every value"
+    )
+    _add_report_options(parser)
 
 
 def _add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -198,10 +201,17 @@ def _add_common_options(
             metavar="N",
             help="threads of each process (default: %(default)s)",
         )
-    _add_output_options(parser, "JSON file to write, with every value")
+    _add_report_options(parser)
 
 
-def _add_output_options(parser: argparse.ArgumentParser, file: str) -> None:
-    parser.add_argument("--out", type=Path, metavar="FILE", help=file)
+def _add_report_options(parser: argparse.ArgumentParser) -> None:
     add_quiet_option(parser)
-    add_json_option(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        type=Path,
+        const=True,
+        default=False,
+        metavar="FILE",
+        help="print the result as one line of JSON, or write every value to FILE",
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 from collections.abc import Callable
 from typing import Any
 
 from gpflow_dwp.benchmarks import ESTIMATORS, benchmark_variance, posterior_arguments
+from gpflow_dwp.cli.reports import write_json
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.study import describe_provenance
@@ -37,9 +37,8 @@ def run_variance(options: argparse.Namespace, report: Callable[[str], None]) -> 
         seed=options.seed,
         report=report,
     )
-    if options.json:
-        print(json.dumps({"provenance": provenance, "rows": [_flat(row) for row in rows]}))
-    else:
+    whole = {"provenance": provenance, "rows": [_flat(row) for row in rows]}
+    if not write_json(options.json, whole):
         _print(rows)
     if options.out is None:
         return

@@ -94,7 +94,7 @@ distance of the quartiles, and what is aimed at.
   import  what the import of the package adds to that of GPflow
 
 examples:
-  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --out step.json
+  gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
   gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
   gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
   gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Cells, ColumnEncoder
 
-__all__ = ["check_out", "print_now", "report_cells", "silent"]
+__all__ = ["check_out", "print_now", "report_cells", "silent", "write_json"]
 
 
 def check_out(path: Path | None, *, overwrite: bool) -> None:
@@ -21,11 +23,26 @@ def check_out(path: Path | None, *, overwrite: bool) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise UsageError(f"{path} is a directory; --out takes a file")
+        raise UsageError(f"{path} is a directory, not a file")
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; give --overwrite to replace it")
     if not path.resolve().parent.is_dir():
         raise UsageError(f"{path.resolve().parent} is not a directory")
+
+
+def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
+    """Do what ``--json [FILE]`` asks for.
+
+    :param where: A file to write; True for standard output; False for neither.
+    :param values: What to write, in plain values.
+    :return: Whether nothing else is to be printed.
+    """
+    if isinstance(where, Path):
+        where.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        return False
+    if where:
+        print(json.dumps(values))
+    return where
 
 
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:

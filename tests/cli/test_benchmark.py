@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_dwp.benchmarks import ESTIMATORS, GroupVariance
+from gpflow_dwp.benchmarks import ESTIMATORS, Figure, GroupVariance
 from gpflow_dwp.cli import benchmark, benchmark_variance
 from gpflow_dwp.data import UCISplit
 from gpflow_dwp.models import DeepWishartProcess
@@ -38,7 +38,7 @@ def test_figures_are_printed_and_kept(
     monkeypatch.setattr(benchmark, "benchmark_step", measured)
     file = tmp_path / "step.json"
 
-    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--out", str(file))
+    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
 
     assert code == 0
     assert asked["shapes"] == ["yacht-5"] and asked["turns"] == 2 and asked["threads"] == 1
@@ -46,6 +46,25 @@ def test_figures_are_printed_and_kept(
     kept = json.loads(file.read_text())
     assert kept["yacht-5"]["figures"] == [figure]
     assert kept["provenance"]["threads"] == 1
+
+
+def test_json_alone_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = Figure("import", 1.0, 0.1, 0.3)
+    monkeypatch.setattr(benchmark, "benchmark_import", lambda *_, **__: [figure])
+
+    assert run("benchmark", "import", "--json") == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["import"]["figures"] == [figure._asdict()]
+
+
+def test_a_file_that_cannot_be_written_costs_no_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("benchmark", "import", "--json", str(tmp_path)) == 2
+    assert "is a directory, not a file" in capsys.readouterr().err
 
 
 def test_an_unknown_shape_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +94,7 @@ def test_growth_is_printed_kept_and_drawn(
     monkeypatch.setattr(benchmark, "benchmark_scale", scaled)
     drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
 
-    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--out", str(kept))
+    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
 
     assert code == 0
     assert asked["axes"] == ["N"] and asked["model"] == "AB" and asked["dtype"] == "float64"
