@@ -39,7 +39,9 @@ def test_every_command_with_a_result_gives_it_to_programs(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*(["benchmark", "step"] if name == "benchmark" else [name]), "--help") == 0
-    assert re.search(r"--json( \[FILE\])? +print the result as one line of JSON", capsys.readouterr().out)
+    assert re.search(
+        r"--json( \[FILE\])? +print the result as one line of JSON", capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
