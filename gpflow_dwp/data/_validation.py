@@ -1,4 +1,4 @@
-"""What a task is, and labels that are none."""
+"""What tables and arrays of data are checked for: tasks, labels, finite matrices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from gpflow_dwp.exceptions import TableError
 
-__all__ = ["Task", "check_labels", "check_task"]
+__all__ = ["Task", "check_labels", "check_matrix", "check_task"]
+
+Array = npt.NDArray[np.float64]
 
 Task = Literal["regression", "classification"]
 """What is to be predicted: a number, or one of a few classes."""
@@ -41,3 +43,28 @@ def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) ->
         raise TableError(
             f"{where} has one row only of class {names[single[0]]!r}; each class needs two"
         )
+
+
+def check_matrix(name: str, values: npt.ArrayLike) -> Array:
+    """Return values as a matrix.
+
+    :param name: What the message starts with.
+    :param values: Numbers, [rows, columns].
+    :raises TableError: If they are not finite numbers in two axes; it names the first row at fault.
+    """
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"{name} must hold numbers: {error}") from error
+    if array.ndim != 2:
+        hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
+        raise TableError(
+            f"{name} must have two axes, [rows, columns], got shape {list(array.shape)}{hint}"
+        )
+    if 0 in array.shape:
+        raise TableError(f"{name} is empty: it has shape {list(array.shape)}")
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0]
+        raise TableError(f"{name} holds {array[row, column]} in row {row + 1}, column {column + 1}")
+    return array

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.data._validation import Task, check_labels, check_task
+from gpflow_dwp.data._validation import Task, check_labels, check_matrix, check_task
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
@@ -39,7 +39,7 @@ class Table:
 
     def __post_init__(self) -> None:
         check_task(self.task)
-        X, Y = _matrix("X", self.X), _matrix("Y", self.Y)
+        X, Y = check_matrix("X", self.X), check_matrix("Y", self.Y)
         _check_rows(X, Y)
         if Y.shape[1] != 1:
             raise TableError(f"Y must have one column, got shape {list(Y.shape)}")
@@ -66,9 +66,9 @@ def check_data(
         constant, or the labels do not fit the task.
     """
     check_task(task)
-    inputs = _matrix("X", X)
+    inputs = check_matrix("X", X)
     targets = np.asarray(Y)
-    targets = _matrix("Y", targets[:, None] if targets.ndim == 1 else targets)
+    targets = check_matrix("Y", targets[:, None] if targets.ndim == 1 else targets)
     _check_rows(inputs, targets)
     if task == "classification":
         labels = np.unique(targets)
@@ -126,26 +126,6 @@ def split_rows(
             f"cannot split {len(Y)} rows with test_fraction {test_fraction}: {error}"
         ) from error
     return np.sort(train), np.sort(test)
-
-
-def _matrix(name: str, values: npt.ArrayLike) -> Array:
-    """Values as a float64 matrix; a refusal names the first row that is at fault."""
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TableError(f"{name} must hold numbers: {error}") from error
-    if array.ndim != 2:
-        hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
-        raise TableError(
-            f"{name} must have two axes, [rows, columns], got shape {list(array.shape)}{hint}"
-        )
-    if 0 in array.shape:
-        raise TableError(f"{name} is empty: it has shape {list(array.shape)}")
-    wrong = np.argwhere(~np.isfinite(array))
-    if len(wrong):
-        row, column = wrong[0]
-        raise TableError(f"{name} holds {array[row, column]} in row {row + 1}, column {column + 1}")
-    return array
 
 
 def _check_rows(X: Array, Y: Array) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
+from gpflow_dwp.data._validation import check_matrix
 from gpflow_dwp.data.standardiser import Standardiser
-from gpflow_dwp.data.table import _matrix
 from gpflow_dwp.exceptions import DatasetError, TableError
 from gpflow_dwp.validation import check_choice
 
@@ -101,8 +101,8 @@ class UCISplit:
     def __post_init__(self) -> None:
         _check_split(self.name, self.split)
         for side in ("train", "test"):
-            X = _matrix(f"X_{side}", getattr(self, f"X_{side}")).copy()
-            Y = _matrix(f"Y_{side}", getattr(self, f"Y_{side}")).copy()
+            X = check_matrix(f"X_{side}", getattr(self, f"X_{side}")).copy()
+            Y = check_matrix(f"Y_{side}", getattr(self, f"Y_{side}")).copy()
             if Y.shape != (len(X), 1):
                 raise TableError(
                     f"Y_{side} must have shape [{len(X)}, 1] for X_{side} of shape "
