@@ -87,31 +87,10 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         f"{train.X.shape[1]} inputs",
     )
     scores = _baselines(prepared, options)
-    protocol = choose_protocol(options)
-    stopping = None
-    if validation is not None:
-        stopping = make_stopping(
-            options, prepared.model, prepared.standardised(validation), protocol
-        )
-    log = make_log(options, stopping)
-    history = fit(
-        prepared.model,
-        prepared.standardised(train),
-        options.num_steps,
-        batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(len(train.X)),
-        protocol=protocol,
-        num_importance_samples=options.num_importance_samples,
-        seed=options.seed,
-        callbacks=[callback for callback in (stopping, log) if callback is not None],
-        callback_interval=options.callback_interval,
-        progress=not options.quiet,
-        checkpoint_directory=prepared.unfinished.state,
-        seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
-    )
+    history, best_step = _train(prepared, options)
     interrupted = history.stop_reason.startswith("interrupted")
     if interrupted:
         show(f"Training was {history.stop_reason}.")
-    best_step = None if stopping is None else stopping.best_step
     if best_step is not None:
         show(f"The validation rows are predicted best after step {best_step}.")
     start = time.perf_counter()
@@ -119,8 +98,7 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
-    name = f"{TITLES[options.model]}, depth {options.depth}"
-    scores[name] = _score(
+    scores[f"{TITLES[options.model]}, depth {options.depth}"] = _score(
         prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
     )
     show(score_table(scores, train.task))
@@ -147,6 +125,34 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         show(f"To go on: {_how_to_resume(prepared)}")
     if options.json:
         print(json.dumps({"directory": str(prepared.directory), **metrics}))
+
+
+def _train(
+    prepared: PreparedRun, options: argparse.Namespace
+) -> tuple[TrainingHistory, int | None]:
+    """Train the model in place; return the course, and the step that early stopping chose."""
+    protocol = choose_protocol(options)
+    stopping = None
+    if prepared.validation is not None:
+        held_out = prepared.standardised(prepared.validation)
+        stopping = make_stopping(options, prepared.model, held_out, protocol)
+    log = make_log(options, stopping)
+    num_rows = len(prepared.train.X)
+    history = fit(
+        prepared.model,
+        prepared.standardised(prepared.train),
+        options.num_steps,
+        batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(num_rows),
+        protocol=protocol,
+        num_importance_samples=options.num_importance_samples,
+        seed=options.seed,
+        callbacks=[callback for callback in (stopping, log) if callback is not None],
+        callback_interval=options.callback_interval,
+        progress=not options.quiet,
+        checkpoint_directory=prepared.unfinished.state,
+        seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
+    )
+    return history, None if stopping is None else stopping.best_step
 
 
 def _how_to_resume(prepared: PreparedRun) -> str:
