@@ -11,6 +11,7 @@ from typing import Any
 from gpflow_dwp.benchmarks import (
     GRIDS,
     SHAPES,
+    Operation,
     benchmark_import,
     benchmark_memory,
     benchmark_predict,
@@ -146,13 +147,13 @@ def _show_floor(options: argparse.Namespace) -> None:
     lists = {name: [op._asdict() for op in operations] for name, operations in shapes.items()}
     if write_json(options.json, lists):
         return
-    for name in options.shapes:
-        _print_floor(name)
+    for name, operations in shapes.items():
+        _print_floor(name, operations)
 
 
-def _print_floor(name: str) -> None:
+def _print_floor(name: str, operations: list[Operation]) -> None:
     print(f"{name}: dense operations of a step of AB")
-    for operation in floor_operations(SHAPES[name], "AB"):
+    for operation in operations:
         sizes = f"{operation.rows} x {operation.inner} x {operation.columns}"
         print(f"{operation.times:5d}  {operation.routine:5}  {sizes:18}  {operation.name}")
     print(flush=True)
