@@ -14,7 +14,6 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import (
-    Factorised,
     factorise,
     inverse_and_log_det,
     outer_product,
@@ -95,20 +94,21 @@ class RegressionGPLayer(OutputLayer):
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
         precision = 1.0 / tf.cast(self.noise_variance, dtype)
-        jitter = tf.stop_gradient(relative_jitter(covariance, self.jitter))
-        prior = covariance + tf.linalg.diag(jitter[:, None] * tf.ones_like(covariance[..., 0]))
-        prior_tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
+        jitter = relative_jitter(covariance, self.jitter)
+        prior = factorise(covariance, jitter, name="the output layer's K_ii")
         joint = factorise(
             covariance + precision * outer_product(cross),
             jitter,
             name="the output layer's K_ii + K_ic K_ci/σ²",
         )
-        prior_inverse, prior_log_det = inverse_and_log_det(Factorised(prior, prior_tril))
+        prior_inverse, prior_log_det = inverse_and_log_det(prior)
         joint_inverse, joint_log_det = inverse_and_log_det(joint)
         projected = tf.matmul(cross, precision * tf.cast(self.targets, dtype))
         weights = tf.matmul(joint_inverse, projected)
-        quadratic = tf.reduce_sum(weights * tf.matmul(prior, weights), axis=[-2, -1])
-        trace = tf.reduce_sum(joint_inverse * prior, axis=[-2, -1]) - float(self.num_inducing)
+        quadratic = tf.reduce_sum(weights * tf.matmul(prior.matrix, weights), axis=[-2, -1])
+        trace = tf.reduce_sum(joint_inverse * prior.matrix, axis=[-2, -1]) - float(
+            self.num_inducing
+        )
         kl = 0.5 * (self.num_outputs * (trace + joint_log_det - prior_log_det) + quadratic)
         return GaussianDraw(weights=weights, inverse=prior_inverse - joint_inverse, log_ratio=-kl)
 

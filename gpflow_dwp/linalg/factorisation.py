@@ -3,6 +3,11 @@
 A covariance K is factorised once, K = L Lᵀ. L itself is a constant for differentiation: every
 function of this package sends its gradient straight to K, in as few products as its formula has,
 instead of through the factorisation.
+
+Gradients are those of what is computed, jitter included. A jitter that grows with a kernel's
+variance but is a constant for gradients makes that variance grow without limit where features are
+nearly linear in what is below: then large variances with long lengthscales fit best, and only the
+jitter, which becomes white noise of the features, holds them back.
 """
 
 from __future__ import annotations
@@ -25,8 +30,8 @@ _MAX_ATTEMPTS = 5
 class Factorised(NamedTuple):
     """A positive definite matrix with its Cholesky factor.
 
-    :param matrix: K, [..., M, M], where gradients go.
-    :param tril: L, [..., M, M], the factor of K plus its jitter; a constant for gradients.
+    :param matrix: K with its jitter, [..., M, M], where gradients go.
+    :param tril: L, [..., M, M], its factor; a constant for gradients.
     """
 
     matrix: tf.Tensor
@@ -40,10 +45,9 @@ def relative_jitter(matrix: tf.Tensor, jitter: float) -> tf.Tensor:
     :param matrix: Covariance matrices, [..., M, M].
     :param jitter: Jitter as a fraction of the mean of the diagonal (for a stationary kernel: of
         its variance).
-    :return: The absolute jitter of each matrix, [...]. No gradient flows through it.
+    :return: The absolute jitter of each matrix, [...].
     """
-    mean_variance = tf.reduce_mean(tf.linalg.diag_part(matrix), axis=-1)
-    return tf.stop_gradient(jitter * mean_variance)
+    return jitter * tf.reduce_mean(tf.linalg.diag_part(matrix), axis=-1)
 
 
 @check_shapes(
@@ -55,15 +59,17 @@ def relative_jitter(matrix: tf.Tensor, jitter: float) -> tf.Tensor:
 def factorise(matrix: tf.Tensor, jitter: tf.Tensor, *, name: str = "matrix") -> Factorised:
     """Factorise ``matrix + jitter I``.
 
-    Where that fails, the jitter of that matrix alone grows tenfold, up to 10⁵ times.
+    Where that fails, the jitter of that matrix alone grows tenfold, up to 10⁵ times; what is added
+    then is a constant for gradients.
 
     :param matrix: Symmetric positive (semi-)definite matrices, [..., M, M].
-    :param jitter: What is added to the diagonal of each matrix, [...]; not differentiated.
+    :param jitter: What is added to the diagonal of each matrix, [...].
     :param name: What the matrix is, for the error message.
-    :return: The matrix and its factor. In a compiled function a matrix whose factorisation failed
-        with every jitter has NaN throughout its lower triangle.
+    :return: ``matrix + jitter I`` and its factor. In a compiled function a matrix whose
+        factorisation failed with every jitter has NaN throughout its lower triangle.
     :raises CholeskyError: If, in eager mode, the factorisation fails with every jitter.
     """
+    matrix = _add_to_diagonal(matrix, jitter)
     tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter))
     if tf.executing_eagerly() and not bool(tf.reduce_all(tf.math.is_finite(tril))):
         raise CholeskyError(
@@ -129,23 +135,31 @@ def inverse_and_log_det(factorised: Factorised) -> tuple[tf.Tensor, tf.Tensor]:
     return differentiable(*factorised)
 
 
+@tf.custom_gradient
+def _add_to_diagonal(
+    matrix: tf.Tensor, jitter: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+    """A + j I, without the copies of A that the gradient of ``set_diag`` makes."""
+    diagonal = tf.linalg.diag_part(matrix) + jitter[..., None]
+    return tf.linalg.set_diag(matrix, diagonal), lambda bar: (bar, tf.linalg.trace(bar))
+
+
 def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
-    def factor(jitter: tf.Tensor) -> tf.Tensor:
-        diagonal = tf.linalg.diag_part(matrix) + jitter[..., None]
-        return tf.linalg.cholesky(tf.linalg.set_diag(matrix, diagonal))
+    """The factor of a matrix that has its jitter, or of one with more of it where that fails."""
 
     def failed(tril: tf.Tensor) -> tf.Tensor:
         # The last row of a factor depends on all that comes before it.
         return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril), axis=[-2, -1]))
 
-    def not_done(attempt: tf.Tensor, jitter: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
+    def not_done(attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
         return tf.logical_and(attempt < _MAX_ATTEMPTS, tf.reduce_any(failed(tril)))
 
     def escalate(
-        attempt: tf.Tensor, jitter: tf.Tensor, tril: tf.Tensor
+        attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        jitter = tf.where(failed(tril), _JITTER_GROWTH * jitter, jitter)
-        return attempt + 1, jitter, factor(jitter)
+        total = tf.where(failed(tril), _JITTER_GROWTH * total, total)
+        return attempt + 1, total, tf.linalg.cholesky(_add_to_diagonal(matrix, total - jitter))
 
-    _, _, tril = tf.while_loop(not_done, escalate, (tf.constant(0), jitter, factor(jitter)))
+    start = (tf.constant(0), jitter, tf.linalg.cholesky(matrix))
+    _, _, tril = tf.while_loop(not_done, escalate, start)
     return tril

@@ -153,6 +153,33 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
         np.testing.assert_array_equal(terms.log_ratios, full.log_ratios)
 
 
+@every_model
+@pytest.mark.parametrize("output", ["pseudo_targets", "regression"])
+def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
+    kind: Kind, output: str
+) -> None:
+    # With it, gradients are not the value's.
+    switches = {"stick_the_landing": False} if kind is WISHART else {}
+    model = kind.tiny(3, output=output, jitter=0.05, **switches)
+    variables = [
+        variable for layer in model.layers for variable in layer.kernel.trainable_variables
+    ]
+    with tf.GradientTape() as tape:
+        bound = model.elbo(DATA, seed=1)
+    gradients = tape.gradient(bound, variables)
+
+    step = 1e-6
+    for variable, gradient in zip(variables, gradients, strict=True):
+        value = variable.numpy()
+        bounds = []
+        for sign in (1.0, -1.0):
+            variable.assign(value + sign * step)
+            bounds.append(model.elbo(DATA, seed=1).numpy())
+        variable.assign(value)
+        difference = (bounds[0] - bounds[1]) / (2.0 * step)
+        np.testing.assert_allclose(np.sum(gradient), difference, rtol=1e-5, atol=1e-6)
+
+
 def test_bound_scales_with_num_data() -> None:
     model = tiny_model()
     before = model.elbo_terms(DATA, seed=1)
