@@ -42,11 +42,11 @@ def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
     got = tf.saved_model.load(folder).predict_y(NEW)
 
     mean, variance = model.predict_y(given, num_samples=7)
-    # The few inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be,
-    # so that rounding errors grow to some 1e-10.
-    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-9)
+    # The inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be, with
+    # a condition number of 1e7, so that compiled and eager arithmetic differ by up to some 1e-9.
+    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-8)
     wanted = target.inverse_transform_variance(variance)
-    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-9)
+    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-8)
     columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
     encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}}
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
