@@ -160,9 +160,23 @@ def test_values_and_gradients_are_those_of_plain_operations(
         np.testing.assert_allclose(got, expected, atol=1e-10)
 
 
+def assert_gradient_is_that_of_finite_differences(
+    score: Callable[[tf.Tensor], tf.Tensor], matrix: tf.Tensor
+) -> None:
+    """For a function of symmetric matrices, along a symmetric direction."""
+    direction = 0.5 * (arrays(4, 4) + tf.transpose(arrays(4, 4)))
+    with tf.GradientTape() as tape:
+        tape.watch(matrix)
+        value = score(matrix)
+    slope = tf.reduce_sum(tape.gradient(value, matrix) * direction)
+
+    step = 1e-6
+    difference = (score(matrix + step * direction) - score(matrix - step * direction)) / (2 * step)
+    np.testing.assert_allclose(slope, difference, rtol=1e-6)
+
+
 def test_gradients_are_those_of_finite_differences() -> None:
     matrix, cross, features = matrices(1, 4), arrays(1, 4, 5), arrays(2, 4, 3)
-    direction = 0.5 * (arrays(4, 4) + tf.transpose(arrays(4, 4)))
 
     def score(matrix: tf.Tensor) -> tf.Tensor:
         factorised = factorise_plainly(matrix)
@@ -176,14 +190,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
             + tf.reduce_sum(tf.sin(cholesky(factorised)))
         )
 
-    with tf.GradientTape() as tape:
-        tape.watch(matrix)
-        value = score(matrix)
-    slope = tf.reduce_sum(tape.gradient(value, matrix) * direction)
-
-    step = 1e-6
-    difference = (score(matrix + step * direction) - score(matrix - step * direction)) / (2 * step)
-    np.testing.assert_allclose(slope, difference, rtol=1e-6)
+    assert_gradient_is_that_of_finite_differences(score, matrix)
 
 
 def test_jitter_is_relative_to_the_diagonal() -> None:
@@ -207,20 +214,12 @@ def test_jitter_is_added_to_the_diagonal() -> None:
 
 def test_gradient_of_the_jitter() -> None:
     matrix = matrices(2, 4)
-    direction = matrices(2, 4)
 
     def score(matrix: tf.Tensor) -> tf.Tensor:
         factorised = factorise(matrix, relative_jitter(matrix, 0.3))
         return tf.reduce_sum(tf.sin(cholesky(factorised)))
 
-    with tf.GradientTape() as tape:
-        tape.watch(matrix)
-        value = score(matrix)
-    slope = tf.reduce_sum(tape.gradient(value, matrix) * direction)
-
-    step = 1e-6
-    difference = (score(matrix + step * direction) - score(matrix - step * direction)) / (2 * step)
-    np.testing.assert_allclose(slope, difference, rtol=1e-6)
+    assert_gradient_is_that_of_finite_differences(score, matrix)
 
 
 def test_only_a_failing_matrix_gets_more_jitter() -> None:
