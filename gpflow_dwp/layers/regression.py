@@ -106,10 +106,9 @@ class RegressionGPLayer(OutputLayer):
         projected = tf.matmul(cross, precision * tf.cast(self.targets, dtype))
         weights = tf.matmul(joint_inverse, projected)
         quadratic = tf.reduce_sum(weights * tf.matmul(prior.matrix, weights), axis=[-2, -1])
-        trace = tf.reduce_sum(joint_inverse * prior.matrix, axis=[-2, -1]) - float(
-            self.num_inducing
-        )
-        kl = 0.5 * (self.num_outputs * (trace + joint_log_det - prior_log_det) + quadratic)
+        trace = tf.reduce_sum(joint_inverse * prior.matrix, axis=[-2, -1])
+        volume = trace - float(self.num_inducing) + joint_log_det - prior_log_det
+        kl = 0.5 * (self.num_outputs * volume + quadratic)
         return GaussianDraw(weights=weights, inverse=prior_inverse - joint_inverse, log_ratio=-kl)
 
     @inherit_check_shapes
