@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 
-__all__ = ["check_choice", "check_integers"]
+__all__ = ["check_choice", "check_integers", "check_not_negative"]
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
@@ -20,6 +20,19 @@ def check_integers(*, at_least: int = 1, **arguments: object) -> None:
         is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if not is_integer or value < at_least:  # type: ignore[operator]
             raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+
+
+def check_not_negative(**arguments: object) -> None:
+    """Refuse arguments that are not numbers, or below zero.
+
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is not a number of at least 0; the message names it.
+    """
+    for name, value in arguments.items():
+        if not isinstance(value, numbers.Real):
+            raise ValueError(f"{name} must be a number, got {value!r}.")
+        if not float(value) >= 0.0:
+            raise ValueError(f"{name} must not be negative, got {value}.")
 
 
 def check_choice(choices: Iterable[str], **arguments: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_not_negative
 
 
 @pytest.mark.parametrize("value", [1, 7, 10**30, np.int32(3), np.uint8(1), np.int64(2**40)])
@@ -38,3 +38,21 @@ def test_the_first_bad_one_of_several_is_named() -> None:
 
 def test_nothing_to_check_is_fine() -> None:
     check_integers()
+
+
+def test_numbers_from_zero_pass() -> None:
+    check_not_negative(a=0, b=0.0, c=np.float32(1e-6), d=np.inf)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (-1e-9, "jitter must not be negative, got -1e-09"),
+        (np.nan, "jitter must not be negative, got nan"),
+        ("1", "jitter must be a number, got '1'"),
+        (None, "jitter must be a number, got None"),
+    ],
+)
+def test_numbers_below_zero_and_other_things_are_named(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_not_negative(jitter=value)

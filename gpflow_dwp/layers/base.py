@@ -12,6 +12,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.linalg import Factorised, factorise, relative_jitter
+from gpflow_dwp.validation import check_not_negative
 
 __all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
 
@@ -70,8 +71,7 @@ class GramLayer(_Layer):
     """
 
     def __init__(self, kernel: Kernel, num_inducing: int, jitter: float = 1e-6) -> None:
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        check_not_negative(jitter=jitter)
         super().__init__(kernel, num_inducing)
         self.jitter = jitter
 

@@ -86,13 +86,13 @@ class InverseWishartLayer(GramLayer):
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
-        covariance = tf.cast(covariance, default_float())
         below, scale = self._factorise(covariance), self._factorise_posterior(covariance)
         scale_tril = cholesky(scale)
-        posterior = self._inverse_wishart(scale_tril, self.df + self.extra_df)
+        df, extra_df = self._degrees_of_freedom(covariance.dtype)
+        posterior = self._inverse_wishart(scale_tril, df + extra_df)
         precision_factor = posterior.precision_factor.sample(num_samples, seed=seed)
 
-        root = tf.sqrt(self.df) * divide(scale_tril, precision_factor)
+        root = tf.sqrt(df) * divide(scale_tril, precision_factor)
         ratio, _ = whiten(scale, cholesky(below))
         return GramDraw(
             gram=tf.matmul(root, root, transpose_b=True),
@@ -115,22 +115,33 @@ class InverseWishartLayer(GramLayer):
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> InverseWishart:
         """Return P(G_ii) given K_ii, [S, M, M]."""
-        return self._inverse_wishart(cholesky(self._factorise(covariance)), self.df)
+        df, _ = self._degrees_of_freedom(covariance.dtype)
+        return self._inverse_wishart(cholesky(self._factorise(covariance)), df)
 
     @check_shapes("covariance: [S, M, M]")
     def posterior(self, covariance: tf.Tensor) -> InverseWishart:
         """Return Q(G_ii) given K_ii, [S, M, M]."""
         scale_tril = cholesky(self._factorise_posterior(covariance))
-        return self._inverse_wishart(scale_tril, self.df + self.extra_df)
+        df, extra_df = self._degrees_of_freedom(covariance.dtype)
+        return self._inverse_wishart(scale_tril, df + extra_df)
+
+    def _degrees_of_freedom(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """δ and γ, in the precision of what is computed with them."""
+        return tf.cast(self.df, dtype), tf.cast(self.extra_df, dtype)
 
     def _inverse_wishart(self, scale_tril: tf.Tensor, df: tf.Tensor) -> InverseWishart:
         # Scales are kept relative to δ, as K_ii = L Lᵀ and K_q = L_q L_qᵀ.
-        return InverseWishart(df + (self.num_inducing + 1.0), tf.sqrt(self.df) * scale_tril)
+        own_df, _ = self._degrees_of_freedom(scale_tril.dtype)
+        return InverseWishart(df + (self.num_inducing + 1.0), tf.sqrt(own_df) * scale_tril)
 
     def _factorise_posterior(self, covariance: tf.Tensor) -> Factorised:
-        learned = tf.matmul(self.root, self.root, transpose_b=True) / self.num_inducing
+        root, root_scale = (
+            tf.cast(part, covariance.dtype) for part in (self.root, self.root_scale)
+        )
+        df, _ = self._degrees_of_freedom(covariance.dtype)
+        learned = tf.matmul(root, root, transpose_b=True) / self.num_inducing
         return factorise(
-            covariance + self.root_scale / self.df * learned,
+            covariance + root_scale / df * learned,
             relative_jitter(covariance, self.jitter),
             name="a layer's posterior scale",
         )
@@ -140,12 +151,13 @@ class InverseWishartLayer(GramLayer):
 
         :param ratio: L_q⁻¹ L, [S, M, M].
         """
-        _, concentration = self._concentrations()
-        df = self.df + self.extra_df + (self.num_inducing + 1.0)
+        _, concentration = self._concentrations(ratio.dtype)
+        own_df, extra_df = self._degrees_of_freedom(ratio.dtype)
+        df = own_df + extra_df + (self.num_inducing + 1.0)
         expected_trace = df * tf.reduce_sum(tf.square(ratio), axis=[-2, -1])
         return (
             self._log_normaliser_ratio(ratio)
-            - 0.5 * self.extra_df * tf.reduce_sum(tf.math.digamma(concentration))
+            - 0.5 * extra_df * tf.reduce_sum(tf.math.digamma(concentration))
             + 0.5 * (df * self.num_inducing - expected_trace)
         )
 
@@ -155,23 +167,26 @@ class InverseWishartLayer(GramLayer):
         :param ratio: L_q⁻¹ L, [S, M, M].
         :param precision_factor: X, [S, M, M].
         """
+        _, extra_df = self._degrees_of_freedom(ratio.dtype)
         log_diagonal = tf.math.log(tf.linalg.diag_part(precision_factor))
         # The trace of δ K_q G⁻¹ is ‖X‖², and that of δ K_ii G⁻¹ is ‖X L_q⁻¹ L‖².
         traces = tf.square(precision_factor) - tf.square(tf.matmul(precision_factor, ratio))
         return (
             self._log_normaliser_ratio(ratio)
-            + self.extra_df * tf.reduce_sum(0.5 * np.log(2.0) - log_diagonal, axis=-1)
+            + extra_df * tf.reduce_sum(0.5 * np.log(2.0) - log_diagonal, axis=-1)
             + 0.5 * tf.reduce_sum(traces, axis=[-2, -1])
         )
 
     def _log_normaliser_ratio(self, ratio: tf.Tensor) -> tf.Tensor:
         """The part that does not depend on X, where |G_ii| is written as |δ K_q| / |X|², [S]."""
-        prior, posterior = self._concentrations()
+        df, _ = self._degrees_of_freedom(ratio.dtype)
+        prior, posterior = self._concentrations(ratio.dtype)
         log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
         log_gamma_ratio = tf.reduce_sum(tf.math.lgamma(posterior) - tf.math.lgamma(prior))
-        return (self.df + (self.num_inducing + 1.0)) * log_det_ratio + log_gamma_ratio
+        return (df + (self.num_inducing + 1.0)) * log_det_ratio + log_gamma_ratio
 
-    def _concentrations(self) -> tuple[tf.Tensor, tf.Tensor]:
+    def _concentrations(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """Those of X_jj² under prior and posterior, (δ + 1 + j)/2 and (δ + γ + 1 + j)/2, [M]."""
-        prior = 0.5 * (self.df + tf.range(2, self.num_inducing + 2, dtype=default_float()))
-        return prior, prior + 0.5 * self.extra_df
+        df, extra_df = self._degrees_of_freedom(dtype)
+        prior = 0.5 * (df + tf.range(2, self.num_inducing + 2, dtype=dtype))
+        return prior, prior + 0.5 * extra_df

@@ -18,7 +18,7 @@ from gpflow.utilities import triangular
 
 from gpflow_dwp.layers._reparameterisation import with_gradient_of
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter, whiten
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["LocalInducingGPLayer"]
 
@@ -61,8 +61,7 @@ class LocalInducingGPLayer(gpflow.Module):
         check_integers(num_outputs=num_outputs)
         if not q_scale > 0:
             raise ValueError(f"q_scale must be positive, got {q_scale}.")
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        check_not_negative(jitter=jitter)
         super().__init__(name="LocalInducingGPLayer")
         self.kernel = kernel
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)

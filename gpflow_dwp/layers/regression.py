@@ -18,8 +18,9 @@ from gpflow_dwp.linalg import (
     inverse_and_log_det,
     outer_product,
     relative_jitter,
+    whiten,
 )
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["RegressionGPLayer"]
 
@@ -41,10 +42,13 @@ class RegressionGPLayer(OutputLayer):
     likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
     so training takes far fewer steps; each of them carries all data through the layers once more.
 
-    With D = K + C Cᵀ/σ² and a = D⁻¹ C y/σ²,
+    With K = L Lᵀ, A = L⁻¹ C/σ, B = I + A Aᵀ, whose eigenvalues are at least 1, and w = B⁻¹ A y/σ,
 
     .. math:: \mathrm{KL}[q(u) \| p(u)]
-              = \tfrac12 \{\operatorname{tr}(D^{-1} K) - M + \log|D| - \log|K| + a^T K a\}.
+              = \tfrac12 \{\operatorname{tr}(B^{-1}) - M + \log|B| + w^T w\}.
+
+    K + C Cᵀ/σ² itself is never formed: for little noise its condition number is that of K times
+    N/σ², and bound and gradients would be lost to rounding.
 
     :param kernel: Acts on what comes from below.
     :param num_inducing: M.
@@ -73,10 +77,9 @@ class RegressionGPLayer(OutputLayer):
                 "inputs and targets must be two matrices of one length, got shapes "
                 f"{list(shapes[0])} and {list(shapes[1])}."
             )
-        if not np.all(np.asarray(noise_variance) > 0):
-            raise ValueError(f"noise_variance must be positive, got {noise_variance}.")
-        if not jitter >= 0:
-            raise ValueError(f"jitter must not be negative, got {jitter}.")
+        if np.ndim(noise_variance) > 0 or not noise_variance > 0:
+            raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
+        check_not_negative(jitter=jitter)
         super().__init__(kernel, num_inducing)
         self.inputs = Parameter(inputs, trainable=False)
         self.targets = Parameter(targets, trainable=False)
@@ -96,20 +99,26 @@ class RegressionGPLayer(OutputLayer):
         precision = 1.0 / tf.cast(self.noise_variance, dtype)
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
-        joint = factorise(
-            covariance + precision * outer_product(cross),
-            jitter,
-            name="the output layer's K_ii + K_ic K_ci/σ²",
+        identity = tf.eye(self.num_inducing, dtype=dtype)
+        whitener, _ = whiten(prior, identity + tf.zeros_like(covariance))
+        design = tf.sqrt(precision) * tf.matmul(whitener, cross)
+        inner = identity + outer_product(design)
+        # B needs no jitter.
+        no_jitter = tf.zeros_like(inner[:, 0, 0])
+        inner_inverse, inner_log_det = inverse_and_log_det(
+            factorise(inner, no_jitter, name="the output layer's I + A Aᵀ")
         )
-        prior_inverse, prior_log_det = inverse_and_log_det(prior)
-        joint_inverse, joint_log_det = inverse_and_log_det(joint)
-        projected = tf.matmul(cross, precision * tf.cast(self.targets, dtype))
-        weights = tf.matmul(joint_inverse, projected)
-        quadratic = tf.reduce_sum(weights * tf.matmul(prior.matrix, weights), axis=[-2, -1])
-        trace = tf.reduce_sum(joint_inverse * prior.matrix, axis=[-2, -1])
-        volume = trace - float(self.num_inducing) + joint_log_det - prior_log_det
+        targets = tf.sqrt(precision) * tf.cast(self.targets, dtype)
+        whitened_weights = tf.matmul(inner_inverse, tf.matmul(design, targets))
+        explained = whitener - tf.matmul(inner_inverse, whitener)
+        volume = tf.linalg.trace(inner_inverse) - float(self.num_inducing) + inner_log_det
+        quadratic = tf.reduce_sum(tf.square(whitened_weights), axis=[-2, -1])
         kl = 0.5 * (self.num_outputs * volume + quadratic)
-        return GaussianDraw(weights=weights, inverse=prior_inverse - joint_inverse, log_ratio=-kl)
+        return GaussianDraw(
+            weights=tf.matmul(whitener, whitened_weights, transpose_a=True),
+            inverse=tf.matmul(whitener, explained, transpose_a=True),
+            log_ratio=-kl,
+        )
 
     @inherit_check_shapes
     def condition(

@@ -127,7 +127,7 @@ class DeepKernelProcess(VariationalModel):
         mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
-            path.log_ratios,
+            self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
         )
 
@@ -166,7 +166,7 @@ class DeepKernelProcess(VariationalModel):
         return importance_weighted_bound(
             tf.reshape(expectations, shape[:-1]),
             draw.local_log_ratio(),
-            path.log_ratios,
+            self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
         )
 
@@ -175,13 +175,22 @@ class DeepKernelProcess(VariationalModel):
         return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
     def posterior(
-        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
+        self,
+        num_samples: int | tf.Tensor | None = None,
+        *,
+        seed: int | tf.Tensor | None = None,
+        common_random_numbers: bool = False,
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 
         :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
             for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
+        :param common_random_numbers: Whether the noise that hidden layers add to test points is the
+            same number at all points of a draw, and not one of its own at each. Predictions are
+            then smooth functions of the point, as optimisation over points wants them; their Monte
+            Carlo errors are of the same size, but no longer average out over points. Without effect
+            where points are drawn jointly (``full_cov``).
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
         num_samples = self._num_draws(num_samples)
@@ -193,6 +202,7 @@ class DeepKernelProcess(VariationalModel):
             num_samples,
             as_seed(seed),
             latent_dim=self._latent_dim,
+            common_random_numbers=common_random_numbers,
         )
 
     def _check_parts(self) -> None:

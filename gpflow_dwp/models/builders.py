@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import gpflow
@@ -133,6 +133,7 @@ def build_deep_wishart_process(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
+    check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has one
 
     def layer(place: _Place) -> WishartLayer:
         return WishartLayer(
@@ -288,7 +289,8 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
     :param kernel: A name in :data:`KERNELS`, or ``depth`` kernels.
     :param depth: Number of layers.
     :param num_inputs: D, the number of lengthscales of the first kernel.
-    :raises ValueError: If the name is unknown, or the number of kernels is not ``depth``.
+    :raises ValueError: If the name is unknown, something is no kernel, or the number of kernels is
+        not ``depth``.
     """
     if isinstance(kernel, Kernel):
         raise ValueError(
@@ -296,7 +298,12 @@ def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) ->
             f"{type(kernel).__name__}."
         )
     if not isinstance(kernel, str):
-        kernels = list(kernel)
+        kernels = list(kernel) if isinstance(kernel, Iterable) else [kernel]
+        for one in kernels:
+            if not isinstance(one, Kernel):
+                raise ValueError(
+                    f"kernel must be a name or a sequence of depth={depth} kernels, got {one!r}."
+                )
         if len(kernels) != depth:
             raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
         return kernels
@@ -336,6 +343,8 @@ def _build(
 ) -> Model:
     X, Y = check_data(*data)
     check_integers(at_least=0, latent_dim=latent_dim)
+    if not (likelihood is None or isinstance(likelihood, Likelihood)):
+        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)

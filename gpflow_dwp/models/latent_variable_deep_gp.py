@@ -106,7 +106,10 @@ class LatentVariableDeepGP(VariationalModel):
             self.likelihood, X, Y, copies.mean, copies.variance
         )
         return importance_weighted_bound(
-            expectations, copies.local_log_ratio, copies.log_ratios, num_data=self.num_data
+            expectations,
+            copies.local_log_ratio,
+            self._with_likelihood(copies.log_ratios),
+            num_data=self.num_data,
         )
 
     def posterior(

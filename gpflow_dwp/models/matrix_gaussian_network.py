@@ -14,7 +14,7 @@ from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.layers import MatrixGaussianLayer
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -44,9 +44,12 @@ class MatrixGaussianNetwork(VariationalModel):
     layer's Gaussian is integrated over by the likelihood, which has less variance than drawing
     from it. The outputs are f ⊙ scale + loc.
 
+    With pseudo-data, :meth:`elbo` is the paper's objective and no lower bound of the evidence: the
+    data's term is under the posterior given the pseudo-data, q(W | Ã, B̃), the divergence is that
+    of q(W). It is not to be compared with the bounds of other models.
+
     :param layers: Bottom first; each one's inputs are the outputs of the one below.
-    :param likelihood: Any GPflow likelihood. The divergence of a :class:`GammaGaussian` precision
-        from its prior is part of the last log ratio.
+    :param likelihood: Any GPflow likelihood.
     :param num_data: Size of the training data, which scales minibatches.
     :param num_samples: S, the draws that estimate the bound (the paper's number is 1).
     :param activation: Between the layers.
@@ -116,11 +119,9 @@ class MatrixGaussianNetwork(VariationalModel):
 
         mean, variance = self.propagate(X, self.num_samples, as_seed(seed), noise)
         ratios = [-layer.kl_divergence() for layer in self.layers]
-        if isinstance(self.likelihood, GammaGaussian):
-            ratios[-1] -= self.likelihood.kl_divergence()
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
-            ratios,
+            self._with_likelihood(ratios),
             num_data=self.num_data,
         )
 

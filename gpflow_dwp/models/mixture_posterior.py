@@ -149,7 +149,12 @@ class MixturePosterior(abc.ABC):
 
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
             densities = predictive_log_densities(
-                self._likelihood, X, Y, *self._propagate(X), seed=self._likelihood_seed
+                self._likelihood,
+                X,
+                Y,
+                *self._propagate(X),
+                seed=self._likelihood_seed,
+                keys=self._noise_keys(X),
             )
             count = tf.cast(tf.shape(densities)[0], densities.dtype)
             return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
@@ -208,8 +213,16 @@ class MixturePosterior(abc.ABC):
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return predictive_moments(
-            self._likelihood, X, *self._propagate(X), seed=self._likelihood_seed
+            self._likelihood,
+            X,
+            *self._propagate(X),
+            seed=self._likelihood_seed,
+            keys=self._noise_keys(X),
         )
+
+    def _noise_keys(self, X: tf.Tensor) -> tf.Tensor:
+        """What the noise of predictions is a function of, [N, D]: the points themselves."""
+        return X
 
     def _components(
         self, Xnew: InputData, predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]

@@ -33,6 +33,7 @@ class DeepPosterior(MixturePosterior):
     :param seed: A stateless seed, [2].
     :param latent_dim: W: the last W columns of the points belong to latent variables, which are
         drawn from their prior.
+    :param common_random_numbers: See :meth:`DeepKernelProcess.posterior`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class DeepPosterior(MixturePosterior):
         seed: Seed,
         *,
         latent_dim: int = 0,
+        common_random_numbers: bool = False,
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         num_inducing, num_inputs = points.shape
@@ -57,6 +59,7 @@ class DeepPosterior(MixturePosterior):
         )
         self._hidden = hidden
         self._latent_dim = latent_dim
+        self._common_random_numbers = common_random_numbers
         self._output = output
         self.path: InducingPath = sample_inducing_path(
             hidden, output, points, num_samples, path_seed
@@ -79,12 +82,17 @@ class DeepPosterior(MixturePosterior):
             self.num_samples,
             seed,
             full_cov=full_cov,
-            keys=X,
+            keys=self._noise_keys(X),
         )
 
     def _with_latents(self, X: tf.Tensor, seed: Seed, *, full_cov: bool) -> tf.Tensor:
         if full_cov:
             latents = normal([self.num_samples, tf.shape(X)[0], self._latent_dim], seed, X.dtype)
         else:
-            latents = normal_at_points(X, seed, self.num_samples, self._latent_dim)
+            latents = normal_at_points(
+                self._noise_keys(X), seed, self.num_samples, self._latent_dim
+            )
         return append_latents(X[None], latents)
+
+    def _noise_keys(self, X: tf.Tensor) -> tf.Tensor:
+        return tf.zeros_like(X) if self._common_random_numbers else X

@@ -83,6 +83,7 @@ def predictive_log_densities(
     variance: tf.Tensor,
     *,
     seed: Seed | None = None,
+    keys: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Return log E p(y_n | f_n) under each draw's Gaussian.
 
@@ -91,8 +92,9 @@ def predictive_log_densities(
     :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo: the result
         is then a function of each point, whatever its batch. None for TensorFlow's global
         generator.
+    :param keys: What those numbers are a function of besides the seed, [N, D]; None for ``X``.
     """
-    method = _seeded(likelihood, "predict_log_density", X, mean, seed)
+    method = _seeded(likelihood, "predict_log_density", X if keys is None else keys, mean, seed)
     return _fold_draws(method, X, mean, variance, Y)
 
 
@@ -110,12 +112,13 @@ def predictive_moments(
     variance: tf.Tensor,
     *,
     seed: Seed | None = None,
+    keys: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of y_n under each draw's Gaussian.
 
     Parameters as for :func:`predictive_log_densities`.
     """
-    method = _seeded(likelihood, "predict_mean_and_var", X, mean, seed)
+    method = _seeded(likelihood, "predict_mean_and_var", X if keys is None else keys, mean, seed)
     moments = _fold_draws(method, X, mean, variance)
     return moments[0], moments[1]
 
@@ -184,7 +187,7 @@ def mixture_covariance(
 
 
 def _seeded(
-    likelihood: Likelihood, name: str, X: tf.Tensor, mean: tf.Tensor, seed: Seed | None
+    likelihood: Likelihood, name: str, keys: tf.Tensor, mean: tf.Tensor, seed: Seed | None
 ) -> Callable[..., tf.Tensor]:
     """A method of a likelihood, with the numbers of its Monte Carlo integrals fixed."""
     method = getattr(likelihood, name)
@@ -195,7 +198,7 @@ def _seeded(
     if "epsilon" not in inspect.signature(inner).parameters:
         return method
     count, shape = likelihood.num_monte_carlo_points, tf.shape(mean)
-    numbers = normal_at_points(X, seed, count * shape[0], mean.shape[-1])
+    numbers = normal_at_points(keys, seed, count * shape[0], mean.shape[-1])
     epsilon = tf.reshape(numbers, [count, -1, mean.shape[-1]])
     return functools.partial(inner, epsilon=epsilon)
 

@@ -14,6 +14,7 @@ from gpflow.models import BayesianModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
+from gpflow_dwp.layers import GammaGaussian
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.validation import check_integers
@@ -114,7 +115,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
 
-        Parameters and errors as for :meth:`elbo`.
+        The divergence of a :class:`GammaGaussian` precision from its prior is part of the last log
+        ratio. Parameters and errors as for :meth:`elbo`.
         """
 
     @abc.abstractmethod
@@ -226,6 +228,13 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
+
+    def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Layers' log ratios, with that of the likelihood's own variables in the last one."""
+        *below, last = log_ratios
+        if isinstance(self.likelihood, GammaGaussian):
+            last -= self.likelihood.kl_divergence()
+        return [*below, last]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
         if num_samples is None:

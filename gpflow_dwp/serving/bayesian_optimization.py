@@ -44,10 +44,10 @@ class BayesianOptimizationModel:
     It has the methods of Trieste's ``TrainableProbabilisticModel``, and those that predict jointly
     and sample trajectories, with the shapes that Trieste (version 4) documents; no class of
     Trieste is needed. Inputs and observations are in raw units; standardisers are fitted to the
-    data of every :meth:`optimize`. Predictions hold one set of draws fixed until then, so that
-    acquisition functions are functions of their inputs. Acquisition functions that are compiled
-    before :meth:`optimize` see the model after it: compiled code calls back for its predictions,
-    which have gradients, but cannot be saved with it.
+    data of every :meth:`optimize`. Predictions hold one set of draws fixed until then, with random
+    numbers that all points share, so that acquisition functions are smooth functions of their
+    inputs. Acquisition functions that are compiled before :meth:`optimize` see the model after it:
+    compiled code calls back for its predictions, which have gradients, but cannot be saved with it.
 
     >>> from functools import partial
     >>> from types import SimpleNamespace
@@ -265,7 +265,9 @@ class BayesianOptimizationModel:
         return data
 
     def _draw(self) -> None:
-        self._posterior: PosteriorDraws = self._model.posterior(self._num_samples, seed=self._seed)
+        self._posterior: PosteriorDraws = self._model.posterior(
+            self._num_samples, seed=self._seed, common_random_numbers=True
+        )
 
     def _check(self, dataset: ObservedData) -> tuple[Array, Array]:
         X, Y = check_data(dataset.query_points, dataset.observations)

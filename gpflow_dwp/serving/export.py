@@ -64,7 +64,7 @@ def export_model(
     :raises ValueError: If the standardisers do not have the model's columns, or ``num_samples`` is
         not a positive integer.
     """
-    directory = Path(directory)
+    directory = Path(directory).resolve()
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not an empty directory.")
     units = RawUnits(model, input_standardiser, output_standardiser)
@@ -79,9 +79,19 @@ def export_model(
     try:
         signatures = {name: getattr(program, name) for name in _NAMES}
         tf.saved_model.save(program, str(partial), signatures)
-        partial.replace(directory)  # takes the place of an empty directory
+        _move(partial, directory)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _move(partial: Path, directory: Path) -> None:
+    """Move a complete program to its place, also into an empty directory that somebody is in."""
+    if not directory.exists():
+        partial.rename(directory)
+        return
+    # Nothing is a program without this file.
+    for path in sorted(partial.iterdir(), key=lambda path: path.name == "saved_model.pb"):
+        path.rename(directory / path.name)
 
 
 def _functions(

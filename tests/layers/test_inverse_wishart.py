@@ -486,3 +486,19 @@ def test_starting_values() -> None:
     assert layers[0].noise_width == 4
     again = InverseWishartLayer(gpflow.kernels.Linear(), 3, df=np.array(2.5), extra_df=0.5)
     assert (float(again.df.numpy()), float(again.extra_df.numpy())) == pytest.approx((2.5, 0.5))
+
+
+@pytest.mark.parametrize("expected_log_ratio", [True, False])
+def test_in_float32_inducing_points_stay_in_double_precision(expected_log_ratio: bool) -> None:
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    covariance = gpflow.kernels.SquaredExponential(lengthscales=3.0)(points)[None]
+    draws = []
+    for dtype in (np.float64, np.float32):
+        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+            kernel = gpflow.kernels.SquaredExponential()
+            layer = InverseWishartLayer(kernel, 20, expected_log_ratio=expected_log_ratio, seed=0)
+        draws.append(layer.sample_inducing(covariance, 3, as_seed(0)))
+
+    assert draws[1].gram.dtype == tf.float64
+    np.testing.assert_allclose(draws[1].log_ratio, draws[0].log_ratio, rtol=1e-5)
+    np.testing.assert_allclose(draws[1].gram, draws[0].gram, rtol=1e-3, atol=1e-4)

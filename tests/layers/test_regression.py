@@ -118,6 +118,45 @@ def test_one_layer_is_sgpr(num_outputs: int) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("num_inputs", "variance", "lengthscale", "noise_variance"),
+    [(1, 1.0, 1.0, 1e-4), (1, 1e3, 15.0, 1e-2), (3, 30.0, 5.0, 1e-4)],
+)
+def test_little_noise_takes_no_digits(
+    num_inputs: int, variance: float, lengthscale: float, noise_variance: float
+) -> None:
+    """K + K_ic K_ci/σ² has condition numbers of 1e15 and more here."""
+    X = np.random.default_rng(0).normal(size=(300, num_inputs))
+    data = X, np.sin(2.0 * X[:, :1])
+    model = build_deep_wishart_process(
+        data,
+        1,
+        num_inducing=50,
+        output="regression",
+        kernel=[gpflow.kernels.SquaredExponential(variance, [lengthscale] * num_inputs)],
+        likelihood=gpflow.likelihoods.Gaussian(noise_variance),
+    )
+    layer, Z = model.output_layer, model.inducing_variable.Z
+    layer.noise_variance.assign(noise_variance)
+    with gpflow.config.as_context(gpflow.config.Config(jitter=1e-6 * variance)):
+        exact = gpflow.models.SGPR(data, layer.kernel, Z.numpy(), noise_variance=noise_variance)
+        expected = float(exact.elbo())
+
+    variables = [
+        parameter.unconstrained_variable
+        for parameter in (layer.noise_variance, model.likelihood.variance)
+    ]
+    with tf.GradientTape() as tape:
+        bound = model.elbo(data, seed=0)
+    of_posterior, of_likelihood = tape.gradient(bound, variables)
+    Z.assign(Z.numpy()[::-1])
+
+    np.testing.assert_allclose(bound, expected, rtol=1e-6)
+    np.testing.assert_allclose(model.elbo(data, seed=0), bound, rtol=1e-6)
+    # This posterior is the optimal one.
+    assert abs(of_posterior) < 1e-6 * abs(of_likelihood)
+
+
 @pytest.mark.parametrize("build", BUILDERS[:2])
 def test_the_data_are_taken_at_their_expected_features(build) -> None:
     X, Y = data = toy_data()
@@ -143,7 +182,6 @@ def test_bound_has_the_gradients_of_finite_differences(build) -> None:
     arguments = {} if build is build_deep_gaussian_process else {"expected_log_ratio": False}
     if build is build_deep_wishart_process:
         arguments["stick_the_landing"] = False
-    # No jitter: no gradient is to flow through it, while finite differences would see it.
     model = tiny_model(2, build, data=data, output="regression", jitter=0.0, **arguments)
     parameters = (
         model.output_layer.noise_variance,
@@ -187,7 +225,8 @@ def test_predictions_and_files(build, tmp_path: Path) -> None:
     [
         ({"inputs": np.zeros(6)}, r"two matrices of one length, got shapes \[6\] and \[6, 2\]"),
         ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
-        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
+        ({"noise_variance": 0.0}, "noise_variance must be a positive number, got 0.0"),
+        ({"noise_variance": np.ones(M)}, "noise_variance must be a positive number, got "),
         ({"jitter": -1.0}, "jitter must not be negative, got -1.0"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
     ],

@@ -193,6 +193,38 @@ def test_predictions_are_the_same_at_every_call(model: DeepWishartProcess) -> No
         np.testing.assert_array_equal(first, second)
 
 
+def test_common_random_numbers_make_predictions_smooth(model: DeepWishartProcess) -> None:
+    near = XNEW + 1e-7
+    own, common = (model.posterior(6, seed=0, common_random_numbers=c) for c in (False, True))
+
+    for moment, moment_near in zip(common.predict_y(XNEW), common.predict_y(near), strict=True):
+        np.testing.assert_allclose(moment, moment_near, rtol=1e-4, atol=1e-6)
+    assert np.abs(own.predict_y(XNEW)[0] - own.predict_y(near)[0]).min() > 1e-4
+    density, density_near = (common.predict_log_density((X, YNEW)) for X in (XNEW, near))
+    np.testing.assert_allclose(density, density_near, atol=1e-5)
+
+
+def test_common_random_numbers_leave_moments_alone(model: DeepWishartProcess) -> None:
+    own, common = (
+        model.posterior(MANY, seed=seed, common_random_numbers=bool(seed)) for seed in (0, 1)
+    )
+
+    for moment, other in zip(own.predict_f(XNEW), common.predict_f(XNEW), strict=True):
+        np.testing.assert_allclose(moment, other, rtol=0.05, atol=0.02)
+
+
+def test_common_random_numbers_of_likelihoods_that_integrate_by_sampling() -> None:
+    likelihood = gpflow.likelihoods.Softmax(3)
+    model = tiny_model(
+        2, data=(DATA[0], np.arange(len(DATA[0]))[:, None] % 3.0), likelihood=likelihood
+    )
+    posterior = model.posterior(3, seed=0, common_random_numbers=True)
+
+    np.testing.assert_allclose(
+        posterior.predict_y(XNEW)[0], posterior.predict_y(XNEW + 1e-7)[0], atol=1e-5
+    )
+
+
 def test_fresh_draws_on_request(model: DeepWishartProcess) -> None:
     first, second = (model.predict_f(XNEW, num_samples=3, seed=None)[0] for _ in range(2))
 

@@ -47,10 +47,11 @@ def test_predictions_are_those_of_the_model_in_raw_units(model: BayesianOptimiza
     data = observed(15, 2)
     X = (POINTS - data.query_points.mean(0)) / data.query_points.std(0)
     scale = data.observations.std(0)
+    posterior = model.model.posterior(7, seed=0, common_random_numbers=True)
 
     for mine, its in ((model.predict, "predict_f"), (model.predict_y, "predict_y")):
         mean, variance = mine(POINTS)
-        expected = getattr(model.model, its)(X, num_samples=7)
+        expected = getattr(posterior, its)(X)
         np.testing.assert_allclose(
             mean, data.observations.mean(0) + scale * expected[0], rtol=1e-10
         )
@@ -77,6 +78,21 @@ def test_one_point_has_no_axis_of_points(model: BayesianOptimizationModel) -> No
     mean, _ = model.predict(POINTS[0])
 
     np.testing.assert_allclose(mean, model.predict(POINTS[:1])[0][0], rtol=1e-10)
+
+
+def test_gradients_are_those_of_the_predictions(model: BayesianOptimizationModel) -> None:
+    points = tf.constant(POINTS)
+    step = 1e-5 * np.array([[1.0, -2.0]])
+
+    for method in (model.predict, model.predict_y):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(points)
+            sums = [tf.reduce_sum(moment) for moment in method(points)]
+        ahead, behind = method(points + step), method(points - step)
+        for total, one, other in zip(sums, ahead, behind, strict=True):
+            slope = tf.reduce_sum(tape.gradient(total, points) * step)
+            difference = 0.5 * (tf.reduce_sum(one) - tf.reduce_sum(other))
+            np.testing.assert_allclose(difference, slope, rtol=1e-5)
 
 
 def test_covariances_agree(model: BayesianOptimizationModel) -> None:

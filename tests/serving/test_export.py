@@ -266,6 +266,16 @@ def test_parents_are_made_and_an_empty_directory_is_taken(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
 
+def test_the_current_directory_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+    export_model(tiny_model(1), ".")
+
+    assert (Path.cwd() / "saved_model.pb").is_file() and list(tmp_path.iterdir()) == [Path.cwd()]
+    assert hasattr(tf.saved_model.load("."), "predict_y")
+
+
 @pytest.mark.parametrize("kind", ["file", "directory"])
 def test_what_is_there_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
     place = tmp_path / "model"

@@ -1,0 +1,78 @@
+"""What is common to all models' bounds: likelihoods with variables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.models import (
+    VariationalModel,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+)
+
+X = np.linspace(-1.0, 1.0, 8)[:, None]
+DATA = X, X**2
+CONCENTRATION, RATE = 6.0, 0.6
+
+
+def test_a_narrow_posterior_of_the_precision_does_not_lift_the_bound_over_the_evidence() -> None:
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=0.7)
+    covariance = kernel(X).numpy()
+
+    def density(precision: float) -> float:
+        normal = stats.multivariate_normal(cov=covariance + np.eye(8) / precision)
+        prior = stats.gamma.pdf(precision, CONCENTRATION, scale=1.0 / RATE)
+        return float(normal.pdf(DATA[1][:, 0]) * prior)
+
+    evidence = np.log(integrate.quad(density, 0.01, 80.0)[0])
+    likelihood = GammaGaussian(CONCENTRATION, RATE)
+    model = build_deep_wishart_process(DATA, 1, kernel=[kernel], likelihood=likelihood)
+    best = 14.0
+    model.inducing_variable.Z.assign(X)
+    model.output_layer.pseudo_targets.assign(DATA[1])
+    model.output_layer.precision_tril.assign(np.sqrt(best) * np.eye(8))
+    bounds = {}
+    for concentration in (10.0, 1e4):
+        likelihood.precision.concentration.assign(concentration)
+        likelihood.precision.rate.assign(concentration / best)
+        bounds[concentration] = float(model.elbo(DATA, seed=0))
+
+    assert bounds[1e4] < bounds[10.0] < evidence
+    # Without the divergence it would be no bound.
+    assert bounds[1e4] + likelihood.kl_divergence() > evidence
+
+
+@pytest.mark.parametrize(
+    ("build", "arguments"),
+    [
+        (build_deep_wishart_process, {"depth": 2}),
+        (build_deep_wishart_process, {"depth": 2, "latent_dim": 1}),
+        (build_deep_inverse_wishart_process, {"depth": 2}),
+        (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
+        (build_matrix_gaussian_network, {}),
+    ],
+)
+def test_the_last_log_ratio_has_the_likelihoods_own(
+    build: Callable[..., VariationalModel], arguments: dict[str, Any]
+) -> None:
+    likelihood = GammaGaussian(CONCENTRATION, RATE)
+    model = build(DATA, likelihood=likelihood, **arguments)
+    likelihood.precision.concentration.assign(50.0)
+    with_it = model.elbo_terms(DATA, seed=0).log_ratios.numpy()
+
+    model.likelihood = gpflow.likelihoods.Gaussian()
+    without = model.elbo_terms(DATA, seed=0).log_ratios.numpy()
+
+    kl = float(likelihood.kl_divergence())
+    assert kl > 1.0
+    np.testing.assert_allclose(with_it[:-1], without[:-1])
+    np.testing.assert_allclose(with_it[-1], without[-1] - kl)
