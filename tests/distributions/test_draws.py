@@ -32,6 +32,25 @@ def test_gradient_has_the_limit_for_small_draws(concentration: float, dtype: typ
     assert np.any(small) or concentration > 0.3
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 5e-5), (np.float64, 1e-5)])
+@pytest.mark.parametrize("concentration", [999.0, 1001.0, 1e4, 1e6])
+def test_gradient_for_large_concentrations(concentration: float, dtype: type, rtol: float) -> None:
+    quantiles = stats.norm.cdf(np.linspace(-4.0, 4.0, 9))
+    step = 1e-3 * concentration
+    ahead, behind = (
+        np.log(special.gammaincinv(concentration + sign * step, quantiles)) for sign in (1.0, -1.0)
+    )
+    log_gamma = np.log(special.gammaincinv(concentration, quantiles)).astype(dtype)
+    alpha = tf.fill([9], tf.constant(concentration, dtype))
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        draws = _draws._with_implicit_gradient(alpha, tf.constant(log_gamma))
+
+    got = tape.gradient(draws, alpha)
+
+    np.testing.assert_allclose(got, (ahead - behind) / (2.0 * step), rtol=rtol)
+
+
 def test_gradient_reaches_the_concentration_through_a_compiled_function() -> None:
     alpha = tf.constant([0.3, 2.0], tf.float64)
 
