@@ -28,6 +28,8 @@ def make_batches(
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
+        if int(data.cardinality()) == 0:
+            raise ValueError("data must hold at least one batch, got an empty dataset.")
         batches = iter(data.repeat())
         return lambda: next(batches), batches
     X, Y = check_data(*data)

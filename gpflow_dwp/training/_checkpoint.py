@@ -18,6 +18,8 @@ from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 
 __all__ = ["TrainingCheckpoint"]
 
+# What the first checkpoints did not say of their runs.
+_LATER = {"optimizer", "model", "parameters", "data"}
 _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
 
 
@@ -75,9 +77,13 @@ class TrainingCheckpoint:
         # First the history alone: variables of another shape could not be restored.
         tf.train.Checkpoint(past=self._past).restore(latest).expect_partial()
         for name, value in self._settings.items():
+            if name in _LATER and name not in self._past.settings:
+                continue
             # Runs of before there were callbacks with a state had none.
             saved = self._past.settings.get(name, [] if name == "callbacks" else None)
             if saved != value:
+                if isinstance(saved, dict):
+                    name, saved, value = _first_difference(saved, value)
                 raise ValueError(
                     f"checkpoint_directory {self._directory} holds a run with {name}={saved!r}, "
                     f"got {value!r}."
@@ -94,6 +100,11 @@ class TrainingCheckpoint:
         self._past.set(records, seconds, self._settings)
         self._manager.save()
         self._last_save = time.monotonic()
+
+
+def _first_difference(saved: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, Any, Any]:
+    name = next(name for name in {**saved, **present} if saved.get(name) != present.get(name))
+    return name, saved.get(name), present.get(name)
 
 
 class _Past(tf.train.experimental.PythonState):

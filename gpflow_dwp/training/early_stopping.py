@@ -15,7 +15,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["EarlyStopping", "ValidationMetric"]
 
@@ -81,8 +81,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         check_integers(at_least=0, start_step=start_step)
         if num_samples is not None:
             check_integers(num_samples=num_samples)
-        if not min_improvement >= 0.0:
-            raise ValueError(f"min_improvement must not be negative, got {min_improvement}.")
+        check_not_negative(min_improvement=min_improvement)
         self._data = _check_held_out(data)
         self._metric = metric
         self._sign = -1.0 if metric == "rmse" else 1.0

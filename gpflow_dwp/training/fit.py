@@ -13,6 +13,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._identity import describe_run
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback
@@ -20,7 +21,7 @@ from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_choice, check_integers, check_not_negative
 
 __all__ = ["fit"]
 
@@ -80,8 +81,10 @@ def fit(
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. A call that finds a state there goes on from
         it, and ends like one that was never cut off, unless the likelihood draws from
-        TensorFlow's global generator. A dataset must be one whose iterator TensorFlow can save,
-        and ends so only if it does not reshuffle in each epoch. None for no saving.
+        TensorFlow's global generator. The settings, the data and the kinds of model and optimiser
+        must be the same; a dataset, and an optimiser's rates, are taken on trust. A dataset must
+        be one whose iterator TensorFlow can save, and ends so only if it does not reshuffle in
+        each epoch. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises ValueError: If an argument or the data cannot be used; nothing has been computed then.
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
@@ -96,10 +99,7 @@ def fit(
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
-    if not seconds_between_checkpoints >= 0.0:
-        raise ValueError(
-            f"seconds_between_checkpoints must not be negative, got {seconds_between_checkpoints}."
-        )
+    check_not_negative(seconds_between_checkpoints=seconds_between_checkpoints)
     check_choice(PROTOCOLS, protocol=protocol)
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
@@ -137,7 +137,7 @@ def fit(
             checkpoint_directory,
             loop,
             batches_state,
-            settings,
+            {**settings, **describe_run(model, data, optimizer)},
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ DATA = toy_data()
 
 def run(directory: Path | None, **arguments: Any) -> tuple[DeepWishartProcess, TrainingHistory]:
     """Train a model of the same start for 10 steps."""
-    depth = arguments.pop("depth", 1)
-    model = tiny_model(depth, posterior="GW", whiten=True)
+    own = {name: arguments.pop(name) for name in ("kernel", "num_inducing") if name in arguments}
+    model = tiny_model(arguments.pop("depth", 1), posterior="GW", whiten=True, **own)
     arguments = {"data": DATA, "num_steps": 10, "callback_interval": 4, **arguments}
     history = fit(model, progress=False, checkpoint_directory=directory, **arguments)
     return model, history
@@ -109,6 +110,18 @@ def test_old_saves_are_removed(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.index"))) == 2
 
 
+def test_a_run_of_before_runs_were_described_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["gpflow_dwp.training.fit"], "describe_run", lambda *_: {})
+        run(tmp_path, callbacks=[stop])
+
+    _, history = run(tmp_path)
+
+    assert history.stop_reason == "took all 10 steps"
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of a run after four steps."""
@@ -125,6 +138,14 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"seed": 1}, "seed=0, got 1"),
         ({"kl_annealing_steps": 3}, "kl_annealing_steps=1, got 3"),
         ({"protocol": "papers"}, "protocol='fast', got 'papers'"),
+        ({"optimizer": tf_keras.optimizers.SGD(0.01)}, "optimizer='Adam', got 'SGD'"),
+        ({"data": (DATA[0] + 1.0, DATA[1])}, r"data='\[12, 2\] and \[12, 1\], SHA-256 "),
+        ({"depth": 2}, r"model=\['DeepWishartProcess', "),
+        ({"kernel": "Matern32"}, r"model=\['DeepWishartProcess', .*'SquaredExponential'"),
+        (
+            {"num_inducing": 4},
+            r"\.layers\[0\]\.pseudo_targets='float64 \[5, 1\]', got '.*\[4, 1\]'",
+        ),
     ],
 )
 def test_another_run_is_refused(changes: dict[str, Any], message: str, saved: Path) -> None:

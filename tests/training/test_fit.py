@@ -280,6 +280,10 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},
             "batch_size must be None where data is a dataset",
         ),
+        (
+            {"data": tf.data.Dataset.from_tensors(DATA).take(0)},
+            "data must hold at least one batch, got an empty dataset",
+        ),
         ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
     ],
 )
