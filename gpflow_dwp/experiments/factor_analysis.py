@@ -29,6 +29,7 @@ SAMPLE_SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_
 """Numbers of vectors after which the estimates are compared with the truth."""
 
 _CHUNK = 1_000
+_WARM_UP = 100
 
 Array = npt.NDArray[np.float64]
 
@@ -45,7 +46,9 @@ def recover_factor_models(
 
     All trials of one call run at once, one stream each; trial t has seed t. The batch fit by
     scikit-learn needs the vectors' moments only, and gets, where there are more than 2 D vectors,
-    2 D rows with these very moments.
+    2 D rows with these very moments. The online algorithms start to learn after their warm-up of
+    100 vectors, or K if that is more, and have no row before: the thesis's points there are of the
+    start.
 
     :param dimension: D.
     :param largest: Upper end of the spectrum, whose lower end is 1.
@@ -55,15 +58,17 @@ def recover_factor_models(
     :return: A row for each number of vectors, trial and algorithm, with both distances.
     :raises ValueError: If a number cannot be used.
     """
-    check_integers(num_trials=num_trials)
+    check_integers(num_trials=num_trials, rank=rank)
+    check_integers(at_least=rank, dimension=dimension)
     check_integers(at_least=rank, **{f"sample_sizes[{i}]": n for i, n in enumerate(sample_sizes)})
+    warm_up = max(_WARM_UP, rank)
     models = [
         generate_factor_model(dimension, rank, (1.0, largest), seed=trial)
         for trial in range(num_trials)
     ]
     algorithms: dict[str, OnlineFactorAnalysis[Any]] = {
-        "EM": OnlineEM(rank),
-        "SGA": OnlineGradientAscent(rank),
+        "EM": OnlineEM(rank, warm_up=warm_up),
+        "SGA": OnlineGradientAscent(rank, warm_up=warm_up),
     }
     states = {
         name: algorithm.init(dimension, batch_shape=(num_trials,), seed=1)
@@ -83,7 +88,9 @@ def recover_factor_models(
             for name, algorithm in algorithms.items():
                 states[name] = observe_all(algorithm, states[name], tf.stack(streams, axis=1))
             seen += count
-        fits = {name: algorithms[name].model(state) for name, state in states.items()}
+        fits = {
+            name: algorithms[name].model(state) for name, state in states.items() if size > warm_up
+        }
         for trial, truth in enumerate(models):
             estimates = {name: FactorModel(*(part[trial] for part in fits[name])) for name in fits}
             estimates["SVD"] = _batch_fit(moments[trial], rank, trial)

@@ -27,6 +27,7 @@ from gpflow_dwp.iterates import (
     relative_frobenius_distance,
     wasserstein_distance,
 )
+from gpflow_dwp.validation import check_integers
 
 __all__ = [
     "LinearRegressionPosterior",
@@ -136,7 +137,9 @@ def compare_iterates_with_posterior(num_trials: int = 10) -> Iterator[dict[str, 
 
     :param num_trials: Trial t has seed t.
     :return: A row for each trial, learning rate, weight decay and kind of sample.
+    :raises ValueError: If ``num_trials`` is not a positive integer.
     """
+    check_integers(num_trials=num_trials)
     implied = 2.0 * _PRIOR_PRECISION / (_NOISE_PRECISION * _NUM_DATA)
     settings = [
         *((rate, decay, 100, 1) for rate in (0.1, 0.01) for decay in (0.1, 0.001, implied)),
@@ -179,10 +182,16 @@ def compare_predictions(
     :param num_folds: Folds of cross-validation; fold f is also the seed.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :return: A row for each fold and kind of prediction, with the mean squared error in raw units.
+    :raises ValueError: If ``num_folds`` is not an integer from 2 to the number of rows.
     """
+    check_integers(at_least=2, num_folds=num_folds)
     split = load_uci(dataset, 0, folder=uci_folder)
     inputs = np.concatenate([split.X_train, split.X_test])
     targets = np.concatenate([split.Y_train, split.Y_test]).ravel()
+    if num_folds > len(inputs):
+        raise ValueError(
+            f"num_folds must be at most the number of rows, {len(inputs)}, got {num_folds}."
+        )
     order = np.random.default_rng(0).permutation(len(inputs))
     for fold, test in enumerate(np.array_split(order, num_folds)):
         train = np.setdiff1d(order, test)

@@ -32,7 +32,8 @@ class FactorAnalysisPosterior(IteratePosterior):
     """Factor analysis of the iterates, by an online algorithm (Brownlie, 2021).
 
     The algorithms expect vectors of about unit variance, so that parameters are divided by their
-    standard deviations over the first 2 K iterates, which are kept until then.
+    standard deviations over the first 2 K iterates, which are kept until then. Nothing is learned
+    before the algorithm's warm-up is over, so that more iterates than it takes must be collected.
 
     :param model: A GPflow model.
     :param algorithm: :class:`OnlineEM` or :class:`OnlineGradientAscent`; None for the former with
@@ -61,9 +62,9 @@ class FactorAnalysisPosterior(IteratePosterior):
     def distribution(self) -> FactorModel:
         """Return the factor model.
 
-        :raises ValueError: If fewer than 2 K iterates were collected.
+        :raises ValueError: If fewer than 2 K iterates were collected, or none after the warm-up.
         """
-        self._check_collected(self._num_kept)
+        self._check_collected(max(self._num_kept, self.algorithm.warm_up + 1))
         model = self.algorithm.model(self._online)
         return FactorModel.from_arrays(
             np.asarray(model.mean) * self._scale,

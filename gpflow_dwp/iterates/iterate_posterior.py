@@ -16,6 +16,7 @@ import tensorflow as tf
 from gpflow.models import BayesianModel
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.iterates._saved_iterates import SavedIterates, read_saved_iterates
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
@@ -93,7 +94,7 @@ class IteratePosterior(MixturePredictions):
     def use_mean(self) -> None:
         """Put the mean of the iterates into the model.
 
-        :raises ValueError: If no iterate was collected; the model is as it was then.
+        :raises ValueError: If too few iterates were collected; the model is as it was then.
         """
         assign_parameter_vector(self.model, self.distribution().mean)
 
@@ -134,22 +135,25 @@ class IteratePosterior(MixturePredictions):
         :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
             kind of posterior, with other settings, or from another model; nothing has changed then.
         """
+        self._take(self._read(directory))
+
+    def _read(self, directory: str | os.PathLike[str]) -> SavedIterates:
+        """Read and check what :meth:`_take` then takes, so that several can be read before."""
         path = Path(directory) / _FILE
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                state = dict(archive)
-            header = json.loads(str(state.pop("header")))
-        except (OSError, ValueError, KeyError) as error:
-            raise SavedModelError(f"{path} cannot be read: {error}") from error
-        num_collected = header.pop("num_collected")
+        header, state = saved = read_saved_iterates(path)
         for name, value in self._header().items():
             if header.get(name) != value:
                 raise SavedModelError(
                     f"{path} was collected with {name}={header.get(name)!r}, but this posterior "
                     f"has {value!r}."
                 )
-        self._restore(state)
-        self._num_collected = int(num_collected)
+        if missing := self._state().keys() - state.keys():
+            raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
+        return saved
+
+    def _take(self, saved: SavedIterates) -> None:
+        self._restore(saved.state)
+        self._num_collected = saved.header["num_collected"]
 
     def _header(self) -> dict[str, Any]:
         return {"kind": type(self).__name__, "dimension": self._dimension}

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
 from gpflow.utilities import to_default_float
 
@@ -83,7 +84,8 @@ class MixturePredictions(abc.ABC):
 
         Further parameters as for :meth:`predict_f`.
         """
-        (densities,) = self._at_each("predict_log_density", num_draws, seed, data, options)
+        X, Y = data
+        (densities,) = self._at_each("predict_log_density", num_draws, seed, (X, Y), options)
         return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(
             tf.cast(tf.shape(densities)[0], densities.dtype)
         )
@@ -107,6 +109,15 @@ class MixturePredictions(abc.ABC):
             for index, model in enumerate(models):
                 method = compiled.setdefault(id(model), tf.function(getattr(model, name)))
                 own = {"seed": fold_in(seed, index)} if isinstance(model, VariationalModel) else {}
-                result = method(argument, **own, **options)
+                result = method(_with_labels(model, argument), **own, **options)
                 results.append(result if isinstance(result, tuple) else (result,))
         return tuple(tf.stack(parts) for parts in zip(*results, strict=True))
+
+
+def _with_labels(model: BayesianModel, argument: Any) -> Any:
+    """Inputs, or a tuple of inputs and observations, as the model's likelihood takes them."""
+    if isinstance(argument, tuple) and isinstance(getattr(model, "likelihood", None), Softmax):
+        # TensorFlow's cross entropy takes labels as integers only.
+        X, Y = argument
+        return X, tf.cast(Y, tf.int32)
+    return argument

@@ -57,7 +57,10 @@ class MultiSWAG(MixturePredictions):
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Read what :meth:`save` wrote.
 
-        :raises SavedModelError: See :meth:`IteratePosterior.load`.
+        :raises SavedModelError: See :meth:`IteratePosterior.load`; no member has changed then.
         """
-        for index, member in enumerate(self.members):
-            member.load(Path(directory) / str(index))
+        saved = [
+            member._read(Path(directory) / str(index)) for index, member in enumerate(self.members)
+        ]
+        for member, part in zip(self.members, saved, strict=True):
+            member._take(part)

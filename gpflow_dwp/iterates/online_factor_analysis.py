@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import gpflow
 import tensorflow as tf
 
+from gpflow_dwp.iterates._observations import as_observations
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.random import as_seed, normal
 from gpflow_dwp.validation import check_integers
@@ -53,6 +54,10 @@ class OnlineFactorAnalysis(Protocol, Generic[StateT]):
     @property
     def rank(self) -> int:
         """K, the number of factors."""
+
+    @property
+    def warm_up(self) -> int:
+        """How many first vectors leave the factors as they are."""
 
     def init(
         self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
@@ -94,10 +99,16 @@ class OnlineEM:
     Each vector's latent mean m is computed once, with the factors of its time, and averaged; then
     the factors are those that fit the averages best.
 
+    The warm-up settles how many factors there can ever be. The rows of F, averages of d mᵀ times
+    H⁻¹, lie in the span of the latent means seen so far, and with such an F so does every m after
+    them. The first deviation, of a vector from itself, is zero; so a warm-up of w vectors and the
+    one after it span at most w dimensions for good, and none where w is zero.
+
     :param rank: K, the number of factors.
-    :param warm_up: First vectors that enter the averages while F and ψ stay as they are.
+    :param warm_up: First vectors that enter the averages while F and ψ stay as they are; at least
+        K.
     :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
-    :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the bound
+    :raises ValueError: If a number is not a positive integer, ``warm_up`` is below K, or the bound
         is not positive.
     """
 
@@ -107,6 +118,11 @@ class OnlineEM:
 
     def __post_init__(self) -> None:
         _check(self.rank, self.warm_up, self.minimum_variance)
+        if self.warm_up < self.rank:
+            raise ValueError(
+                f"warm_up must be at least rank, {self.rank}, got {self.warm_up}: fewer vectors "
+                "cannot give OnlineEM as many factors."
+            )
 
     def init(
         self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
@@ -135,7 +151,10 @@ class OnlineEM:
 
         :param state: The state before it.
         :param observation: The vector, [..., D].
+        :raises ValueError: If it is not of numbers or of this shape or, outside of compiled
+            functions, not finite.
         """
+        observation = as_observations(observation, state.mean)
         count, weight = _count(state)
         mean = state.mean + weight * (observation - state.mean)
         deviation = observation - mean
@@ -167,9 +186,9 @@ class OnlineEM:
         """Return the model of what was seen so far.
 
         :param state: A state.
-        :raises ValueError: If fewer than K vectors were seen.
+        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
         """
-        _check_enough_seen(self.rank, state)
+        _check_enough_seen(self, state)
         return FactorModel(state.mean, state.factors, state.variances)
 
 
@@ -228,7 +247,10 @@ class OnlineGradientAscent:
 
         :param state: The state before it.
         :param observation: The vector, [..., D].
+        :raises ValueError: If it is not of numbers or of this shape or, outside of compiled
+            functions, not finite.
         """
+        observation = as_observations(observation, state.mean)
         count, weight = _count(state)
         mean = state.mean + weight * (observation - state.mean)
         gradient = _gradient(state.factors, state.log_variances, observation - mean)
@@ -245,9 +267,9 @@ class OnlineGradientAscent:
         """Return the model of what was seen so far.
 
         :param state: A state.
-        :raises ValueError: If fewer than K vectors were seen.
+        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
         """
-        _check_enough_seen(self.rank, state)
+        _check_enough_seen(self, state)
         return FactorModel(state.mean, state.factors, tf.exp(state.log_variances))
 
 
@@ -260,7 +282,10 @@ def observe_all(
     :param state: The state before the first vector.
     :param observations: Vectors in their order, [T, ..., D].
     :return: The state after the last one.
+    :raises ValueError: If they are not numbers or not of this shape or, outside of compiled
+        functions, not finite.
     """
+    observations = as_observations(observations, state.mean, num_leading=1)
     return _compiled(algorithm)(state, observations)
 
 
@@ -339,7 +364,14 @@ def _check(rank: int, warm_up: int, minimum_variance: float) -> None:
         raise ValueError(f"minimum_variance must be positive, got {minimum_variance}.")
 
 
-def _check_enough_seen(rank: int, state: _State) -> None:
+def _check_enough_seen(algorithm: OnlineFactorAnalysis[StateT], state: StateT) -> None:
     seen = int(state.num_observations)
-    if seen < rank:
-        raise ValueError(f"rank must be at most the number of vectors seen, {seen}, got {rank}.")
+    if seen < algorithm.rank:
+        raise ValueError(
+            f"rank must be at most the number of vectors seen, {seen}, got {algorithm.rank}."
+        )
+    if seen <= algorithm.warm_up:
+        raise ValueError(
+            f"warm_up must be below the number of vectors seen, {seen}, got {algorithm.warm_up}: "
+            "the factors are still those of the start."
+        )

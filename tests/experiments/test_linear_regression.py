@@ -98,3 +98,12 @@ def test_predictions_on_a_uci_set(uci_folder: Path) -> None:
     assert len(errors) == 8
     for fold in range(2):
         assert abs(errors[fold, "EM ensemble"] / errors[fold, "SWA"] - 1.0) < 0.1
+
+
+def test_numbers_of_folds_and_trials_are_checked(uci_folder: Path) -> None:
+    with pytest.raises(ValueError, match="num_folds must be an integer of at least 2, got 1"):
+        next(compare_predictions("yacht", num_folds=1, uci_folder=uci_folder))
+    with pytest.raises(ValueError, match="at most the number of rows, 308, got 309"):
+        next(compare_predictions("yacht", num_folds=309, uci_folder=uci_folder))
+    with pytest.raises(ValueError, match="num_trials must be a positive integer, got 0"):
+        next(compare_iterates_with_posterior(0))

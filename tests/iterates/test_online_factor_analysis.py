@@ -95,6 +95,21 @@ def test_em_in_many_passes_is_as_likely_as_batch_factor_analysis(observations: n
     assert best - 0.01 < likelihoods[-1] <= best + 1e-6
 
 
+def test_em_has_as_many_factors_as_it_warms_up_with() -> None:
+    stream = generate_factor_model(20, 3, (1.0, 10.0), seed=0).sample(2_000, seed=1)
+    algorithm = OnlineEM(3, warm_up=3)
+    factors = algorithm.model(observe_all(algorithm, algorithm.init(20), stream)).factors
+
+    lengths = np.linalg.svd(factors, compute_uv=False)
+    assert lengths[-1] > 0.3 * lengths[0]
+
+
+@pytest.mark.parametrize("warm_up", [0, 2])
+def test_em_refuses_a_warm_up_below_its_rank(warm_up: int) -> None:
+    with pytest.raises(ValueError, match=f"warm_up must be at least rank, 3, got {warm_up}"):
+        OnlineEM(3, warm_up=warm_up)
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: type(algorithm).__name__)
 class TestEveryAlgorithm:
     def test_mean_is_exact(self, algorithm: Any, observations: np.ndarray) -> None:
@@ -165,6 +180,51 @@ class TestEveryAlgorithm:
         single = observe_all(algorithm, start, tf.constant(observations, tf.float32))
         np.testing.assert_allclose(single.mean, double.mean, rtol=1e-4, atol=1e-5)
 
+    @pytest.mark.parametrize("kind", ["list", "int64", "float32", "tensor"])
+    def test_observations_of_any_kind(self, algorithm: Any, kind: str) -> None:
+        whole = np.arange(21).reshape(3, 7) % 5
+        given = {
+            "list": whole.tolist(),
+            "int64": whole,
+            "float32": whole.astype(np.float32),
+            "tensor": tf.constant(whole, tf.float32),
+        }[kind]
+        expected = observe_all(algorithm, algorithm.init(7), tf.constant(whole, tf.float64))
+
+        state = observe_all(algorithm, algorithm.init(7), given)
+        one_by_one = algorithm.init(7)
+        for observation in given:
+            one_by_one = algorithm.update(one_by_one, observation)
+        for part, single, other in zip(state, one_by_one, expected, strict=True):
+            np.testing.assert_array_equal(part, other)
+            np.testing.assert_allclose(single, other, rtol=1e-9)
+
+    @pytest.mark.parametrize("shape", [(3, 1), (3, 4), (7,), (3, 2, 7)])
+    def test_observations_of_another_shape(self, algorithm: Any, shape: tuple[int, ...]) -> None:
+        state = algorithm.init(7)
+        with pytest.raises(ValueError, match=r"observations must have shape \(None, 7\), got \("):
+            observe_all(algorithm, state, np.ones(shape))
+        with pytest.raises(ValueError, match=r"observations must have shape \(7,\), got \(1,\)"):
+            algorithm.update(state, np.ones(1))
+        compiled = tf.function(algorithm.update)
+        with pytest.raises(ValueError, match=r"observations must have shape \(7,\), got \(1,\)"):
+            compiled(state, tf.ones(1, tf.float64))
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_observations_that_are_not_finite(self, algorithm: Any, value: float) -> None:
+        observations = np.ones((3, 7))
+        observations[1, 2] = value
+
+        with pytest.raises(ValueError, match=rf"must be finite, got {value} at \[1, 2\]"):
+            observe_all(algorithm, algorithm.init(7), observations)
+        with pytest.raises(ValueError, match=rf"must be finite, got {value} at \[2\]"):
+            algorithm.update(algorithm.init(7), observations[1])
+
+    @pytest.mark.parametrize("values", [[["a"] * 7], np.ones((1, 7), complex)])
+    def test_observations_that_are_no_numbers(self, algorithm: Any, values: Any) -> None:
+        with pytest.raises(ValueError, match="observations must be real numbers, got "):
+            observe_all(algorithm, algorithm.init(7), values)
+
     def test_rank_above_the_number_of_vectors(
         self, algorithm: Any, observations: np.ndarray
     ) -> None:
@@ -174,6 +234,15 @@ class TestEveryAlgorithm:
             ValueError, match="rank must be at most the number of vectors seen, 2, got 3"
         ):
             algorithm.model(state)
+
+    def test_no_vector_after_the_warm_up(self, algorithm: Any, observations: np.ndarray) -> None:
+        state = observe_all(algorithm, algorithm.init(7), tf.constant(observations[:10]))
+
+        with pytest.raises(
+            ValueError, match="warm_up must be below the number of vectors seen, 10, got 10"
+        ):
+            algorithm.model(state)
+        algorithm.model(algorithm.update(state, tf.constant(observations[10])))
 
     def test_dimension_below_the_rank(self, algorithm: Any) -> None:
         with pytest.raises(ValueError, match="dimension must be an integer of at least 3, got 2"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +162,82 @@ def test_what_cannot_be_loaded(iterates: np.ndarray, tmp_path: Path) -> None:
     assert posterior.num_collected == 10
 
 
+def _header(**changes: Any) -> np.ndarray:
+    header = {"kind": "SWAG", "dimension": DIMENSION, "rank": 3, "num_collected": 10}
+    return np.array(json.dumps(header | changes))
+
+
+def _archive(**arrays: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _single_array() -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3))
+    return buffer.getvalue()
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut off": lambda content: content[: len(content) // 2],
+    "flipped": lambda content: content.replace(b"}", b"]"),
+    "encrypted": lambda content: _with_flag(content),
+    "empty": lambda _: b"",
+    "single array": lambda _: _single_array(),
+    "no header": lambda _: _archive(mean=np.zeros(DIMENSION)),
+    "header no JSON": lambda _: _archive(header=np.array("{")),
+    "header a list": lambda _: _archive(header=np.array("[1]")),
+    "no arrays": lambda _: _archive(header=_header()),
+    "no count": lambda content: _with_header(content, num_collected=None),
+    "negative count": lambda content: _with_header(content, num_collected=-1),
+}
+
+
+def _with_flag(content: bytes) -> bytes:
+    """Say in the archive's directory that its first entry is encrypted."""
+    place = content.index(b"PK\x01\x02") + 8
+    return content[:place] + b"\x01" + content[place + 1 :]
+
+
+def _with_header(content: bytes, **changes: Any) -> bytes:
+    with np.load(io.BytesIO(content)) as archive:
+        return _archive(**(dict(archive) | {"header": _header(**changes)}))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files(damage: str, iterates: np.ndarray, tmp_path: Path) -> None:
+    posterior = SWAG(_Vector(), rank=3)
+    _collect(posterior, iterates[:10])
+    before = posterior.distribution()
+    posterior.save(tmp_path)
+    path = tmp_path / "iterates.npz"
+    content = DAMAGES[damage](path.read_bytes())
+    assert content != path.read_bytes()
+    path.write_bytes(content)
+
+    with pytest.raises(SavedModelError, match=r"iterates\.npz (cannot be read|is damaged): "):
+        posterior.load(tmp_path)
+    for part, expected in zip(posterior.distribution(), before, strict=True):
+        np.testing.assert_array_equal(part, expected)
+    assert posterior.num_collected == 10
+
+
+def test_an_ensemble_is_loaded_as_a_whole_or_not_at_all(
+    iterates: np.ndarray, tmp_path: Path
+) -> None:
+    ensemble = MultiSWAG([IterateAverage(_Vector()) for _ in range(2)])
+    for member in ensemble.members:
+        _collect(member, iterates[:10])
+    ensemble.save(tmp_path)
+    (tmp_path / "1" / "iterates.npz").unlink()
+    _collect(ensemble.members[0], iterates[10:20])
+
+    with pytest.raises(SavedModelError, match=r"1.iterates\.npz cannot be read"):
+        ensemble.load(tmp_path)
+    assert [member.num_collected for member in ensemble.members] == [20, 10]
+
+
 @every_kind
 def test_too_few_iterates(kind: str) -> None:
     posterior = KINDS[kind](_Vector())
@@ -167,6 +245,20 @@ def test_too_few_iterates(kind: str) -> None:
     with pytest.raises(ValueError, match=r"needs at least \d collected iterates, got 0"):
         posterior.sample(seed=0)
     np.testing.assert_array_equal(posterior.model.vector, np.zeros(DIMENSION))
+
+
+@pytest.mark.parametrize("algorithm", [OnlineEM, OnlineGradientAscent])
+@pytest.mark.parametrize(("warm_up", "needed"), [(2, 4), (5, 6)])
+def test_factor_analysis_needs_iterates_after_its_warm_up(
+    algorithm: Any, warm_up: int, needed: int, iterates: np.ndarray
+) -> None:
+    posterior = FactorAnalysisPosterior(_Vector(), algorithm(2, warm_up=warm_up))
+    _collect(posterior, iterates[: needed - 1])
+
+    with pytest.raises(ValueError, match=f"at least {needed} collected iterates, got {needed - 1}"):
+        posterior.distribution()
+    _collect(posterior, iterates[needed - 1 : needed])
+    assert posterior.distribution().mean.shape == (DIMENSION,)
 
 
 def test_bad_settings() -> None:
@@ -253,6 +345,37 @@ def test_predictions_are_the_mixture() -> None:
     np.testing.assert_allclose(variance, (variances + means**2).mean(0) - means.mean(0) ** 2)
     density = posterior.predict_log_density((X, Y), 5, seed=3)
     np.testing.assert_allclose(density, logsumexp(densities, axis=0) - np.log(5.0))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64])
+@pytest.mark.parametrize("likelihood", [gpflow.likelihoods.Softmax, gpflow.likelihoods.MultiClass])
+def test_densities_of_labels(likelihood: Any, dtype: Any) -> None:
+    X, _ = _data()
+    labels = np.arange(12)[:, None] % 3
+    model = gpflow.models.SVGP(
+        gpflow.kernels.Matern52(), likelihood(3), X[::3].copy(), num_latent_gps=3
+    )
+    posterior = IterateAverage(model)
+    posterior.collect()
+
+    tf.random.set_seed(0)
+    density = posterior.predict_log_density((X, labels.astype(dtype)), 2)
+    # Softmax integrates by Monte Carlo.
+    expected = model.predict_log_density((X, labels))
+    np.testing.assert_allclose(density, expected, atol=0.3)
+
+
+def test_densities_of_counts() -> None:
+    X, _ = _data()
+    model = gpflow.models.SVGP(
+        gpflow.kernels.Matern52(), gpflow.likelihoods.Poisson(), X[::3].copy()
+    )
+    posterior = IterateAverage(model)
+    posterior.collect()
+    counts = np.arange(12)[:, None]
+
+    density = posterior.predict_log_density((X, counts), 2)
+    np.testing.assert_allclose(density, model.predict_log_density((X, counts.astype(float))))
 
 
 def test_start_step_leaves_the_first_iterates_out() -> None:
