@@ -6,7 +6,7 @@ Rows are counted as a user sees them: the first line below the header is data ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.data._names import as_known, as_whole, merge_whole
 from gpflow_dwp.data._validation import check_labels
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
@@ -35,7 +36,8 @@ class Cells:
     :param text: A data frame of the cells as text, without blanks around them.
     :param original: A data frame of the same rows with the types that the file gives its columns.
     :param rows: Each row's number in the file, from 1 below the header.
-    :param lines: Each row's line in the file, from 1; None where a file has no lines.
+    :param lines: Each row's line in the file, from 1, or None below a cell of several lines; None
+        where a file has no lines.
     """
 
     path: Path
@@ -43,7 +45,7 @@ class Cells:
     text: Any
     original: Any
     rows: list[int]
-    lines: list[int] | None = None
+    lines: list[int | None] | None = None
 
     def __len__(self) -> int:
         return len(self.text)
@@ -143,13 +145,23 @@ class Cells:
                     f"{where} holds numbers that are no labels: {wrong}; "
                     "for numbers use the task regression"
                 )
-            values, indices = np.unique(numbers, return_inverse=True)
-            names = [f"{value:.0f}" for value in values]
-        else:
-            texts, indices = np.unique(labels, return_inverse=True)
-            names = [str(text) for text in texts]
+        merged = merge_whole(labels)
+        are_whole = all(as_whole(label) is not None for label in labels)
+        names = sorted(set(merged), key=int if are_whole else None)
+        index = {name: position for position, name in enumerate(names)}
+        indices = np.array([index[label] for label in merged])
         check_labels(np.bincount(indices), names, where)
         return indices.astype(np.float64)[:, None], tuple(names)
+
+    def names(self, name: str, known: Collection[str]) -> list[str]:
+        """Return a column as names of classes or categories; the text of a cell that is none.
+
+        :param name: Of the column.
+        :param known: The names; 1 and 1.0 stand for each other.
+        """
+        cells = [str(cell) for cell in self.column(name)]
+        found = {cell: as_known(cell, known) for cell in set(cells)}
+        return [found[cell] for cell in cells]
 
     def is_missing(self, name: str) -> npt.NDArray[np.bool_]:
         """Return which cells of a column hold no value, [N]."""
@@ -175,8 +187,8 @@ class Cells:
 
         :param row: Its index, from 0.
         """
-        line = "" if self.lines is None else f" (line {self.lines[row]})"
-        return f"data row {self.rows[row]}{line}"
+        line = None if self.lines is None else self.lines[row]
+        return f"data row {self.rows[row]}" + ("" if line is None else f" (line {line})")
 
 
 def read_cells(path: str | Path) -> Cells:
@@ -193,7 +205,7 @@ def read_cells(path: str | Path) -> Cells:
         raise TableError(f"{path}: no such file")
     if path.is_dir():
         raise TableError(f"{path}: a directory, not a CSV file")
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         return _read_parquet(pandas, path)
     try:
         frame = pandas.read_csv(
@@ -218,9 +230,16 @@ def read_cells(path: str | Path) -> Cells:
         raise TableError(f"{path}: the file is empty")
     header = [str(name) for name in text.iloc[0]]
     rows = text.iloc[1:]
-    lines = [int(line) + 1 for line in rows.index]
+    last = _last_known_line(frame)
+    lines = [int(line) + 1 if line < last else None for line in rows.index]
     numbers = list(range(1, len(rows) + 1))
     return Cells(path, header, rows, rows.set_axis(header, axis=1), numbers, lines)
+
+
+def _last_known_line(frame: Any) -> int:
+    """The line, from 1, of the first row with a cell of several lines; without one, of the last."""
+    broken = frame.apply(lambda column: column.str.contains(r"[\r\n]", na=False)).any(axis=1)
+    return int(broken.argmax()) + 1 if broken.any() else len(frame)
 
 
 def _read_parquet(pandas: Any, path: Path) -> Cells:
@@ -243,4 +262,4 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell  # which Python takes between digits

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.data._names import merge_whole
 from gpflow_dwp.data.cells import Cells
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
@@ -30,7 +31,8 @@ _HINT_MISSING = "; missing cells are filled only where a strategy of imputation 
 class ColumnEncoder:
     """Turns columns of cells into numbers.
 
-    Fit it on training rows only, like a :class:`Standardiser`.
+    Fit it on training rows only, like a :class:`Standardiser`. Where all categories of a column are
+    whole numbers, 1 and 1.0 are one; later rows are read so in any case.
 
     :param columns: The columns that it takes, in order; all but those of ``categories`` numeric.
     :param categories: Of each categorical column, the categories, in the order of their columns.
@@ -79,17 +81,16 @@ class ColumnEncoder:
                 cells.check_complete(name, _HINT_MISSING)
             elif cells.is_missing(name).all():
                 raise TableError(f"{cells.path}: column {name!r} is empty")
-        present = {name: cells.column(name)[~cells.is_missing(name)] for name in categorical}
+        present = {name: _categories(cells, name) for name in categorical}
         fill: dict[str, float | str] = {}
         if impute is not None:
             for name in columns:
-                # Of categories that are equally frequent, the first by name.
                 fill[name] = (
-                    str(present[name].mode().iloc[0])
+                    _most_frequent(present[name])
                     if name in categorical
                     else _statistic(cells, name, impute)
                 )
-        categories = {name: tuple(sorted(set(map(str, present[name])))) for name in categorical}
+        categories = {name: tuple(sorted(set(present[name]))) for name in categorical}
         return cls(tuple(columns), categories, fill)
 
     @property
@@ -165,10 +166,21 @@ class ColumnEncoder:
         return cls(tuple(fields["columns"]), categories, dict(fields["fill"]))
 
     def _values(self, cells: Cells, name: str) -> npt.NDArray[np.object_]:
-        values = cells.column(name).astype(object)
+        values = np.array(cells.names(name, self.categories[name]), object)
         if name in self.fill:
-            values = values.mask(cells.is_missing(name), self.fill[name])
-        return values.to_numpy()
+            values[cells.is_missing(name)] = self.fill[name]
+        return values
+
+
+def _categories(cells: Cells, name: str) -> list[str]:
+    """Those of all cells that are not missing."""
+    return merge_whole([str(cell) for cell in cells.column(name)[~cells.is_missing(name)]])
+
+
+def _most_frequent(categories: Sequence[str]) -> str:
+    """The category of most cells; of several the first by name."""
+    counts = Counter(categories)
+    return min(counts, key=lambda category: (-counts[category], category))
 
 
 def _statistic(cells: Cells, name: str, strategy: ImputationStrategy) -> float:

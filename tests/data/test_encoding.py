@@ -55,6 +55,30 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
     return write_table
 
 
+def test_whole_numbers_are_categories_with_and_without_decimals(write: Write) -> None:
+    data = pandas.DataFrame({"floor": [1, 2, 2, 10] * 5, "price": np.arange(20.0)})
+    encoder = ColumnEncoder.fit(
+        read_cells(write(data)), ["floor"], categorical=["floor"], impute="median"
+    )
+    assert (encoder.categories["floor"], encoder.fill["floor"]) == (("1", "10", "2"), "2")
+
+    data["floor"] = data["floor"].astype(float)
+    data.loc[[0, 3], "floor"] = [np.nan, 7.0]
+    cells = read_cells(write(data))
+
+    assert encoder.transform(cells)[:4].tolist() == [[0, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert encoder.unseen(cells) == {"floor": {"7.0": 1}}
+    assert ColumnEncoder.fit(
+        cells, ["floor"], categorical=["floor"], impute="median"
+    ).feature_names == ("floor=1", "floor=10", "floor=2", "floor=7")
+
+
+def test_categories_that_an_earlier_version_saved_as_floats_are_known(write: Write) -> None:
+    data = pandas.DataFrame({"floor": [1, 2] * 5, "price": np.arange(10.0)})
+    encoder = ColumnEncoder(("floor",), {"floor": ("1.0", "2.0")})
+    assert encoder.transform(read_cells(write(data))).tolist() == [[1, 0], [0, 1]] * 5
+
+
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
     data = frame()

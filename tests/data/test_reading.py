@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.data import read_features, read_table
+from gpflow_dwp.data._names import as_known
 from gpflow_dwp.exceptions import TableError
 
 ROWS = [(i, 0.1 * i * i, "blue" if i % 3 else "red") for i in range(12)]
@@ -55,6 +56,26 @@ def test_reads_integer_labels_in_numeric_order(tmp_path: Path) -> None:
     assert table.Y[:, 0].tolist() == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0] * 2
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["007", "7"], ("007", "7")),
+        (["9007199254740993", "9007199254740992.0"], ("9007199254740992", "9007199254740993")),
+        (["inf", "1"], ("1", "inf")),
+        (["-2", "-10.0"], ("-10", "-2")),
+        (["1_0", "10"], ("10", "1_0")),
+        (["1", "1.0", "a"], ("1", "1.0", "a")),
+    ],
+)
+def test_labels_are_merged_where_nothing_is_lost(
+    tmp_path: Path, labels: list[object], classes: tuple[str, ...]
+) -> None:
+    table = read_table(write(tmp_path, labelled(labels * 6)), "label", "classification")
+    assert table.classes == classes
+    expected = [as_known(str(label), classes) for label in labels * 6]
+    assert [table.classes[int(index)] for index in table.Y[:, 0]] == expected
+
+
 def test_spaces_blank_lines_quotes_and_byte_order_mark(tmp_path: Path) -> None:
     lines = ["\ufeffa, b ,y", *numeric()[1:4], "", " 3 , 1 ,2", '"4","5","6"', *numeric()[5:], ""]
     table = read_table(write(tmp_path, lines), "y")
@@ -90,6 +111,31 @@ REFUSED = {
         numeric({3: "", 5: "3,tall,1.5"}),
         "y",
         r"column 'b' is not numeric: 'tall' in data row 3 \(line 5\)$",
+    ),
+    "digits_with_underscore": (
+        numeric({4: "2,12_0,1"}),
+        "y",
+        r"column 'b' is not numeric: '12_0' in data row 3 \(line 4\)$",
+    ),
+    "before_several_lines": (
+        numeric({4: "2,x,1", 6: '"\n4",1,1'}),
+        "y",
+        r"not numeric: 'x' in data row 3 \(line 4\)$",
+    ),
+    "at_several_lines": (
+        numeric({4: '"2\n",x,1'}),
+        "y",
+        r"not numeric: 'x' in data row 3 \(line 4\)$",
+    ),
+    "after_several_lines": (
+        numeric({4: '"2\n",1,1', 6: "4,x,1"}),
+        "y",
+        r"not numeric: 'x' in data row 5$",
+    ),
+    "after_a_header_of_several_lines": (
+        numeric({1: 'a,b,"y\nz"', 4: "2,x,1"}),
+        "a",
+        r"not numeric: 'x' in data row 3$",
     ),
     "missing_cell": (numeric({4: "2,,1"}), "y", r"'b' has no value in data row 3 \(line 4\)$"),
     "missing_cells": (
