@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,8 @@ _THREAD_VARIABLES = (
 )
 _PROGRAM = (sys.executable, "-m", f"{__package__}._child")
 _LINES_OF_ERROR = 5
+# What TensorFlow says at every start.
+_OF_TENSORFLOW = re.compile(r"[IW]\d{4} |WARNING: All log messages before absl::InitializeLog")
 
 
 class Job:
@@ -92,7 +95,9 @@ class Job:
         error = self._error
         if self._metrics is None and error is None:
             error = f"ProcessDied: {_describe_exit(code)}{self._end_of_log()}"
-        seconds = time.monotonic() - self._start
+        # Of a cell that was resumed, only the training of earlier processes is known.
+        training = (self._metrics or {}).get("training_seconds", 0.0)
+        seconds = max(time.monotonic() - self._start, training)
         return Record(
             key=self.cell.key,
             cell=self.cell.to_dict(),
@@ -140,7 +145,8 @@ class Job:
 
     def _end_of_log(self) -> str:
         lines = self._log.read_text(errors="replace").split("\n")
-        end = [line for line in lines if line.strip()][-_LINES_OF_ERROR:]
+        end = [line for line in lines if line.strip() and not _OF_TENSORFLOW.match(line)]
+        end = end[-_LINES_OF_ERROR:]
         return "; its last words: " + " | ".join(end) if end else ""
 
 

@@ -40,6 +40,7 @@ about 35%, from 3 about 50%. * marks one split, which has none.
 "improved" is Ober, Anson, Milsom and Aitchison (2023), "original" Ober and Aitchison (2021), "vmg"
 Louizos and Welling (2016), whose splits are others than these; their means are over 20 splits, of
 protein over 5, and rounded to two decimals.
+† marks means of cells that are not all of one version of the code, by its commit.
 "diff" is measured minus printed, and "in SE" that in combined standard errors,
 sqrt(measured² + printed²), where a printed 0.00 counts as 0.005, the most that it can round away.
 The printed mean's own rounding, up to 0.005, comes on top. "verdict" is "within" up to
@@ -96,7 +97,8 @@ def _scores(scores: pd.DataFrame, metric: str) -> str:
     rows = []
     for row in chosen.to_dict("records"):
         measured = estimate(row["mean"], row["standard_error"], splits=row["splits"])
-        shown = {**_place(row), "splits": row["splits"], "measured": measured}
+        splits = f"{row['splits']}{'†' if row['commits'] > 1 else ''}"
+        shown = {**_place(row), "splits": splits, "measured": measured}
         for paper in PAPERS:
             if chosen[f"{paper}_mean"].notna().any():
                 shown[paper] = _printed(row[f"{paper}_mean"], row[f"{paper}_standard_error"])
@@ -149,7 +151,9 @@ def _ranks(ranks: pd.DataFrame) -> str:
         for metric in LARGER_IS_BETTER:
             found = select(block, metric=metric)
             shown[metric] = f"{found['mean_rank'].iloc[0]:.2f}" if len(found) else ""
-        rows.append({**shown, "comparisons": block["comparisons"].max()})
+        # One number, unless scores that are not finite left some comparisons out.
+        counts = dict.fromkeys(block["comparisons"])
+        rows.append({**shown, "comparisons": ", ".join(str(count) for count in counts)})
     return _section("Mean ranks over data sets, depths and splits (1 is best)", _table(rows))
 
 

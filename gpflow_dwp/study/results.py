@@ -53,6 +53,13 @@ class Record:
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             raise ValueError(f"a record must be an object with the fields {sorted(names)}.")
+        for name in ("cell", "provenance"):
+            if not isinstance(values[name], dict):
+                raise ValueError(f"{name} must be an object, got {values[name]!r}.")
+        if missing := sorted({"dataset", "depth", "model", "split"} - set(values["cell"])):
+            raise ValueError(f"cell has no {', '.join(missing)}.")
+        if values["status"] == "finished" and not _are_numbers(values["metrics"]):
+            raise ValueError(f"metrics must be numbers by name, got {values['metrics']!r}.")
         if values["status"] not in ("finished", "failed"):
             raise ValueError(f"status must be finished or failed, got {values['status']!r}.")
         return cls(**values)
@@ -110,6 +117,12 @@ def append_record(path: str | Path, record: Record) -> None:
         file.write(start + record.to_json().encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def _are_numbers(metrics: Any) -> bool:
+    return isinstance(metrics, dict) and all(
+        value is None or isinstance(value, (int, float)) for value in metrics.values()
+    )
 
 
 def _whole_record(line: bytes) -> Record | None:

@@ -8,7 +8,7 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.optional import import_optional
@@ -33,6 +33,7 @@ def run_study(
     uci_folder: str | Path | None = None,
     progress: bool = True,
     retry_failed: bool = False,
+    on_start: Callable[[], object] | None = None,
 ) -> list[Record]:
     """Run cells, and keep the result of each as soon as it is there.
 
@@ -49,6 +50,8 @@ def run_study(
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :param progress: Whether to show progress.
     :param retry_failed: Whether cells that failed before are run again.
+    :param on_start: Called once the directory is held and its results are read, before any cell
+        runs.
     :return: The records of all these cells, in their order.
     :raises ValueError: If a number is not a positive integer or a cell is given twice.
     :raises BlockingIOError: If another study uses the directory.
@@ -67,6 +70,8 @@ def run_study(
     with _locked(directory), _terminated_as_interrupted():
         done = _read_done(directory, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
+        if on_start is not None:
+            on_start()
         with StudyProgress(len(cells), len(cells) - len(waiting), shown=progress) as display:
             for job in _run_all(waiting, directory.resolve(), jobs, threads, folder, display):
                 record = job.record()

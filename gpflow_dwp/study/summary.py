@@ -135,7 +135,8 @@ def score_table(results: pd.DataFrame) -> pd.DataFrame:
     printed mean, at most 0.005 as well, is in neither.
 
     :param results: The flat table.
-    :return: One row for each metric, dataset, depth, model and configuration: ``splits``, ``mean``,
+    :return: One row for each metric, dataset, depth, model and configuration: ``splits``,
+        ``commits`` (how many versions of the code the cells are of, where that is known), ``mean``,
         ``standard_error`` (NaN from one split), and for ``P`` each of the papers ``P_mean``,
         ``P_standard_error``, ``P_difference``, ``P_difference_in_se`` and ``P_verdict``: "within"
         three combined standard errors, "better", "worse", "one split" or "not finite" where there
@@ -149,7 +150,8 @@ def score_table(results: pd.DataFrame) -> pd.DataFrame:
         for place, cells in groups(table, _PLACE):
             where = {name: place[name] for name in ("dataset", "depth", "model")}
             mean, error = mean_and_standard_error(cells[metric])
-            row = {"metric": metric, **place, "splits": len(cells)}
+            commits = cells["commit"].nunique() if "commit" in cells else 0
+            row = {"metric": metric, **place, "splits": len(cells), "commits": commits}
             row |= {"mean": mean, "standard_error": error}
             for paper in PAPERS:
                 found = select(printed, paper=paper, metric=metric, **where)
@@ -183,9 +185,10 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
         to have run on one.
     :return: One row for each dataset, depth, model, configuration, machine and number of threads:
         ``splits``, mean ``seconds_per_step``, ``seconds_per_epoch`` and ``training_seconds``;
-        ``step_over_dgp``, the time of a step over that of the DGP in the same place; and for ``P``
-        each of the papers that print times ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own
-        machines.
+        ``step_over_dgp``, the time of a step over that of the DGP on the same split, and the median
+        of that over the ``splits_with_dgp``; and for ``P`` each of the papers that print times
+        ``P_seconds_per_epoch`` and ``P_over_dgp``, for its own machines. What else the machine did
+        at the time is in all of them.
     :raises ValueError: If the table is empty or not such a table.
     """
     kind = [column for column in ("machine", "threads") if column in results.columns]
@@ -193,11 +196,12 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
     printed, rows = published_runtimes(), []
     for place, block in groups(numbered(results), ["dataset", "depth", "configuration", *kind]):
         where = {name: place[name] for name in ("dataset", "depth")}
-        dgp = float(select(block, model="DGP")["seconds_per_step"].mean())
+        dgp = select(block, model="DGP").set_index("split")["seconds_per_step"]
         for model, cells in block.groupby("model", sort=False):
             row = {**where, "model": model, **place, "splits": len(cells)}
             row |= {name: float(cells[name].mean()) for name in times}
-            row["step_over_dgp"] = row["seconds_per_step"] / dgp
+            ratios = (cells.set_index("split")["seconds_per_step"] / dgp).dropna()
+            row |= {"step_over_dgp": float(ratios.median()), "splits_with_dgp": len(ratios)}
             for paper in PAPERS_WITH_RUNTIMES:
                 there = select(printed, paper=paper, **where)
                 seconds = _only(select(there, model=model), "seconds_per_epoch")

@@ -77,7 +77,18 @@ def test_a_first_line_that_was_cut_off(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["not json", "[]", "{}", '{"key": "0"}', FIRST.to_json().replace('"finished"', '"perhaps"')],
+    [
+        "not json",
+        "[]",
+        "{}",
+        '{"key": "0"}',
+        FIRST.to_json().replace('"finished"', '"perhaps"'),
+        replace(FIRST, cell=None).to_json(),
+        replace(FIRST, cell={"dataset": "yacht"}).to_json(),
+        replace(FIRST, provenance=None).to_json(),
+        replace(FIRST, metrics=None).to_json(),
+        replace(FIRST, metrics={"elbo": "abc"}).to_json(),
+    ],
 )
 def test_a_damaged_line_is_named(path: Path, line: str) -> None:
     path.write_text(f"{FIRST.to_json()}\n{line}\n")

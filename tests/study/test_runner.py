@@ -196,6 +196,24 @@ def test_one_study_at_a_time(stand_in: Path) -> None:
     assert len(run(stand_in, 0)) == 1
 
 
+def test_what_happens_at_the_start_happens_to_the_one_that_holds_the_directory(
+    stand_in: Path,
+) -> None:
+    started: list[bool] = []
+
+    def start() -> None:
+        started.append(Path("starts.txt").exists())
+
+    run(stand_in, 0, on_start=start)
+    with runner_module._locked(stand_in), pytest.raises(BlockingIOError):
+        run(stand_in, 7, on_start=start)
+    (stand_in / "results.jsonl").write_text("not a record\n")
+    with pytest.raises(ValueError, match="not a record"):
+        run(stand_in, 7, on_start=start)
+
+    assert started == [False]
+
+
 def test_progress_off_a_terminal_is_lines(
     stand_in: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -204,6 +204,31 @@ def test_runtimes_beside_print() -> None:
     assert table.loc["GW", "original_over_dgp"] == pytest.approx(0.214 / 0.318)
 
 
+def test_steps_are_compared_with_those_of_the_same_splits() -> None:
+    times = {
+        "DGP": {0: 0.1, 1: 0.8, 2: 0.2},
+        "A": {0: 0.11, 2: 0.3, 3: 9.0, 1: 0.8},
+        "GW": {4: 1.0},
+    }
+    records = [
+        finished("boston", 2, model, split, cell={}, seconds_per_step=seconds)
+        for model, both in times.items()
+        for split, seconds in both.items()
+    ]
+    table = runtime_table(frame(*records)).set_index("model")
+    assert table.loc["A", "step_over_dgp"] == pytest.approx(1.1)
+    assert dict(table["splits_with_dgp"]) == {"DGP": 3, "A": 3, "GW": 0}
+    assert np.isnan(table.loc["GW", "step_over_dgp"])
+
+
+def test_means_over_versions_of_the_code_are_told() -> None:
+    records = [finished("yacht", 2, model, split, cell={}) for model in "A" for split in range(3)]
+    other = {**records[2].provenance, "commit": "f" * 40}
+    table = score_table(frame(records[0], records[1], replace(records[2], provenance=other)))
+    assert set(table["commits"]) == {2}
+    assert set(score_table(frame(*records).drop(columns="commit"))["commits"]) == {0}
+
+
 def test_runtimes_of_different_machines_are_not_averaged_together() -> None:
     here = finished("boston", 2, "A", 0, cell={}, seconds_per_step=0.1)
     there = finished("boston", 2, "A", 1, cell={}, seconds_per_step=0.9)
