@@ -63,6 +63,9 @@ def fraction(text: str) -> float:
     return value
 
 
+_MOST_DIGITS = 6
+
+
 def numbers(text: str) -> tuple[int, ...]:
     """Read ranges of integers, such as ``0-2,5``.
 
@@ -75,6 +78,8 @@ def numbers(text: str) -> tuple[int, ...]:
             raise argparse.ArgumentTypeError(f"must be like 3, 0-4 or 0-2,5, got {text!r}")
         if dash and int(last) < int(first):
             raise argparse.ArgumentTypeError(f"{part!r} runs backwards")
+        if len(last or first) > _MOST_DIGITS:
+            raise argparse.ArgumentTypeError(f"{part!r} has a number of too many digits")
         found.extend(range(int(first), int(last or first) + 1))
     return tuple(found)
 

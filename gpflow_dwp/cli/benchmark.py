@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpflow_dwp.benchmarks import (
+    FLOORED_MODELS,
     GRIDS,
     SHAPES,
     Operation,
@@ -143,16 +144,26 @@ def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
 
 
 def _show_floor(options: argparse.Namespace) -> None:
-    shapes = {name: floor_operations(SHAPES[name], "AB") for name in options.shapes}
-    lists = {name: [op._asdict() for op in operations] for name, operations in shapes.items()}
-    if write_json(options.json, lists):
+    models = [model for model in options.models if model in FLOORED_MODELS]
+    if not models:
+        raise UsageError(f"--show-floor: --models must name one of {', '.join(FLOORED_MODELS)}")
+    lists = {
+        name: {model: floor_operations(SHAPES[name], model) for model in models}
+        for name in options.shapes
+    }
+    plain = {
+        name: {model: [op._asdict() for op in ops] for model, ops in of_models.items()}
+        for name, of_models in lists.items()
+    }
+    if write_json(options.json, plain):
         return
-    for name, operations in shapes.items():
-        _print_floor(name, operations)
+    for name, of_models in lists.items():
+        for model, operations in of_models.items():
+            _print_floor(name, model, operations)
 
 
-def _print_floor(name: str, operations: list[Operation]) -> None:
-    print(f"{name}: dense operations of a step of AB")
+def _print_floor(name: str, model: str, operations: list[Operation]) -> None:
+    print(f"{name}: dense operations of a step of {model}")
     for operation in operations:
         sizes = f"{operation.rows} x {operation.inner} x {operation.columns}"
         print(f"{operation.times:5d}  {operation.routine:5}  {sizes:18}  {operation.name}")

@@ -87,8 +87,6 @@ def make_log(options: argparse.Namespace, stopping: EarlyStopping | None) -> Run
     """
     if options.log is None:
         return None
-    if options.resume is None:
-        options.log.unlink(missing_ok=True)  # check_log refused it where it is not to be replaced
 
     def last_value(progress: TrainingProgress) -> float:
         judged = stopping is not None and stopping.steps[-1:] == [progress.step]

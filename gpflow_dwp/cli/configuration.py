@@ -78,7 +78,7 @@ def complete_options(
                 )
         unfinished = UnfinishedRun.find(options.resume)
         fields = _read(unfinished.configuration, command)
-        resumed = parser.parse_args([options.command, *_as_arguments(fields, command)])
+        resumed = _parse(parser, command, options.command, fields)
         vars(resumed).update({name: given[name] for name in kept if name in given})
         resumed.out = options.resume
         return resumed
@@ -90,10 +90,8 @@ def complete_options(
         if not action.option_strings and given[action.dest] is not None:
             fields.pop(action.dest, None)
     # The last argument of the file's ends a list; what comes after it is the command line.
-    file = f"--config={options.config}"
-    return parser.parse_args(
-        [options.command, *_as_arguments(fields, command), file, *arguments[1:]]
-    )
+    rest = [f"--config={options.config}", *arguments[1:]]
+    return _parse(parser, command, options.command, fields, rest)
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -128,6 +126,32 @@ def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(f"{path} has an option {name!r}, which {command.prog} has not{hint}")
     return {names[name]: value for name, value in fields.items()}
+
+
+def _parse(
+    parser: argparse.ArgumentParser,
+    command: argparse.ArgumentParser,
+    name: str,
+    fields: Mapping[str, Any],
+    arguments: Sequence[str] = (),
+) -> argparse.Namespace:
+    """The options of a command by name, with those of a file before arguments."""
+    # A list that holds what looks like an option cannot be said in arguments.
+    unspeakable = {
+        action.dest: list(map(str, fields[action.dest]))
+        for action in command._actions
+        if action.type is None and _looks_like_options(fields.get(action.dest))
+    }
+    others = {key: value for key, value in fields.items() if key not in unspeakable}
+    options = parser.parse_args([name, *_as_arguments(others, command), *arguments])
+    for key, values in unspeakable.items():
+        if getattr(options, key) == command.get_default(key):
+            setattr(options, key, values)
+    return options
+
+
+def _looks_like_options(value: Any) -> bool:
+    return isinstance(value, list) and any(str(item).startswith("-") for item in value)
 
 
 def _as_arguments(fields: Mapping[str, Any], command: argparse.ArgumentParser) -> Iterable[str]:

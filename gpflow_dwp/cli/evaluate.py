@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.predict import read_rows
 from gpflow_dwp.cli.predictions import predict
-from gpflow_dwp.cli.reports import report_cells
+from gpflow_dwp.cli.reports import as_json, report_cells
 from gpflow_dwp.cli.run_directory import MODEL, RunDescription
 from gpflow_dwp.cli.scores import mean_log_density
 from gpflow_dwp.data import Cells, Standardiser
@@ -45,11 +44,12 @@ def run_evaluate(options: argparse.Namespace) -> None:
         **predictions.calibration(Y),
     }
     if options.json:
-        print(json.dumps({"rows": len(X), **scores}))
+        print(as_json({"rows": len(X), **scores}))
         return
     print(f"{run.target_name}: {len(X)} rows")
     for name, value in scores.items():
-        print(f"{name.replace('_', ' ')}: {value:.4f}")
+        shown = f"{value:.4g}" if name == "rmse" else f"{value:.4f}"
+        print(f"{name.replace('_', ' ')}: {shown}")
 
 
 def _read_known_target(cells: Cells, run: RunDescription) -> Array:
@@ -60,22 +60,11 @@ def _read_known_target(cells: Cells, run: RunDescription) -> Array:
     cells.check_complete(run.target_name)
     indices = {name: float(index) for index, name in enumerate(run.classes)}
     found = np.empty(len(cells))
-    for row, cell in enumerate(cells.column(run.target_name)):
-        label = _as_label(str(cell), run.classes)
+    for row, label in enumerate(cells.names(run.target_name, run.classes)):
         if label not in indices:
             raise TableError(
-                f"{cells.path}: column {run.target_name!r} holds {cell!r} in {cells.place(row)}, "
+                f"{cells.path}: column {run.target_name!r} holds {label!r} in {cells.place(row)}, "
                 f"which training did not see; the classes are {', '.join(run.classes)}"
             )
         found[row] = indices[label]
     return found[:, None]
-
-
-def _as_label(cell: str, classes: tuple[str, ...]) -> str:
-    """A label as training names it: 1 and 1.0 are one, where all labels are numbers."""
-    if cell in classes:
-        return cell
-    try:
-        return f"{float(cell):.0f}" if float(cell).is_integer() else cell
-    except ValueError:
-        return cell

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.cli.aside import forget_aside, put_back
 from gpflow_dwp.cli.callbacks import make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import user_mistakes
@@ -22,8 +23,11 @@ from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
 from gpflow_dwp.cli.provenance import describe_run, list_versions
-from gpflow_dwp.cli.reports import print_now, silent
+from gpflow_dwp.cli.reports import as_json, print_now, silent
 from gpflow_dwp.cli.run_directory import (
+    FIGURES,
+    HISTORY,
+    METRICS,
     MODEL,
     RunDescription,
     release_directory,
@@ -68,6 +72,8 @@ def run_fit(options: argparse.Namespace) -> int:
     except BaseException as error:
         if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.has_steps:
             prepared.unfinished.discard()
+            if options.log is not None:
+                put_back(options.log)
             release_directory(prepared.directory)
         elif isinstance(error, KeyboardInterrupt):
             print(
@@ -120,11 +126,13 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         prepared.directory,
         lambda path: _fill(path, prepared, history, predictions, metrics, options),
     )
+    if options.log is not None:
+        forget_aside(options.log)
     show(f"Model, metrics and figures are in {prepared.directory}")
     if interrupted and prepared.unfinished.has_steps:
         show(f"To go on: {_how_to_resume(prepared)}")
     if options.json:
-        print(json.dumps({"directory": str(prepared.directory), **metrics}))
+        print(as_json({"directory": str(prepared.directory), **metrics}))
 
 
 def _train(
@@ -227,11 +235,11 @@ def _fill(
         categories=dict(prepared.encoder.categories),
         fill=dict(prepared.encoder.fill),
     ).write(directory)
-    (directory / "metrics.json").write_text(json.dumps(metrics, indent=1))
+    (directory / METRICS).write_text(json.dumps(metrics, indent=1))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     elbo = history.elbo_per_datum + offset
-    with (directory / "history.csv").open("w", newline="") as file:
+    with (directory / HISTORY).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["step", "elbo_per_datum"])
         writer.writerows(enumerate(elbo.tolist(), start=1))
-    write_figures(directory / "figures", elbo, predictions, prepared.test)
+    write_figures(directory / FIGURES, elbo, predictions, prepared.test)

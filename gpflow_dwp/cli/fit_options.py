@@ -45,7 +45,13 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="run directory to write (default: runs/NAME-K, with the next free K)",
     )
-    output.add_argument("--overwrite", action="store_true", help="replace the run that DIR holds")
+    output.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace the run that DIR holds, but no other file in it, and the file of --log; "
+        "both are back if training fails, and an unfinished run that is replaced is kept until "
+        "the new one is written, also where that is interrupted and goes on by --resume",
+    )
     add_quiet_option(output)
     add_json_option(output)
     _add_configuration_options(parser)

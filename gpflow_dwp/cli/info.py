@@ -8,9 +8,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import gpflow
+import numpy as np
+
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.provenance import list_versions
-from gpflow_dwp.cli.run_directory import DESCRIPTION, MODEL, RunDescription
+from gpflow_dwp.cli.reports import as_json
+from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, RunDescription
 from gpflow_dwp.cli.scores import score_table
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.evaluation import Scores
@@ -28,7 +32,7 @@ def run_info(options: argparse.Namespace) -> None:
     with user_mistakes():
         found = _describe(options.run)
     if options.json:
-        print(json.dumps(found))
+        print(as_json(found))
         return
     scores = found.get("run", {}).pop("scores", {})
     for title, section in found.items():
@@ -48,18 +52,30 @@ def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
         run = RunDescription.read(directory)
         return {
             "run": _describe_run(directory, run),
-            "model": _describe_model(load_model(directory / MODEL)),
+            "model": _describe_model(_load(directory / MODEL)),
             "versions": run.versions,
         }
     if UnfinishedRun(directory).configuration.is_file():
         return {"run": {"unfinished": True, "has_steps": UnfinishedRun(directory).has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
-    return {"model": _describe_model(load_model(directory))}
+    saved = directory / MODEL if (directory / MODEL).is_dir() else directory  # mnist's directory
+    return {"model": _describe_model(_load(saved))}
+
+
+def _load(directory: Path) -> VariationalModel:
+    """A saved model with floats of its own precision."""
+    try:
+        dtype = np.dtype(json.loads((directory / "model.json").read_text())["dtype"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return load_model(directory)  # which says what is wrong
+    with gpflow.config.as_context():
+        gpflow.config.set_default_float(dtype.type)
+        return load_model(directory)
 
 
 def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
-    path = directory / "metrics.json"
+    path = directory / METRICS
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     try:
         metrics = json.loads(path.read_text())

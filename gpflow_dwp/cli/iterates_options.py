@@ -21,7 +21,8 @@ def add_iterates_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="CSV table; parts that it holds are not run again",
+        help="CSV table; parts that it holds are not run again, and other --trials or --steps than "
+        "theirs are refused",
     )
     parser.add_argument(
         "--trials",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: The exit code, as :data:`EXIT_CODES` explains it.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    _print_any_text()
     parser = make_parser()
     options = parse_options(parser, arguments)
     try:
@@ -90,6 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(options, 1, str(error))
     except KeyboardInterrupt:
         return _fail(options, 130, "interrupted, nothing was written")
+
+
+def _print_any_text() -> None:
+    """Have output show what its encoding has no character for, in place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(options: argparse.Namespace, code: int, message: str) -> int:

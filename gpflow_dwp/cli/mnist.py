@@ -14,6 +14,8 @@ import tensorflow as tf
 
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.reports import as_json
+from gpflow_dwp.cli.run_directory import release_directory
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.data import load_mnist
 from gpflow_dwp.models import (
@@ -56,7 +58,15 @@ def run_mnist(options: argparse.Namespace) -> None:
             if options.out is not None:
                 options.out.mkdir(parents=True)
                 write_configuration(options.out / CONFIGURATION, vars(options))
-        history = _train(options, model, train)
+        try:
+            history = _train(options, model, train)
+        except BaseException:
+            if options.out is not None:
+                (options.out / CONFIGURATION).unlink(missing_ok=True)
+                release_directory(options.out)
+            raise
+        if history.stop_reason.startswith("interrupted") and not options.json:
+            print(f"Training was {history.stop_reason}.", flush=True)
         errors = {
             name: 100.0 * _error_rate(model, X, Y, options.prediction_samples)
             for name, X, Y in (
@@ -69,7 +79,7 @@ def run_mnist(options: argparse.Namespace) -> None:
             text = json.dumps(_result(options, errors, history), indent=1) + "\n"
             (options.out / "results.json").write_text(text, encoding="utf-8")
     if options.json:
-        print(json.dumps(_result(options, errors, history)))
+        print(as_json(_result(options, errors, history)))
         return
     for name, error in errors.items():
         print(f"{name} error: {error:.2f}%")

@@ -53,7 +53,7 @@ def add_info_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="RUN",
-        help="a directory that fit or save_model wrote (default: versions only)",
+        help="a directory that fit, mnist or save_model wrote (default: versions only)",
     )
     add_json_option(parser)
 

@@ -31,7 +31,7 @@ def run_predict(options: argparse.Namespace) -> None:
     """
     with user_mistakes():
         check_out(options.out, overwrite=options.overwrite)
-        if options.out.suffix == ".parquet":
+        if _is_parquet(options.out):
             import_optional("pyarrow", "cli")
         run = RunDescription.read(options.run)
         cells, X = read_rows(options.table, run)
@@ -47,7 +47,7 @@ def run_predict(options: argparse.Namespace) -> None:
     )
     columns = predictions.columns(run.target_name, run.classes)
     with user_mistakes():
-        clash = sorted(set(columns) & set(cells.header))
+        clash = sorted(set(columns) & {*cells.header, *map(str, cells.original.index.names)})
         if clash:
             raise UsageError(f"{options.table} has a column {clash[0]!r} already")
         _write(options.out, _typed(cells, run, options.out).assign(**columns))
@@ -74,20 +74,28 @@ def read_rows(path: Path, run: RunDescription) -> tuple[Cells, npt.NDArray[np.fl
 
 def _typed(cells: Cells, run: RunDescription, path: Path) -> Any:
     """The rows of a table with the types of its file, or with numbers where only text is known."""
-    if path.suffix != ".parquet" or cells.lines is None:
+    if not _is_parquet(path) or cells.lines is None:
         return cells.original
-    numeric = [name for name in run.encoder.columns if name not in run.categories]
-    return cells.original.assign(**{name: cells.numbers(name, missing=True) for name in numeric})
+    frame = cells.original.copy()
+    for name in run.encoder.columns:
+        if name not in run.categories:
+            frame[name] = cells.numbers(name, missing=True)
+    return frame
 
 
 def _write(path: Path, frame: Any) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file as a whole or not at all; with the table's index, if it has a name."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    index = any(name is not None for name in frame.index.names)
     try:
-        if path.suffix == ".parquet":
-            frame.to_parquet(partial, index=False)
+        if _is_parquet(path):
+            frame.to_parquet(partial, index=index)
         else:
-            frame.to_csv(partial, index=False, encoding="utf-8")
+            frame.to_csv(partial, index=index, encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"

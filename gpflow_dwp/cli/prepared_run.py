@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.cli.aside import set_aside
 from gpflow_dwp.cli.callbacks import check_log, check_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.model_choice import build_model, make_likelihood
 from gpflow_dwp.cli.reports import report_cells
-from gpflow_dwp.cli.run_directory import choose_directory
+from gpflow_dwp.cli.run_directory import check_apart, choose_directory
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.data import (
     ColumnEncoder,
@@ -79,6 +80,9 @@ def prepare_run(options: argparse.Namespace) -> PreparedRun:
     import_optional("yaml", "cli")
     check_log(options)
     check_stopping(options)
+    if options.out is not None:
+        check_apart("--log", options.log, options.out)
+        check_apart("the table", options.table, options.out)
     split = _read(options)
     train, test, validation = split.train, split.test, None
     if options.validation_fraction is not None:
@@ -92,12 +96,22 @@ def prepare_run(options: argparse.Namespace) -> PreparedRun:
     target_scale = 1.0 if target is None else float(target.scale[0])
     data = inputs.transform(train.X), Y
     model = build_model(options, data, make_likelihood(train), target_scale)
-    if options.resume is not None:
-        directory = options.resume
-    else:
-        directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-        UnfinishedRun(directory).begin(lambda path: write_configuration(path, vars(options)))
+    directory = _claim(options)
     return PreparedRun(directory, train, validation, test, split.encoder, inputs, target, model)
+
+
+def _claim(options: argparse.Namespace) -> Path:
+    """The run's directory, in which it is begun; what it replaces is set aside."""
+    if options.resume is not None:
+        UnfinishedRun(options.resume).check_table(options.table)
+        return options.resume
+    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
+    UnfinishedRun(directory).begin(
+        lambda path: write_configuration(path, vars(options)), options.table
+    )
+    if options.log is not None:
+        set_aside(options.log)  # check_log refused it where it is not to be replaced
+    return directory
 
 
 def _read(options: argparse.Namespace) -> SplitTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Cells, ColumnEncoder
 
-__all__ = ["check_out", "print_now", "report_cells", "silent", "write_json"]
+__all__ = ["as_json", "check_out", "print_now", "report_cells", "silent", "write_json"]
 
 
 def check_out(path: Path | None, *, overwrite: bool) -> None:
@@ -28,6 +29,14 @@ def check_out(path: Path | None, *, overwrite: bool) -> None:
         raise UsageError(f"{path} exists; give --overwrite to replace it")
     if not path.resolve().parent.is_dir():
         raise UsageError(f"{path.resolve().parent} is not a directory")
+
+
+def as_json(values: Any) -> str:
+    """Return plain values as one line of JSON, which has null for numbers that are not finite.
+
+    :param values: Dictionaries, lists, tuples, texts and numbers.
+    """
+    return json.dumps(_finite(values), allow_nan=False)
 
 
 def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
@@ -70,6 +79,14 @@ def print_now(text: str) -> None:
 
 def silent(text: str) -> None:
     """Print nothing."""
+
+
+def _finite(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {name: _finite(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def _warn(command: str, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -14,21 +15,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.cli.aside import ASIDE
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
 
 __all__ = [
     "DESCRIPTION",
+    "FIGURES",
+    "HISTORY",
+    "METRICS",
     "MODEL",
     "RunDescription",
+    "check_apart",
     "choose_directory",
     "release_directory",
     "write_run",
 ]
 
 DESCRIPTION = "run.json"
+FIGURES = "figures"
+HISTORY = "history.csv"
+METRICS = "metrics.json"
 MODEL = "model"
+_WRITTEN = (CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL)
 _FORMAT = "gpflow_dwp.run"
 _FORMAT_VERSION = 1
 
@@ -107,6 +117,24 @@ class RunDescription:
             raise ValueError("task, classes and target do not fit together")
 
 
+def check_apart(name: str, path: Path | None, directory: Path) -> None:
+    """Refuse a file of the user's in a place where the run has its own.
+
+    :param name: What the message calls the file.
+    :param path: The file; None for none.
+    :param directory: Of the run.
+    :raises UsageError: If the run would replace the file.
+    """
+    if path is None or not path.resolve().is_relative_to(directory.resolve()):
+        return
+    parts = path.resolve().relative_to(directory.resolve()).parts
+    if parts and _is_written(parts[0]):
+        raise UsageError(
+            f"{name} {path} is among the files that a run itself has in {directory}; choose "
+            "another place for it"
+        )
+
+
 def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Path:
     """Make the directory of a run, and refuse before anything is computed what cannot be used.
 
@@ -123,6 +151,7 @@ def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool
         return _make_next("diabetes" if table is None else table.stem)
     if wanted.resolve() in (Path.cwd(), *Path.cwd().parents):
         raise UsageError(f"{wanted} is where you are, or above it; choose another --out")
+    _recover(wanted.resolve())
     if not wanted.exists():
         wanted.mkdir(parents=True)
         return wanted
@@ -151,6 +180,7 @@ def _make_next(name: str) -> Path:
     numbers = itertools.count(1)
     while True:
         directory = Path("runs") / f"{name}-{next(numbers)}"
+        _recover(directory)
         # Two runs that start at once both see a free number, but only one of them makes it.
         with contextlib.suppress(FileExistsError):
             directory.mkdir(parents=True)
@@ -158,8 +188,8 @@ def _make_next(name: str) -> Path:
 
 
 def _is_run(directory: Path) -> bool:
-    if [path.name for path in directory.iterdir()] == [UnfinishedRun(directory).folder.name]:
-        return UnfinishedRun(directory).configuration.is_file()
+    if UnfinishedRun(directory).configuration.is_file():
+        return True
     try:
         fields = json.loads((directory / DESCRIPTION).read_text())
     except (OSError, ValueError):
@@ -170,7 +200,8 @@ def _is_run(directory: Path) -> bool:
 def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
     """Fill a directory beside its place and move it there, so that no half-written run is seen.
 
-    :param directory: Where the run goes; a run that is there is replaced, not mixed with.
+    :param directory: Where the run goes; a run that is there is replaced, not mixed with, but
+        whatever else is there stays.
     :param fill: Writes everything into the directory that it is given.
     """
     directory = directory.resolve()  # a link stays, and what it leads to is replaced
@@ -179,11 +210,37 @@ def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     fill(partial)
+    _recover(directory)
     if directory.exists():
-        replaced = directory.with_name(f".{directory.name}.replaced")
-        shutil.rmtree(replaced, ignore_errors=True)
-        directory.rename(replaced)
-        partial.rename(directory)
-        shutil.rmtree(replaced)
-    else:
-        partial.rename(directory)
+        directory.rename(_replaced(directory))
+    partial.rename(directory)
+    _recover(directory)
+
+
+def _recover(directory: Path) -> None:
+    """Bring back the user's files, or the whole of a run, from where :func:`write_run` put it.
+
+    It ends every writing, and makes up for one that was cut off.
+
+    :raises UsageError: If a file of the user's has another of its name in its way.
+    """
+    replaced = _replaced(directory)
+    if not replaced.exists():
+        return
+    if not directory.exists():
+        replaced.rename(directory)
+        return
+    for path in [path for path in replaced.iterdir() if not _is_written(path.name)]:
+        if os.path.lexists(directory / path.name):
+            raise UsageError(f"{path} would replace another in {directory}; move one of them away")
+        path.rename(directory / path.name)
+    shutil.rmtree(replaced)
+
+
+def _replaced(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}{ASIDE}")
+
+
+def _is_written(name: str) -> bool:
+    """Whether an entry of a run's directory is the run's own."""
+    return name in _WRITTEN or UnfinishedRun.is_its_name(name)

@@ -61,14 +61,9 @@ def score_table(scores: dict[str, Scores], task: str) -> str:
         [
             name,
             "-" if score.elbo is None else f"{score.elbo:.3f}",
-            *(
-                f"{value:.{digits}f}"
-                for value, digits in (
-                    (score.log_likelihood, 3),
-                    (score.error, 3),
-                    (score.seconds, 1),
-                )
-            ),
+            f"{score.log_likelihood:.3f}",
+            f"{score.error:.4g}",  # in units of any size
+            f"{score.seconds:.1f}",
         ]
         for name, score in scores.items()
     ]

@@ -28,6 +28,9 @@ def run_study(options: argparse.Namespace) -> int:
         import_optional("scoringrules", "cli")
         if options.out.exists() and not options.out.is_dir():
             raise UsageError(f"{options.out} is a file; --out takes a directory")
+        names = [name for name, _ in options.options]
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise UsageError(f"--set must give each name once, got {', '.join(twice)} twice")
         cells = study.make_cells(
             options.datasets,
             options.depths,
@@ -45,8 +48,6 @@ def run_study(options: argparse.Namespace) -> int:
             options=dict(options.options),
             uci_folder=options.uci_folder,
         )
-        options.out.mkdir(parents=True, exist_ok=True)
-        write_configuration(options.out / CONFIGURATION, vars(options))
         try:
             records = study.run_study(
                 cells,
@@ -56,6 +57,7 @@ def run_study(options: argparse.Namespace) -> int:
                 uci_folder=options.uci_folder,
                 progress=not options.quiet,
                 retry_failed=options.retry_failed,
+                on_start=lambda: write_configuration(options.out / CONFIGURATION, vars(options)),
             )
         except KeyboardInterrupt:
             print(

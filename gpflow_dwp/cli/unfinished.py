@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpflow_dwp.cli.aside import ASIDE, put_back, set_aside
 from gpflow_dwp.cli.errors import UsageError
 
 __all__ = ["CONFIGURATION", "UnfinishedRun"]
+
+_FOLDER = "unfinished"
 
 CONFIGURATION = "config.yaml"
 """The file of a run's options, in the directory of a finished run as well."""
@@ -29,7 +34,7 @@ class UnfinishedRun:
     @property
     def folder(self) -> Path:
         """Where everything of it is."""
-        return self.directory / "unfinished"
+        return self.directory / _FOLDER
 
     @property
     def configuration(self) -> Path:
@@ -40,6 +45,11 @@ class UnfinishedRun:
     def state(self) -> Path:
         """The folder of training's checkpoints."""
         return self.folder / "state"
+
+    @property
+    def table_digest(self) -> Path:
+        """The file of the table's SHA-256; a run without a table of the user's has none."""
+        return self.folder / "table.sha256"
 
     @property
     def has_steps(self) -> bool:
@@ -57,15 +67,53 @@ class UnfinishedRun:
             raise UsageError(f"{directory} holds no run that could go on")
         return run
 
-    def begin(self, write_options: Callable[[Path], None]) -> None:
-        """Start anew.
+    @staticmethod
+    def is_its_name(name: str) -> bool:
+        """Whether an entry of a run's directory is an unfinished run, also one set aside.
+
+        :param name: Of the entry.
+        """
+        return name.lstrip(".").partition(ASIDE)[0] == _FOLDER
+
+    def begin(self, write_options: Callable[[Path], None], table: Path | None = None) -> None:
+        """Start anew; what is unfinished and has steps is set aside until :meth:`discard`.
 
         :param write_options: Writes the options into the file that it is given.
+        :param table: The user's table.
         """
-        self.discard()
-        self.folder.mkdir(parents=True)
-        write_options(self.configuration)
+        if not self.has_steps:
+            self.discard()
+        new = UnfinishedRun(self.directory / f".{_FOLDER}.{os.getpid()}.partial")
+        try:
+            new.folder.mkdir(parents=True)
+            write_options(new.configuration)
+            if table is not None:
+                new.table_digest.write_text(_digest(table))
+            set_aside(self.folder)
+            new.folder.rename(self.folder)
+        finally:
+            shutil.rmtree(new.directory, ignore_errors=True)
+
+    def check_table(self, table: Path | None) -> None:
+        """Refuse a table that is no longer what the run began with.
+
+        :param table: The user's table. Runs that began without a record of it take any.
+        :raises UsageError: If the file has changed.
+        """
+        if table is None or not self.table_digest.is_file():
+            return
+        began, now = self.table_digest.read_text().strip(), _digest(table)
+        if now != began:
+            raise UsageError(
+                f"{table} has changed since the run began: its SHA-256 was {began[:12]}... and is "
+                f"{now[:12]}...; bring the old file back, or begin a new run"
+            )
 
     def discard(self) -> None:
-        """Remove it."""
+        """Remove it, and put back what it replaced."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        put_back(self.folder)
+
+
+def _digest(table: Path) -> str:
+    return hashlib.sha256(table.read_bytes()).hexdigest()

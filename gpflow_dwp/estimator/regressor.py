@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.data import Standardiser
@@ -140,10 +140,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         :param X: Inputs, [N, D].
         :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
         :return: Log densities, of all outputs jointly, [N].
-        :raises ValueError: If the shapes do not fit.
+        :raises ValueError: If the shapes do not fit, or a number is not finite.
         """
         inputs = self._check_inputs(X)
-        targets = np.asarray(y, np.float64)
+        targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")

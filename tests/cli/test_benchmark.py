@@ -25,6 +25,18 @@ def test_the_floor_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "10  gemm   100 x 100 x 277     output: Φ C" in output
 
 
+def test_the_floor_of_each_family_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["benchmark", "step", "--shapes", "yacht-2", "--show-floor", "--models"]
+    assert run(*arguments, "A-whitened", "GW", "DGP", "--json") == 0
+
+    listed = json.loads(capsys.readouterr().out)["yacht-2"]
+
+    assert list(listed) == ["A-whitened", "GW"]
+    assert len(listed["A-whitened"]) < len(listed["GW"])
+    assert run(*arguments, "DGP") == 2
+    assert "--models must name one of GW, A, AB, A-whitened" in capsys.readouterr().err
+
+
 def test_figures_are_printed_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

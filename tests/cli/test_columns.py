@@ -88,3 +88,33 @@ def test_refuses(refused: Callable[..., str], options: list[str], message: str) 
     data.to_parquet("houses.parquet")
     printed = refused("fit", "houses.parquet", *options, *OPTIONS)
     assert re.search(message, printed), printed
+
+
+def test_a_named_index_is_kept() -> None:
+    assert run("fit", "houses.parquet", *OPTIONS, "--categorical", "town", "--impute", "mean") == 0
+    new = pandas.read_parquet("new.parquet").set_axis(["x", "y"])
+    for name in (None, "house"):
+        new.rename_axis(name).to_parquet("NEW.PARQUET")
+        for out in ("out.csv", "OUT.PARQUET"):
+            assert run("predict", "run", "NEW.PARQUET", "-o", out, "--overwrite") == 0
+        written = pandas.read_parquet("OUT.PARQUET")
+        assert written.index.name == name and "house" not in written
+        assert read_csv(Path("out.csv")).get("house") == (["x", "y"] if name else None)
+        assert list(written.index) == (["x", "y"] if name else [0, 1])
+
+
+def test_an_index_of_the_name_of_a_prediction_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("fit", "houses.parquet", *OPTIONS, "--categorical", "town", "--impute", "mean") == 0
+    pandas.read_parquet("new.parquet").rename_axis("price_sd").to_parquet("new.parquet")
+    assert run("predict", "run", "new.parquet", "-o", "out.csv") == 2
+    assert "new.parquet has a column 'price_sd' already" in capsys.readouterr().err
+
+
+def test_columns_may_have_any_name() -> None:
+    data = pandas.read_parquet("houses.parquet").rename(columns={"size": "self"})
+    data[["self", "price"]].dropna().to_csv("houses.csv", index=False)
+    assert run("fit", "houses.csv", *OPTIONS) == 0
+    assert run("predict", "run", "houses.csv", "-o", "out.parquet") == 0
+    assert pandas.read_parquet("out.parquet")["self"].dtype == np.float64

@@ -62,6 +62,16 @@ def test_lists_end_where_the_file_ends() -> None:
     assert (options.table, options.categorical) == (Path("b.csv"), ["town", "style"])
 
 
+def test_names_that_look_like_options_are_names() -> None:
+    path = write({"table": "a.csv", "categorical": ["-x", "town", "--seed"], "target": "-y"})
+
+    options = parse("fit", "--config", path, "--seed", "1")
+
+    assert (options.categorical, options.target) == (["-x", "town", "--seed"], "-y")
+    assert options.seed == 1
+    assert parse("fit", "--categorical", "b", "--config", path).categorical == ["b"]
+
+
 def test_what_a_study_needs_may_be_in_the_file() -> None:
     fields = {"datasets": ["yacht", "boston"], "out": "there", "set": ["jitter=1e-8"], "steps": 7}
 

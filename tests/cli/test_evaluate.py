@@ -60,6 +60,19 @@ def test_scores_of_test_rows_are_those_of_fit(
     assert scores[calibration] == pytest.approx(result.metrics[calibration], rel=1e-9)
     assert first == f"{'price' if task == 'regression' else 'label'}: 10 rows"
     assert lines[0] == f"log likelihood: {expected['log_likelihood']:.4f}"
+    digits = ".4g" if error == "rmse" else ".4f"
+    assert lines[1] == f"{error.replace('_', ' ')}: {expected['error']:{digits}}"
+
+
+def test_scores_that_are_no_numbers_are_null(
+    trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = trained("regression")
+    monkeypatch.setattr("gpflow_dwp.cli.evaluate.mean_log_density", lambda *_, **__: -np.inf)
+    capsys.readouterr()
+    assert run("evaluate", result.directory, write_rows(result.rows()[1]), "--json") == 0
+    scores = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert scores["log_likelihood"] is None
 
 
 @pytest.mark.parametrize(

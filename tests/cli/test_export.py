@@ -64,6 +64,14 @@ def test_classification(trained: Trained, exported: Callable[[str], Path]) -> No
     assert columns["Y"] == ["label"] and columns["classes"] == list(result.rows()[0].classes or ())
 
 
+def test_the_current_directory_is_taken(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("export", trained("regression").directory, "-o", ".", "--num-samples", 7) == 0
+    assert Path("saved_model.pb").is_file() and Path("assets.extra/columns.json").is_file()
+
+
 def test_refuses_what_is_there(
     trained: Trained, refused: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ from command_line import (
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
+from gpflow_dwp.cli.run_directory import _is_written
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
 from gpflow_dwp.training import TrainingHistory, fit
@@ -63,7 +64,7 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
         assert row.startswith(name)
         score = result.metrics["scores"][name]
         elbo = "-" if score["elbo"] is None else f"{score['elbo']:.3f}"
-        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score['error']:.3f}"]
+        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score['error']:.4g}"]
         assert row.removeprefix(name).split()[:3] == shown
         assert score["seconds"] > 0.0
     assert last == f"Model, metrics and figures are in {result.directory}"
@@ -245,8 +246,30 @@ def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> 
     assert run("fit", table, *REGRESSION, "--seed", "1", "--out", "new/run", "--overwrite") == 0
     after = content(Path("new"))
     assert json.loads(after["run/run.json"])["options"]["seed"] == 1
-    assert "run/notes.txt" not in after  # replaced, not mixed
-    assert len(after) == len(before) - 1  # and nothing beside it
+    assert after["run/notes.txt"] == b"of the first run"  # which is the user's
+    assert len(after) == len(before)  # replaced, not mixed, and nothing beside it
+
+
+@pytest.mark.usefixtures("untrained")
+def test_all_that_it_writes_is_its_own() -> None:
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    assert all(_is_written(path.name) for path in Path("run").iterdir())
+
+
+@pytest.mark.usefixtures("untrained")
+def test_table_and_log_can_be_in_the_directory_of_the_run() -> None:
+    Path("run").mkdir()
+    table = write_csv(Path("run/table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 2  # not a run yet
+    assert run("fit", table.rename("table.csv"), *REGRESSION, "--out", "run") == 0
+    Path("table.csv").rename(table)
+    Path("run/log.csv").write_text("old")
+    options = ["--out", "run", "--overwrite", "--log", "run/log.csv"]
+    assert run("fit", table, *REGRESSION, *options) == 0
+    assert table.is_file()
+    assert run("fit", "run/history.csv", *REGRESSION, *options) == 2
+    assert run("fit", table, *REGRESSION, "--out", "run", "--log", "run/history.csv") == 2
 
 
 @pytest.mark.usefixtures("untrained")

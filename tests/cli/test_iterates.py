@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import run
+from package_source import ROOT
 
 from gpflow_dwp.cli import iterates
 
@@ -17,13 +18,20 @@ from gpflow_dwp.cli import iterates
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     calls: list[tuple[str, int]] = []
 
-    def compare(dataset: str, split: int, **_: Any) -> Iterator[dict[str, Any]]:
+    def compare(dataset: str, split: int, *, num_steps: int, **_: Any) -> Iterator[dict[str, Any]]:
         calls.append((dataset, split))
         if (dataset, split) == ("boston", 1):
             raise KeyboardInterrupt
         scores = {"test_log_likelihood": -1.0 - split, "rmse": 2.0}
-        yield {"dataset": dataset, "split": split, "predictor": "SWA", **scores}
+        yield {
+            "dataset": dataset,
+            "split": split,
+            "predictor": "SWA",
+            "num_steps": num_steps,
+            **scores,
+        }
 
+    monkeypatch.setattr(iterates, "load_uci", lambda *_, **__: None)
     monkeypatch.setattr(iterates, "compare_iterate_posteriors", compare)
     return calls
 
@@ -37,10 +45,25 @@ def test_parts_are_kept_as_they_are_done(
     assert run(*command, "yacht") == 0
     assert "yacht" in capsys.readouterr().out
     assert run(*command, "yacht", "boston") == 130  # ended by Ctrl-C
+    message = f"interrupted; finished parts are in {out}, and the same command runs the others\n"
+    assert capsys.readouterr().err.endswith(f"gpflow-dwp iterates: {message}")
     assert asked == [("yacht", 0), ("yacht", 1), ("boston", 0), ("boston", 1)]
     table = pd.read_csv(out)
     assert list(table["dataset"]) == ["yacht", "yacht", "boston"]
     assert {"versions", "commit", "machine", "date", "threads"} <= set(table.columns)
+
+
+def test_without_a_finished_part_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(iterates, "recover_factor_models", stop)
+    out = tmp_path / "table.csv"
+    assert run("iterates", "factor-analysis", "--out", out, "--dimensions", "20") == 130
+    assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
+    assert not out.exists()
 
 
 def test_a_table_of_another_experiment_stays(
@@ -63,3 +86,110 @@ def test_linear_regression_beside_its_posterior(
     output = capsys.readouterr()
     assert "distance_of_covariances" in output.out and not output.err
     assert len(pd.read_csv(out)) == 14
+
+
+def test_other_steps_than_those_of_the_table_are_refused(
+    asked: list[tuple[str, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "table.csv"
+    command = ("iterates", "deep-wishart", "--out", out, "--datasets", "yacht", "--splits")
+    assert run(*command, 1, "--steps", 20) == 0
+    before = out.read_text()
+
+    assert run(*command, 2, "--steps", 30) == 2
+    message = f"--out {out} holds dataset yacht, split 0 with --steps 20, not 30; choose another"
+    assert message in capsys.readouterr().err
+    assert out.read_text() == before and asked == [("yacht", 0)]
+    assert run(*command, 2, "--steps", 20) == 0
+
+
+def test_other_trials_than_those_of_the_table_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "table.csv"
+    command = ("iterates", "linear-posterior", "--out", out, "--trials")
+    assert run(*command, 1) == 0
+
+    assert run(*command, 2) == 2
+    assert "holds linear-posterior with --trials 1, not 2" in capsys.readouterr().err
+    assert run(*command, 1) == 0
+    assert len(pd.read_csv(out)) == 7
+
+
+KEPT = {
+    "deep-wishart": ("deep_wishart.csv", (), ("--steps", 7)),
+    "factor-analysis": ("factor_analysis.csv", ("--trials", 10), ("--trials", 7)),
+    "linear-posterior": ("linear_posterior.csv", ("--trials", 60), ("--trials", 7)),
+    "linear-prediction": (
+        "linear_prediction.csv",
+        ("--trials", 10, "--datasets", "energy"),
+        ("--trials", 7, "--datasets", "energy"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_kept_tables_are_read(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, same, others = KEPT[what]
+    out = tmp_path / name
+    content = (ROOT / "ci" / "results" / "iterates" / name).read_bytes()
+    out.write_bytes(content)
+
+    assert run("iterates", what, "--out", out, *same) == 0
+    assert run("iterates", what, "--out", out, *others) == 2
+    assert out.read_bytes() == content
+    assert "choose another name" in capsys.readouterr().err
+
+
+MISTAKES = {
+    "no such data set": (
+        ("linear-prediction", "--datasets", "yacht", "nope"),
+        "--datasets must be one of boston, ",
+    ),
+    "no such data set for a deep process": (
+        ("deep-wishart", "--datasets", "nope"),
+        "--datasets must be one of boston, ",
+    ),
+    "fewer dimensions than factors": (
+        ("factor-analysis", "--dimensions", 100, 5),
+        "--dimensions must be an integer of at least 10, got 5",
+    ),
+    "one fold": (("linear-prediction", "--trials", 1), "--trials must be an integer of at least 2"),
+    "more folds than rows": (
+        ("linear-prediction", "--datasets", "yacht", "--trials", 309),
+        "--trials must be at most the rows of yacht, 308, got 309",
+    ),
+    "no such split": (
+        ("deep-wishart", "--datasets", "protein", "--splits", 6),
+        "split must be an integer from 0 to 4 for protein, got 5",
+    ),
+    "no such folder": (
+        ("linear-prediction", "--datasets", "yacht", "--uci-folder", "nowhere"),
+        "no such file",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_found_before_anything_runs(
+    mistake: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    uci_folder: Path,
+) -> None:
+    monkeypatch.setattr(iterates, "describe_provenance", _began)
+    options, message = MISTAKES[mistake]
+    folder = () if "--uci-folder" in options else ("--uci-folder", uci_folder)
+    out = tmp_path / "table.csv"
+
+    assert run("iterates", *options, *folder, "--out", out) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not out.exists()
+
+
+def _began(*_: Any) -> None:
+    raise AssertionError("the experiment began")

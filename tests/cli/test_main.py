@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import re
 import resource
 import shutil
@@ -80,6 +82,16 @@ def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == ["gpflow-dwp fit: error: absent.csv: no such file"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_output_has_escapes_for_what_its_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "ascii"))
+    module = importlib.import_module("gpflow_dwp.cli.main")  # the package has the function
+    monkeypatch.setattr(module, "print_completion", lambda *_: print("größe €"))
+    assert run("completion", "bash") == 0
+    sys.stdout.flush()
+    assert raw.getvalue() == b"gr\\xf6\\xdfe \\u20ac\n"
 
 
 def test_console_script_shows_help_in_less_than_a_second() -> None:

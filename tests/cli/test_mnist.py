@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -14,6 +16,7 @@ from command_line import run
 
 from gpflow_dwp.cli.mnist_options import add_mnist_options
 from gpflow_dwp.models import load_model
+from gpflow_dwp.training import TrainingHistory, fit
 
 TINY = (
     *("--hidden", "6", "5", "--num-pseudo-data", "3", "--validation-rows", "20"),
@@ -54,6 +57,43 @@ def test_trains_judges_and_saves(folder: Path, capsys: pytest.CaptureFixture[str
         model = load_model(out / "model")
     assert [layer.num_outputs for layer in model.layers] == [6, 5, 10]
     assert model.layers[0].dropout.dtype == np.float32
+
+
+def test_what_it_wrote_is_described(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "out"
+    assert run("mnist", "--folder", folder, "--out", out, *TINY) == 0
+    for directory in (out, out / "model"):
+        capsys.readouterr()
+        assert run("info", directory, "--json") == 0
+        model = json.loads(capsys.readouterr().out)["model"]
+        assert (model["class"], model["dtype"]) == ("MatrixGaussianNetwork", "float32")
+    assert gpflow.default_float() is np.float64
+
+
+def test_ctrl_c_is_told_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_early(*arguments: Any, **named: Any) -> TrainingHistory:
+        history = fit(*arguments, **named)
+        return dataclasses.replace(history, stop_reason="interrupted after step 12")
+
+    monkeypatch.setattr("gpflow_dwp.cli.mnist.fit", stop_early)
+    assert run("mnist", "--folder", folder, *TINY) == 0
+    assert capsys.readouterr().out.startswith("Training was interrupted after step 12.\n")
+    assert run("mnist", "--folder", folder, *TINY, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stop_reason"] == "interrupted after step 12"
+
+
+def test_training_that_fails_leaves_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.cli.mnist.fit", stop)
+    assert run("mnist", "--folder", folder, "--out", folder / "out", *TINY) == 130
+    assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
+    assert not (folder / "out").exists()
 
 
 def test_a_run_can_be_made_again_from_its_configuration(folder: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import columns, fit_options, read_csv, run, write_csv
+from command_line import columns, content, fit_options, read_csv, run, write_csv
 
+from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
 
 OPTIONS = [
@@ -98,6 +99,46 @@ def test_a_run_that_is_cut_off_twice_ends_like_one_that_was_not(
 
     assert run("fit", "--resume", "run") == 2
     assert "run holds no run that could go on" in capsys.readouterr().err
+
+
+def test_what_is_replaced_is_kept_until_the_new_run_is_written(
+    disturb: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disturb(die)
+    assert run("fit", "table.csv", *OPTIONS, "--out", "run") == 130
+    Path("run/notes.txt").write_text("mine")
+    before = content(Path())
+    again = ["fit", "table.csv", *OPTIONS, "--seed", "1", "--out", "run", "--overwrite"]
+
+    def fail(*_: object, **__: object) -> None:
+        assert not Path("log.csv").exists() and not Path("run/unfinished/state").exists()
+        raise NonFiniteBoundError("Training stopped at step 3.", step=3)
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
+    assert run(*again) == 1
+    assert content(Path()) == before
+
+    disturb(die)
+    assert run(*again) == 130
+    assert set(before.values()) <= set(content(Path()).values())
+    disturb(None)
+    assert run("fit", "--resume", "run") == 0
+    assert json.loads(Path("run/metrics.json").read_text())["provenance"]["seed"] == 1
+    assert read_csv(Path("log.csv"))["step"] == ["2", "4", "6", "8", "10", "12"]
+    assert sorted(path.name for path in Path().iterdir()) == ["log.csv", "run", "table.csv"]
+    assert not list(Path("run").glob("*unfinished*")) and Path("run/notes.txt").is_file()
+
+
+def test_a_run_does_not_go_on_with_another_table(
+    disturb: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    disturb(die)
+    assert run("fit", "table.csv", *OPTIONS, "--out", "run") == 130
+    write_csv(Path("table.csv"), columns("regression", 41))
+    before = content(Path())
+    assert run("fit", "--resume", "run") == 2
+    assert "table.csv has changed since the run began" in capsys.readouterr().err
+    assert content(Path()) == before
 
 
 def test_training_stops_early_and_reports_the_best(

@@ -12,6 +12,7 @@ from command_line import content
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import (
     RunDescription,
+    check_apart,
     choose_directory,
     release_directory,
     write_run,
@@ -38,7 +39,7 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def a_run(directory: Path, note: str = "first") -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     RUN.write(directory)
-    (directory / "note.txt").write_text(note)
+    (directory / "metrics.json").write_text(note)
     return directory
 
 
@@ -110,20 +111,72 @@ def test_a_run_of_another_version_can_be_replaced() -> None:
 def test_release_keeps_what_is_not_empty() -> None:
     release_directory(a_run(Path("x")))
     release_directory(Path("absent"))
-    assert (Path("x") / "note.txt").read_text() == "first"
+    assert (Path("x") / "metrics.json").read_text() == "first"
 
 
 def test_write_replaces_and_does_not_mix() -> None:
-    a_run(Path("x"))
-    (Path("x") / "old.txt").write_text("old")
+    (a_run(Path("x")) / "history.csv").write_text("old")
+    for name in ("figures", "unfinished", ".unfinished.replaced"):
+        (Path("x") / name).mkdir()
     write_run(Path("x"), lambda path: a_run(path, "second") and None)
-    assert sorted(content(Path())) == ["x/note.txt", "x/run.json"]
-    assert Path("x/note.txt").read_text() == "second"
+    assert sorted(content(Path())) == ["x/metrics.json", "x/run.json"]
+    assert Path("x/metrics.json").read_text() == "second"
+    assert len(list(Path("x").iterdir())) == 2 and len(list(Path().iterdir())) == 1
+
+
+def test_what_is_not_of_the_run_stays() -> None:
+    (a_run(Path("x")) / "tables").mkdir()
+    Path("x/tables/d.csv").write_text("a,y")
+    Path("x/log.csv").write_text("step")
+    before = content(Path())
+    write_run(Path("x"), lambda path: a_run(path) and None)
+    assert content(Path()) == before
+
+
+def test_what_is_not_of_the_run_stays_where_moving_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (a_run(Path("x")) / "notes.txt").write_text("mine")
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError("no power")
+
+    rename = Path.rename
+    for name in ("x", ".x.partial", "notes.txt"):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Path,
+                "rename",
+                lambda self, to, n=name: (fail if self.name == n else rename)(self, to),
+            )
+            with pytest.raises(OSError, match="no power"):
+                write_run(Path("x"), lambda path: a_run(path, "second") and None)
+        assert choose_directory(Path("x"), None, overwrite=True) == Path("x")
+        assert Path("x/notes.txt").read_text() == "mine"
+    assert Path("x/metrics.json").read_text() == "second"
+
+
+def test_a_file_of_the_users_is_never_replaced_by_another() -> None:
+    for name in ("x", ".x.replaced"):
+        (a_run(Path(name)) / "notes.txt").write_text(name)
+    before = content(Path())
+    with pytest.raises(UsageError, match=r"replaced/notes.txt would replace another in .*/x; move"):
+        choose_directory(Path("x"), None, overwrite=True)
+    assert content(Path()) == before
+
+
+@pytest.mark.parametrize("name", ["history.csv", "figures/log.csv", "unfinished/log.csv"])
+def test_a_file_of_the_users_has_a_place_of_its_own(name: str) -> None:
+    message = f"--log x/{name} is among the files that a run itself has in x; choose another"
+    with pytest.raises(UsageError, match=message):
+        check_apart("--log", Path("x", name), Path("x"))
+    for path in (None, Path("x/log.csv"), Path(name), Path("x/data") / name):
+        check_apart("--log", path, Path("x"))
 
 
 def test_write_makes_parents() -> None:
     write_run(Path("deep/down/x"), lambda path: a_run(path) and None)
-    assert sorted(content(Path())) == ["deep/down/x/note.txt", "deep/down/x/run.json"]
+    assert sorted(content(Path())) == ["deep/down/x/metrics.json", "deep/down/x/run.json"]
 
 
 def test_a_failure_leaves_the_old_run_whole() -> None:
@@ -137,12 +190,12 @@ def test_a_failure_leaves_the_old_run_whole() -> None:
         write_run(Path("x"), fail)
     assert content(Path("x")) == before
     write_run(Path("x"), lambda path: a_run(path, "third") and None)
-    assert sorted(content(Path())) == ["x/note.txt", "x/run.json"]
+    assert sorted(content(Path())) == ["x/metrics.json", "x/run.json"]
 
 
 def test_a_link_stays_and_leads_to_the_new_run() -> None:
     a_run(Path("disk/x"))
     Path("x").symlink_to("disk/x", target_is_directory=True)
     write_run(Path("x"), lambda path: a_run(path, "second") and None)
-    assert Path("x").is_symlink() and Path("disk/x/note.txt").read_text() == "second"
+    assert Path("x").is_symlink() and Path("disk/x/metrics.json").read_text() == "second"
     assert [path.name for path in Path("disk").iterdir()] == ["x"]

@@ -101,6 +101,7 @@ def test_numbers_of_splits(
         ["study", *NEEDED, "--splits", "4-0"],
         ["study", *NEEDED, "--splits", "0-"],
         ["study", *NEEDED, "--splits", "-1"],
+        ["study", *NEEDED, "--splits", "0-99999999999"],
         ["study", *NEEDED, "--splits", "one"],
         ["study", *NEEDED, "--models", "LV"],
         ["study", *NEEDED, "--depths", "0"],
@@ -182,6 +183,10 @@ def test_cells_that_are_asked_for(
         for depth in (2, 3)
         for model in ("GW", "A")
     ]
+    write_options = call.pop("on_start")
+    Path("study").mkdir()
+    write_options()
+    assert "num_inducing: 7" in Path("study", "config.yaml").read_text()
     assert call == {
         "directory": Path("study"),
         "jobs": 3,
@@ -209,6 +214,8 @@ def test_every_model_and_protocol_of_studies_can_be_asked_for() -> None:
         (["--splits", "0-20"], "split must be an integer from 0 to 19 for yacht, got 20"),
         (["--uci-folder", "absent"], "absent"),
         (["--set", "colour=1"], "the builder of model GW takes no 'colour'"),
+        (["--set", "jitter=1e-8", "jitter=1e-6"], "--set must give each name once, got jitter"),
+        (["--set", "likelihood=5"], "likelihood must be one of GPflow's kind or None, got 5"),
         (["--out", "file"], "file is a file; --out takes a directory"),
     ],
 )

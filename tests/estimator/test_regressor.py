@@ -257,6 +257,7 @@ def test_grid_search_in_two_processes() -> None:
         ({"kernel": [gpflow.kernels.Matern32()]}, "kernel must hold depth=2 kernels, got 1"),
         ({"kernel": 3}, "kernel must be a name, a kernel or a sequence of kernels, got 3"),
         ({"posterior": "B"}, "must be .* got 'B'"),
+        ({"posterior": "Z", "depth": 1}, "posterior must be one of GW, A, AB, got 'Z'"),
         ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
     ],
 )
@@ -279,5 +280,7 @@ def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             fresh.fit(inputs, targets)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        regressor.predict_log_density(X, np.where(np.arange(40) == 3, np.nan, Y))
     with pytest.raises(ValueError, match="expecting 2 features"):
         regressor.predict(X[:, :1])
