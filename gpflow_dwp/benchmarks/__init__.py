@@ -2,6 +2,7 @@
 
 from gpflow_dwp.benchmarks.figures import plot_scale
 from gpflow_dwp.benchmarks.floor import (
+    FLOORED_MODELS,
     Floor,
     Operation,
     floor_operations,
@@ -42,6 +43,7 @@ from gpflow_dwp.benchmarks.variance import (
 
 __all__ = [
     "ESTIMATORS",
+    "FLOORED_MODELS",
     "GRIDS",
     "MODELS",
     "PEERS",

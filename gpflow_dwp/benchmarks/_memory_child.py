@@ -1,4 +1,4 @@
-"""A process that reads its own peak memory around single steps of one subject."""
+"""A process that reads its own peak memory around a step of one subject."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gpflow_dwp.benchmarks.subjects import Subject, prepare
 
 
 def main() -> None:
-    """Write a line of JSON: for each turn, bytes of a step's peak above what was there before."""
+    """Write a line: bytes of a step's peak above what was there before."""
     model, shape, *others = json.loads(sys.argv[1])
     run = prepare(Subject(model, Shape(*shape), *others))
     run(3)  # with tracing and compilation, which are not to be measured
-    print(json.dumps([_peak_of_step(run) for _ in range(int(sys.argv[2]))]))
+    print(_peak_of_step(run))
 
 
 def _peak_of_step(run: Callable[[int], object]) -> int:

@@ -11,7 +11,16 @@ from scipy.linalg import blas, lapack
 
 from gpflow_dwp.benchmarks.shapes import Shape
 
-__all__ = ["Floor", "Operation", "floor_operations", "prediction_operations"]
+__all__ = [
+    "FLOORED_MODELS",
+    "Floor",
+    "Operation",
+    "floor_operations",
+    "prediction_operations",
+]
+
+FLOORED_MODELS = ("GW", "A", "AB", "A-whitened")
+"""The models whose operations are listed."""
 
 
 _Sizes = tuple[str, str, int, int, int, int]
@@ -45,7 +54,8 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
     but for products with R columns, which are counted.
 
     :param shape: The step's sizes.
-    :param model: "GW", "A", "AB" (the same operations) or "A-whitened".
+    :param model: One of :data:`FLOORED_MODELS`. "GW", "A" and "AB" have the same operations: GW's
+        A' = I would save two products of M³, which neither the layer nor this count makes use of.
     """
     n, m, s = shape.num_data, shape.num_inducing, shape.num_samples
     r = min(shape.num_inputs, m)

@@ -34,20 +34,21 @@ def benchmark_memory(
     threads: int = 1,
     report: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Measure peak resident memory of single steps, each model in a process of its own.
+    """Measure peak resident memory of single steps, each in a process of its own.
 
     The peak during a step minus what was resident before it, once the step is traced and compiled;
     over the bytes of :func:`kept_arrays`. Freed arrays go back to the system at once, so that it is
-    what arrays need; a pool that keeps them may hold more.
+    what arrays need; a pool that keeps them may hold more. TensorFlow takes operations that do not
+    depend on each other in an order that differs from process to process, and the peak with it.
 
     :param shapes: Names in :data:`SHAPES`.
     :param models: Names in :data:`WISHART_MODELS`.
     :param dtypes: "float64", "float32" or both.
-    :param turns: Steps that are measured.
+    :param turns: Processes that are measured.
     :param threads: See :func:`measure`.
     :param report: Called with a line of progress.
     :return: For each shape, under "figures" a list of :class:`Figure` as dictionaries, under
-        "peaks" bytes, step by step, and under "kept" the bytes of each array that must be kept.
+        "peaks" bytes, process by process, and under "kept" those of each array that must be kept.
     :raises ValueError: If a name is unknown, or a count is not a positive integer.
     :raises RuntimeError: If this is not Linux, whose /proc tells the peak, or a process fails.
     """
@@ -63,7 +64,7 @@ def benchmark_memory(
         for dtype in dtypes:
             for model in models:
                 subject = Subject(model, SHAPES[name], dtype)
-                peaks = _peaks(subject, turns, threads)
+                peaks = [_peak(subject, threads) for _ in range(turns)]
                 size = np.dtype(dtype).itemsize
                 kept = {a.name: size * a.elements for a in kept_arrays(subject.shape, model)}
                 total = sum(kept.values())
@@ -81,10 +82,10 @@ def benchmark_memory(
     return result
 
 
-def _peaks(subject: Subject, turns: int, threads: int) -> list[int]:
+def _peak(subject: Subject, threads: int) -> int:
     command = [sys.executable, "-m", "gpflow_dwp.benchmarks._memory_child"]
     done = subprocess.run(
-        [*command, json.dumps(subject), str(turns)],
+        [*command, json.dumps(subject)],
         env=os.environ | thread_environment(threads) | _ALLOCATION,
         capture_output=True,
         text=True,
@@ -93,4 +94,4 @@ def _peaks(subject: Subject, turns: int, threads: int) -> list[int]:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no error output"])[-1]
         raise RuntimeError(f"The process that measures {subject} failed: {last}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return int(done.stdout.splitlines()[-1])
