@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GaussianDraw
-from gpflow_dwp.linalg import quadratic_forms
+from gpflow_dwp.linalg import projected_moments
 
 __all__ = ["moments_at_targets"]
 
@@ -15,10 +15,11 @@ def moments_at_targets(
     draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and variance at the targets: see :meth:`OutputLayer.condition`."""
-    mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
     if full_cov:
+        mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
         projected = tf.matmul(draw.inverse, covariance.it)
         return mean, covariance.tt - tf.matmul(covariance.it, projected, transpose_a=True)
-    variance = covariance.tt - quadratic_forms(draw.inverse, covariance.it)
+    mean, explained = projected_moments(draw.inverse, draw.weights, covariance.it)
+    variance = covariance.tt - explained
     # Cancellation may leave a rounding error below zero.
     return mean, tf.maximum(variance, tf.zeros([], variance.dtype))

@@ -12,7 +12,7 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import regularised_inverse
+from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -28,7 +28,7 @@ class GlobalInducingGPLayer(OutputLayer):
 
     (Ober and Aitchison, "Global inducing point variational posteriors for Bayesian neural networks
     and deep Gaussian processes", 2021, equation 9). Everything that is needed follows from
-    Φ = (K + Λ⁻¹)⁻¹, which :func:`gpflow_dwp.linalg.regularised_inverse` computes without
+    Φ = (K + Λ⁻¹)⁻¹, which :func:`gpflow_dwp.linalg.pseudo_target_posterior` computes without
     factorising K or Λ; Λ becomes nearly singular in training. With a = Φ v,
 
     .. math:: \mathrm{KL}[q(u) \| p(u)]
@@ -72,12 +72,11 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
-        precision_tril = tf.cast(self.precision_tril, covariance.dtype)
-        inverse, log_det = regularised_inverse(covariance, precision_tril)
-        weights = tf.matmul(inverse, tf.cast(self.pseudo_targets, covariance.dtype))
-        explained = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
-        quadratic = tf.reduce_sum(weights * tf.matmul(covariance, weights), axis=[-2, -1])
-        kl = 0.5 * (self.num_outputs * (log_det - explained) + quadratic)
+        inverse, weights, kl = pseudo_target_posterior(
+            covariance,
+            tf.cast(self.precision_tril, covariance.dtype),
+            tf.cast(self.pseudo_targets, covariance.dtype),
+        )
         return GaussianDraw(weights=weights, inverse=inverse, log_ratio=-kl)
 
     @inherit_check_shapes

@@ -3,8 +3,8 @@
 from gpflow_dwp.linalg.conditionals import (
     conditional_moments,
     outer_product,
-    quadratic_forms,
-    regularised_inverse,
+    projected_moments,
+    pseudo_target_posterior,
 )
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
@@ -23,8 +23,8 @@ __all__ = [
     "factorise",
     "inverse_and_log_det",
     "outer_product",
-    "quadratic_forms",
-    "regularised_inverse",
+    "projected_moments",
+    "pseudo_target_posterior",
     "relative_jitter",
     "relative_precision",
     "whiten",

@@ -10,7 +10,12 @@ from check_shapes import check_shapes
 from gpflow_dwp.linalg._gradients import sum_to
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
 
-__all__ = ["conditional_moments", "outer_product", "quadratic_forms", "regularised_inverse"]
+__all__ = [
+    "conditional_moments",
+    "outer_product",
+    "projected_moments",
+    "pseudo_target_posterior",
+]
 
 
 @check_shapes(
@@ -81,31 +86,43 @@ def conditional_moments(
 @check_shapes(
     "covariance: [batch, M, M]",
     "precision_tril: [M, M]",
+    "pseudo_targets: [M, Q]",
     "return[0]: [batch, M, M]",
-    "return[1]: [batch]",
+    "return[1]: [batch, M, Q]",
+    "return[2]: [batch]",
 )
-def regularised_inverse(
-    covariance: tf.Tensor, precision_tril: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    r"""Return Φ = (K + Λ⁻¹)⁻¹ and log|I + K Λ| for Λ = L Lᵀ, factorising neither K nor Λ.
+def pseudo_target_posterior(
+    covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    r"""Return Φ = (K + Λ⁻¹)⁻¹, a = Φ v and the divergence of N(K a, K - K Φ K) from N(0, K).
 
-    With B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ. With H = Φ̄ P,
-    l the log-determinant, and for symmetric gradients of Φ,
+    With Λ = L Lᵀ, B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ:
+    neither K nor Λ is factorised. The divergence, summed over the Q columns of v, is
 
-    .. math:: \bar K = \bar l \Phi - \Phi H L^T, \quad
-              \bar L = 2 \bigl(H - K (\Phi H - \bar l P)\bigr).
+    .. math:: d = \tfrac12 \{Q \log|B| - Q \operatorname{tr}(\Phi K) + \operatorname{tr}(a^T K a)\}.
+
+    With w = ā + d̄ K a, G the symmetric part of :math:`\bar\Phi + w v^T - \tfrac12 \bar d Q K`,
+    and H = G P,
+
+    .. math:: \bar v = \Phi w, \quad
+              \bar K = \tfrac12 \bar d\, a a^T - \Phi H L^T, \quad
+              \bar L = 2 H - K (2 \Phi H - \bar d Q P).
 
     :param covariance: K, [batch, M, M].
     :param precision_tril: L, [M, M].
+    :param pseudo_targets: v, [M, Q].
+    :return: Φ, [batch, M, M], a, [batch, M, Q], and d, [batch].
     :raises CholeskyError: If, in eager mode, B cannot be factorised.
     """
 
     @tf.custom_gradient
     def differentiable(
-        covariance: tf.Tensor, precision_tril: tf.Tensor
+        covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
     ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+        tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+        Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
     ]:
+        num_columns = tf.cast(tf.shape(pseudo_targets)[1], covariance.dtype)
         identity = tf.eye(tf.shape(precision_tril)[0], dtype=precision_tril.dtype)
         product = _product_with_one(covariance, precision_tril)
         inner = identity + tf.matmul(precision_tril[None], product, transpose_a=True)
@@ -115,59 +132,93 @@ def regularised_inverse(
         transposed = tf.transpose(precision_tril)
         root = tf.linalg.triangular_solve(inner_tril, transposed + tf.zeros_like(inner))
         inverse = tf.matmul(root, root, transpose_a=True)
+        weights = tf.matmul(inverse, pseudo_targets)
+        expected = tf.matmul(covariance, weights)
         log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
+        trace = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
+        quadratic = tf.reduce_sum(weights * expected, axis=[-2, -1])
 
-        def gradient(inverse_bar: tf.Tensor, log_det_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            symmetric = 0.5 * (inverse_bar + tf.linalg.matrix_transpose(inverse_bar))
-            log_det_bar = log_det_bar[:, None, None]
+        def gradient(
+            inverse_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
+        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            # Half of what follows could be done before this is known, and would then be kept.
+            with tf.control_dependencies([inverse_bar]):
+                scale = tf.identity(divergence_bar)[:, None, None]
+            weights_bar += scale * expected
+            total = inverse_bar + tf.matmul(weights_bar, pseudo_targets, transpose_b=True)
+            total -= (0.5 * num_columns * scale) * covariance
+            symmetric = 0.5 * (total + tf.linalg.matrix_transpose(total))
             half_inverse = tf.linalg.matrix_transpose(
                 tf.linalg.triangular_solve(inner_tril, root, adjoint=True)
             )
             half = tf.matmul(symmetric, half_inverse)
             through_inverse = tf.matmul(inverse, half)
             through_covariance = _sum_of_products(
-                covariance, through_inverse - log_det_bar * half_inverse
+                covariance, 2.0 * through_inverse - (num_columns * scale) * half_inverse
             )
+            through_weights = tf.matmul((0.5 * scale) * weights, weights, transpose_b=True)
             return (
-                log_det_bar * inverse - _product_with_one(through_inverse, transposed),
-                2.0 * (tf.reduce_sum(half, axis=0) - through_covariance),
+                through_weights - _product_with_one(through_inverse, transposed),
+                2.0 * tf.reduce_sum(half, axis=0) - through_covariance,
+                tf.reduce_sum(tf.matmul(inverse, weights_bar), axis=0),
             )
 
-        return (inverse, log_det), gradient
+        divergence = 0.5 * (num_columns * (log_det - trace) + quadratic)
+        return (inverse, weights, divergence), gradient
 
-    return differentiable(covariance, precision_tril)
+    return differentiable(covariance, precision_tril, pseudo_targets)
 
 
 @check_shapes(
-    "matrix: [broadcast batch, M, M]",
-    "columns: [broadcast batch, M, N]",
-    "return: [batch, N]",
+    "inverse: [broadcast batch, M, M]",
+    "weights: [broadcast batch, M, P]",
+    "cross: [broadcast batch, M, N]",
+    "return[0]: [batch, N, P]",
+    "return[1]: [batch, N]",
 )
-def quadratic_forms(matrix: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    r"""Return q with q_n = c_nᵀ Φ c_n, for symmetric Φ and the columns of C.
+def projected_moments(
+    inverse: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    r"""Mean at N targets, Cᵀ w, and the variance that Φ explains there, q with q_n = c_nᵀ Φ c_n.
 
-    :math:`\bar C = 2 \Phi C \operatorname{diag}(\bar q)` and
-    :math:`\bar\Phi = C \operatorname{diag}(\bar q) C^T`.
+    .. math:: \bar C = w \bar m^T + 2 \Phi C \operatorname{diag}(\bar q), \quad
+              \bar\Phi = C \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
 
-    :param matrix: Φ, [batch, M, M].
-    :param columns: C, [batch, M, N].
+    :param inverse: Φ, symmetric, [batch, M, M].
+    :param weights: w, [batch, M, P].
+    :param cross: C, [batch, M, N].
     """
 
     @tf.custom_gradient
     def differentiable(
-        matrix: tf.Tensor, columns: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-        product = tf.matmul(matrix, columns)
+        inverse: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+    ) -> tuple[
+        tuple[tf.Tensor, tf.Tensor],
+        Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
+    ]:
+        product = tf.matmul(inverse, cross)
+        mean = tf.matmul(cross, weights, transpose_a=True)
 
-        def gradient(forms_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            weight = forms_bar[:, None, :]
-            matrix_bar = tf.matmul(weight * columns, columns, transpose_b=True)
-            columns_bar = (2.0 * weight) * product
-            return sum_to(matrix_bar, matrix), sum_to(columns_bar, columns)
+        def gradient(
+            mean_bar: tf.Tensor, explained_bar: tf.Tensor
+        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            weight = explained_bar[:, None, :]
+            inverse_bar = tf.matmul(weight * cross, cross, transpose_b=True)
+            weights_bar = tf.matmul(cross, mean_bar)
+            # One array over targets after the other, so that few are in memory together.
+            with tf.control_dependencies([inverse_bar]):
+                cross_bar = (2.0 * weight) * product
+            with tf.control_dependencies([cross_bar]):
+                cross_bar += tf.matmul(weights, mean_bar, transpose_b=True)
+            return (
+                sum_to(inverse_bar, inverse),
+                sum_to(weights_bar, weights),
+                sum_to(cross_bar, cross),
+            )
 
-        return tf.reduce_sum(columns * product, axis=-2), gradient
+        return (mean, tf.reduce_sum(cross * product, axis=-2)), gradient
 
-    return differentiable(matrix, columns)
+    return differentiable(inverse, weights, cross)
 
 
 @check_shapes("columns: [batch..., M, N]", "return: [batch..., M, M]")
