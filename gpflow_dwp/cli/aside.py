@@ -9,10 +9,18 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["ASIDE", "forget_aside", "put_back", "set_aside"]
+__all__ = ["ASIDE", "aside_of", "forget_aside", "put_back", "set_aside"]
 
 ASIDE = ".replaced"
 """What ends the names of what is set aside."""
+
+
+def aside_of(path: Path) -> Path:
+    """Return where a file or folder is while it is set aside.
+
+    :param path: Its own place.
+    """
+    return path.with_name(f".{path.name}{ASIDE}")
 
 
 def set_aside(path: Path) -> None:
@@ -21,8 +29,8 @@ def set_aside(path: Path) -> None:
     :param path: Of a file or folder.
     """
     if os.path.lexists(path):
-        set_aside(_aside(path))
-        path.rename(_aside(path))
+        set_aside(aside_of(path))
+        path.rename(aside_of(path))
 
 
 def put_back(path: Path) -> None:
@@ -30,7 +38,7 @@ def put_back(path: Path) -> None:
 
     :param path: As it was given there. Nothing happens if nothing is set aside.
     """
-    aside = _aside(path)
+    aside = aside_of(path)
     if os.path.lexists(aside):
         _remove(path)
         aside.rename(path)
@@ -42,14 +50,10 @@ def forget_aside(path: Path) -> None:
 
     :param path: As it was given to :func:`set_aside`.
     """
-    aside = _aside(path)
+    aside = aside_of(path)
     if os.path.lexists(aside):
         forget_aside(aside)
         _remove(aside)
-
-
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name}{ASIDE}")
 
 
 def _remove(path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.cli.aside import ASIDE
+from gpflow_dwp.cli.aside import aside_of
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
@@ -212,7 +212,7 @@ def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
     fill(partial)
     _recover(directory)
     if directory.exists():
-        directory.rename(_replaced(directory))
+        directory.rename(aside_of(directory))
     partial.rename(directory)
     _recover(directory)
 
@@ -224,7 +224,7 @@ def _recover(directory: Path) -> None:
 
     :raises UsageError: If a file of the user's has another of its name in its way.
     """
-    replaced = _replaced(directory)
+    replaced = aside_of(directory)
     if not replaced.exists():
         return
     if not directory.exists():
@@ -235,10 +235,6 @@ def _recover(directory: Path) -> None:
             raise UsageError(f"{path} would replace another in {directory}; move one of them away")
         path.rename(directory / path.name)
     shutil.rmtree(replaced)
-
-
-def _replaced(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}{ASIDE}")
 
 
 def _is_written(name: str) -> bool:
