@@ -14,10 +14,12 @@ from gpflow_dwp.linalg import (
     Factorised,
     cholesky,
     color,
+    conditional_mean,
     conditional_moments,
     factorise,
     projected_moments,
     pseudo_target_posterior,
+    regression_posterior,
     relative_jitter,
     relative_precision,
     whiten,
@@ -70,18 +72,35 @@ def relative_precision_plainly(
 def pseudo_target_posterior_plainly(
     matrix: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
-    """The divergence is that of one dense Gaussian from another, column by column."""
     precision = tf.matmul(precision_tril, precision_tril, transpose_b=True)
     inverse = tf.linalg.inv(matrix + tf.linalg.inv(precision))
     weights = tf.matmul(inverse, pseudo_targets)
     covariance = matrix - tf.matmul(matrix, tf.matmul(inverse, matrix))
-    ratio = tf.linalg.solve(matrix, covariance)
-    log_det = tf.linalg.logdet(covariance) - tf.linalg.logdet(matrix)
     mean = tf.matmul(matrix, weights)
+    return inverse, weights, divergence_from_prior(mean, covariance, matrix)
+
+
+def regression_posterior_plainly(
+    matrix: tf.Tensor, cross: tf.Tensor, targets: tf.Tensor, precision: tf.Tensor
+) -> tuple[tf.Tensor, ...]:
+    """From the posterior of u that Bayes' rule gives for y = C^T K^-1 u + noise."""
+    design = tf.linalg.solve(matrix, cross)
+    outer = tf.matmul(design, design, transpose_b=True)
+    covariance = tf.linalg.inv(tf.linalg.inv(matrix) + precision * outer)
+    mean = precision * tf.matmul(covariance, tf.matmul(design, targets))
+    weights = tf.linalg.solve(matrix, mean)
+    prior_precision = tf.linalg.inv(matrix)
+    inverse = tf.matmul(prior_precision, tf.matmul(matrix - covariance, prior_precision))
+    return inverse, weights, divergence_from_prior(mean, covariance, matrix)
+
+
+def divergence_from_prior(mean: tf.Tensor, covariance: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
+    """Of one dense Gaussian from another with mean zero, summed over columns of the mean."""
+    log_det = tf.linalg.logdet(covariance) - tf.linalg.logdet(matrix)
+    trace = tf.linalg.trace(tf.linalg.solve(matrix, covariance))
     quadratic = tf.reduce_sum(mean * tf.linalg.solve(matrix, mean), axis=[-2, -1])
-    num_columns = float(pseudo_targets.shape[1])
-    volume = num_columns * (tf.linalg.trace(ratio) - float(matrix.shape[-1]) - log_det)
-    return inverse, weights, 0.5 * (volume + quadratic)
+    num_columns = float(mean.shape[-1])
+    return 0.5 * (num_columns * (trace - float(matrix.shape[-1]) - log_det) + quadratic)
 
 
 # Each operation beside the same in TensorFlow's own differentiable operations.
@@ -103,11 +122,27 @@ OPERATIONS: dict[str, tuple[Operation, Operation]] = {
     ),
     "relative_precision": (relative_precision_ours, relative_precision_plainly),
     "pseudo_target_posterior": (pseudo_target_posterior, pseudo_target_posterior_plainly),
+    "regression_posterior": (
+        lambda matrix, cross, targets, root: regression_posterior(
+            factorise_plainly(matrix), cross, targets, tf.square(root)
+        ),
+        lambda matrix, cross, targets, root: regression_posterior_plainly(
+            matrix, cross, targets, tf.square(root)
+        ),
+    ),
     "projected_moments": (
         projected_moments,
         lambda inverse, weights, cross: (
             tf.matmul(cross, weights, transpose_a=True),
             tf.reduce_sum(cross * tf.matmul(inverse, cross), axis=-2),
+        ),
+    ),
+    "conditional_mean": (
+        lambda matrix, cross, features: (
+            conditional_mean(factorise_plainly(matrix), cross, features),
+        ),
+        lambda matrix, cross, features: (
+            tf.matmul(cross, tf.matmul(tf.linalg.inv(matrix), features), transpose_a=True),
         ),
     ),
     "conditional_moments": (
@@ -133,8 +168,13 @@ CASES = [
     ("relative_precision", [(1, 4, 4), (1, 4, 4), (2, 4, 3)]),
     ("pseudo_target_posterior", [(2, 4, 4), (4, 4), (4, 1)]),
     ("pseudo_target_posterior", [(2, 4, 4), (4, 4), (4, 3)]),
+    ("regression_posterior", [(2, 4, 4), (2, 4, 5), (5, 1), ()]),
+    ("regression_posterior", [(1, 4, 4), (1, 4, 5), (5, 3), ()]),
     ("projected_moments", [(2, 4, 4), (2, 4, 3), (2, 4, 5)]),
     ("projected_moments", [(1, 4, 4), (1, 4, 3), (2, 4, 5)]),
+    ("conditional_mean", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
+    ("conditional_mean", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
+    ("conditional_mean", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
     ("conditional_moments", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
     ("conditional_moments", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),

@@ -119,6 +119,22 @@ class GramLayer(_Layer):
             successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
         """
 
+    @check_shapes(
+        "covariance.it: [broadcast S, M, N]",
+        "covariance.tt: [broadcast S, N]",
+        "return.it: [S, M, N]",
+        "return.tt: [S, N]",
+    )
+    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        """What :meth:`condition` gives for targets whose random numbers are all zero.
+
+        :param draw: What :meth:`sample_inducing` returned.
+        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        """
+        shape = [tf.shape(draw.gram)[0], tf.shape(covariance.it)[-1], self.noise_width]
+        noise = tf.zeros(shape, covariance.it.dtype)
+        return self.condition(draw, covariance, noise, full_cov=False)
+
     @property
     @abc.abstractmethod
     def noise_width(self) -> int:

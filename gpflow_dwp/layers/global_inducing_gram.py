@@ -10,7 +10,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.layers._features import condition_features
+from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
@@ -99,6 +99,10 @@ class GlobalInducingGramLayer(GramLayer):
         self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
     ) -> TargetBlocks:
         return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
+
+    @inherit_check_shapes
+    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        return expect_features(draw, covariance)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> tfp.distributions.MultivariateNormalTriL:

@@ -3,7 +3,8 @@
 Where GPflow's default is float32, all that concerns inducing points alone is in float64 all the
 same: their matrices are nearly singular. So are the bottom layer's kernel, whose distances are
 differences of squares, and the output layer, whose variance is a difference of numbers that may be
-far larger. What grows with targets in all other layers is in float32.
+far larger, with the points that its posterior depends on. What grows with targets in all other
+layers is in float32.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def sample_inducing_path(
         covariance = gram_K(kernel, draw.gram, features=draw.root)
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
-    inputs = tf.convert_to_tensor(output.inputs)
 
-    def no_noise(layer: GramLayer, _: int) -> tf.Tensor:
-        return tf.zeros([num_samples, tf.shape(inputs)[0], layer.noise_width], inputs.dtype)
+    def expect(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        return hidden[index].expect(draw, covariance)
 
-    cross = _carry_targets(hidden, output, points, draws, inputs, no_noise).it
+    inputs = tf.cast(output.inputs, _ACCURATE)
+    cross = _carry_targets(hidden, output, points, draws, inputs, expect).it
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross))
 
 
@@ -121,13 +122,16 @@ def propagate_targets(
     joint = full_cov or num_copies > 1
     seeds = split_seed(seed, len(hidden) + 1)
 
-    def noise(layer: GramLayer, index: int) -> tf.Tensor:
+    def condition(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        layer = hidden[index]
         if joint:
             # Joint draws need numbers that are independent even where two targets coincide.
             shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
-            return normal(shape, seeds[index], targets.dtype)
-        points = targets if keys is None else keys
-        return normal_at_points(points, seeds[index], num_samples, layer.noise_width)
+            noise = normal(shape, seeds[index], targets.dtype)
+        else:
+            points = targets if keys is None else keys
+            noise = normal_at_points(points, seeds[index], num_samples, layer.noise_width)
+        return layer.condition(draw, covariance, noise, full_cov=joint)
 
     covariance = _carry_targets(
         hidden,
@@ -135,7 +139,7 @@ def propagate_targets(
         path.points,
         path.hidden,
         targets,
-        noise,
+        condition,
         full_cov=full_cov,
         num_copies=num_copies,
     )
@@ -151,14 +155,15 @@ def _carry_targets(
     points: tf.Tensor,
     draws: Sequence[GramDraw],
     targets: tf.Tensor,
-    noise: Callable[[GramLayer, int], tf.Tensor],
+    carry: Callable[[int, GramDraw, TargetBlocks], TargetBlocks],
     *,
     full_cov: bool = False,
     num_copies: int = 1,
 ) -> TargetBlocks:
     """Return the output layer's covariance blocks over targets, given the draws below it.
 
-    :param noise: Of a hidden layer and its index: standard normal numbers, [S, N, width].
+    :param carry: Extends the draw of the hidden layer with this index to the targets, given their
+        covariance from below.
     """
     joint = full_cov or num_copies > 1
     layers = (*hidden, output)
@@ -170,12 +175,10 @@ def _carry_targets(
         full_cov=full_cov,
         num_copies=num_copies,
     )
-    for index, (layer, above, draw) in enumerate(zip(hidden, layers[1:], draws, strict=False)):
+    for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
         if targets.shape.rank == 3:
             draw = _with_covariance_for_each_draw(draw)
-        gram = layer.condition(
-            _cast(draw, dtype), _cast(covariance, dtype), noise(layer, index), full_cov=joint
-        )
+        gram = carry(index, _cast(draw, dtype), _cast(covariance, dtype))
         precision = _ACCURATE if above is output else dtype
         covariance = _covariance_of_gram(
             kernel_in_dtype(above.kernel, precision),

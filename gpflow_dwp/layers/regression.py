@@ -13,13 +13,7 @@ from gpflow.utilities import positive
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import (
-    factorise,
-    inverse_and_log_det,
-    outer_product,
-    relative_jitter,
-    whiten,
-)
+from gpflow_dwp.linalg import factorise, regression_posterior, relative_jitter
 from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["RegressionGPLayer"]
@@ -42,13 +36,7 @@ class RegressionGPLayer(OutputLayer):
     likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
     so training takes far fewer steps; each of them carries all data through the layers once more.
 
-    With K = L Lᵀ, A = L⁻¹ C/σ, B = I + A Aᵀ, whose eigenvalues are at least 1, and w = B⁻¹ A y/σ,
-
-    .. math:: \mathrm{KL}[q(u) \| p(u)]
-              = \tfrac12 \{\operatorname{tr}(B^{-1}) - M + \log|B| + w^T w\}.
-
-    K + C Cᵀ/σ² itself is never formed: for little noise its condition number is that of K times
-    N/σ², and bound and gradients would be lost to rounding.
+    :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
 
     :param kernel: Acts on what comes from below.
     :param num_inducing: M.
@@ -96,29 +84,15 @@ class RegressionGPLayer(OutputLayer):
         if cross is None:
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
-        precision = 1.0 / tf.cast(self.noise_variance, dtype)
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
-        identity = tf.eye(self.num_inducing, dtype=dtype)
-        whitener, _ = whiten(prior, identity + tf.zeros_like(covariance))
-        design = tf.sqrt(precision) * tf.matmul(whitener, cross)
-        inner = identity + outer_product(design)
-        # B needs no jitter.
-        no_jitter = tf.zeros_like(inner[:, 0, 0])
-        inner_inverse, inner_log_det = inverse_and_log_det(
-            factorise(inner, no_jitter, name="the output layer's I + A Aᵀ")
+        inverse, weights, kl = regression_posterior(
+            prior,
+            cross,
+            tf.cast(self.targets, dtype),
+            1.0 / tf.cast(self.noise_variance, dtype),
         )
-        targets = tf.sqrt(precision) * tf.cast(self.targets, dtype)
-        whitened_weights = tf.matmul(inner_inverse, tf.matmul(design, targets))
-        explained = whitener - tf.matmul(inner_inverse, whitener)
-        volume = tf.linalg.trace(inner_inverse) - float(self.num_inducing) + inner_log_det
-        quadratic = tf.reduce_sum(tf.square(whitened_weights), axis=[-2, -1])
-        kl = 0.5 * (self.num_outputs * volume + quadratic)
-        return GaussianDraw(
-            weights=tf.matmul(whitener, whitened_weights, transpose_a=True),
-            inverse=tf.matmul(whitener, explained, transpose_a=True),
-            log_ratio=-kl,
-        )
+        return GaussianDraw(weights, inverse, log_ratio=-kl)
 
     @inherit_check_shapes
     def condition(

@@ -10,7 +10,7 @@ from scipy.special import multigammaln
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
-from gpflow_dwp.layers._features import condition_features
+from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
@@ -128,6 +128,10 @@ class WishartLayer(GramLayer):
         self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
     ) -> TargetBlocks:
         return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
+
+    @inherit_check_shapes
+    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        return expect_features(draw, covariance)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> SingularWishart:

@@ -8,14 +8,9 @@ import tensorflow as tf
 from check_shapes import check_shapes
 
 from gpflow_dwp.linalg._gradients import sum_to
-from gpflow_dwp.linalg.factorisation import Factorised, factorise
+from gpflow_dwp.linalg.factorisation import Factorised
 
-__all__ = [
-    "conditional_moments",
-    "outer_product",
-    "projected_moments",
-    "pseudo_target_posterior",
-]
+__all__ = ["conditional_mean", "conditional_moments", "projected_moments"]
 
 
 @check_shapes(
@@ -84,89 +79,50 @@ def conditional_moments(
 
 
 @check_shapes(
-    "covariance: [batch, M, M]",
-    "precision_tril: [M, M]",
-    "pseudo_targets: [M, Q]",
-    "return[0]: [batch, M, M]",
-    "return[1]: [batch, M, Q]",
-    "return[2]: [batch]",
+    "factorised.tril: [batch, M, M]",
+    "cross: [batch, M, N]",
+    "features: [broadcast S, M, P]",
+    "return: [broadcast S, N, P]",
 )
-def pseudo_target_posterior(
-    covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    r"""Return Φ = (K + Λ⁻¹)⁻¹, a = Φ v and the divergence of N(K a, K - K Φ K) from N(0, K).
+def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
+    r"""Mean at N targets given features at M points, as of :func:`conditional_moments`, alone.
 
-    With Λ = L Lᵀ, B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ:
-    neither K nor Λ is factorised. The divergence, summed over the Q columns of v, is
+    Nothing of it costs more than M N P: with W = K⁻¹ Y,
 
-    .. math:: d = \tfrac12 \{Q \log|B| - Q \operatorname{tr}(\Phi K) + \operatorname{tr}(a^T K a)\}.
+    .. math:: \bar Y = K^{-1} C \bar m, \quad \bar C = W \bar m^T, \quad \bar K = -\bar Y W^T.
 
-    With w = ā + d̄ K a, G the symmetric part of :math:`\bar\Phi + w v^T - \tfrac12 \bar d Q K`,
-    and H = G P,
-
-    .. math:: \bar v = \Phi w, \quad
-              \bar K = \tfrac12 \bar d\, a a^T - \Phi H L^T, \quad
-              \bar L = 2 H - K (2 \Phi H - \bar d Q P).
-
-    :param covariance: K, [batch, M, M].
-    :param precision_tril: L, [M, M].
-    :param pseudo_targets: v, [M, Q].
-    :return: Φ, [batch, M, M], a, [batch, M, Q], and d, [batch].
-    :raises CholeskyError: If, in eager mode, B cannot be factorised.
+    :param factorised: K, [batch, M, M].
+    :param cross: C, [batch, M, N].
+    :param features: Y, [S, M, P]. Of ``batch`` and S, either may be 1.
+    :return: [S, N, P] (or with the leading axis of K).
     """
 
     @tf.custom_gradient
     def differentiable(
-        covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-        Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
-    ]:
-        num_columns = tf.cast(tf.shape(pseudo_targets)[1], covariance.dtype)
-        identity = tf.eye(tf.shape(precision_tril)[0], dtype=precision_tril.dtype)
-        product = _product_with_one(covariance, precision_tril)
-        inner = identity + tf.matmul(precision_tril[None], product, transpose_a=True)
-        # B needs no jitter.
-        no_jitter = tf.zeros_like(inner[:, 0, 0])
-        inner_tril = factorise(inner, no_jitter, name="the output layer's I + Lᵀ K L").tril
-        transposed = tf.transpose(precision_tril)
-        root = tf.linalg.triangular_solve(inner_tril, transposed + tf.zeros_like(inner))
-        inverse = tf.matmul(root, root, transpose_a=True)
-        weights = tf.matmul(inverse, pseudo_targets)
-        expected = tf.matmul(covariance, weights)
-        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
-        trace = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
-        quadratic = tf.reduce_sum(weights * expected, axis=[-2, -1])
+        matrix: tf.Tensor, tril: tf.Tensor, cross: tf.Tensor, features: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]]]:
+        shared = tril.shape[0] == 1
+        folded = _draws_to_columns(features) if shared else features
+        num_draws = tf.shape(features)[0]
+        weights = tf.linalg.cholesky_solve(tril, folded)
+        mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
 
-        def gradient(
-            inverse_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            # Half of what follows could be done before this is known, and would then be kept.
-            with tf.control_dependencies([inverse_bar]):
-                scale = tf.identity(divergence_bar)[:, None, None]
-            weights_bar += scale * expected
-            total = inverse_bar + tf.matmul(weights_bar, pseudo_targets, transpose_b=True)
-            total -= (0.5 * num_columns * scale) * covariance
-            symmetric = 0.5 * (total + tf.linalg.matrix_transpose(total))
-            half_inverse = tf.linalg.matrix_transpose(
-                tf.linalg.triangular_solve(inner_tril, root, adjoint=True)
-            )
-            half = tf.matmul(symmetric, half_inverse)
-            through_inverse = tf.matmul(inverse, half)
-            through_covariance = _sum_of_products(
-                covariance, 2.0 * through_inverse - (num_columns * scale) * half_inverse
-            )
-            through_weights = tf.matmul((0.5 * scale) * weights, weights, transpose_b=True)
+        def gradient(mean_bar: tf.Tensor) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]:
+            folded_bar = _draws_to_columns(mean_bar) if shared else mean_bar
+            features_bar = tf.linalg.cholesky_solve(tril, tf.matmul(cross, folded_bar))
+            matrix_bar = -tf.matmul(features_bar, weights, transpose_b=True)
+            if shared:
+                features_bar = _columns_to_draws(features_bar, num_draws)
             return (
-                through_weights - _product_with_one(through_inverse, transposed),
-                2.0 * tf.reduce_sum(half, axis=0) - through_covariance,
-                tf.reduce_sum(tf.matmul(inverse, weights_bar), axis=0),
+                matrix_bar,
+                None,
+                tf.matmul(weights, folded_bar, transpose_b=True),
+                sum_to(features_bar, features),
             )
 
-        divergence = 0.5 * (num_columns * (log_det - trace) + quadratic)
-        return (inverse, weights, divergence), gradient
+        return _columns_to_draws(mean, num_draws) if shared else mean, gradient
 
-    return differentiable(covariance, precision_tril, pseudo_targets)
+    return differentiable(*factorised, cross, features)
 
 
 @check_shapes(
@@ -219,37 +175,6 @@ def projected_moments(
         return (mean, tf.reduce_sum(cross * product, axis=-2)), gradient
 
     return differentiable(inverse, weights, cross)
-
-
-@check_shapes("columns: [batch..., M, N]", "return: [batch..., M, M]")
-def outer_product(columns: tf.Tensor) -> tf.Tensor:
-    r"""Return O = C Cᵀ. :math:`\bar C = (\bar O + \bar O^T) C`.
-
-    :param columns: C, [..., M, N].
-    """
-
-    @tf.custom_gradient
-    def differentiable(
-        columns: tf.Tensor,
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-        def gradient(bar: tf.Tensor) -> tf.Tensor:
-            return tf.matmul(bar + tf.linalg.matrix_transpose(bar), columns)
-
-        return tf.matmul(columns, columns, transpose_b=True), gradient
-
-    return differentiable(columns)
-
-
-def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:
-    """A_s B for each A_s, [S, M, M], and one B, [M, M], as one product of long columns."""
-    rows = tf.reshape(matrices, [-1, tf.shape(matrices)[-1]])
-    return tf.reshape(tf.matmul(rows, one), tf.shape(matrices))
-
-
-def _sum_of_products(symmetric: tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
-    """Σ_s A_s B_s for symmetric A_s, both [S, M, M], as one product of long columns."""
-    shape = [-1, tf.shape(matrices)[-1]]
-    return tf.matmul(tf.reshape(symmetric, shape), tf.reshape(matrices, shape), transpose_a=True)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:

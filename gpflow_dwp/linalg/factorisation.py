@@ -21,7 +21,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides
 
-__all__ = ["Factorised", "cholesky", "factorise", "inverse_and_log_det", "relative_jitter"]
+__all__ = ["Factorised", "cholesky", "factorise", "relative_jitter"]
 
 _JITTER_GROWTH = 10.0
 _MAX_ATTEMPTS = 5
@@ -99,39 +99,6 @@ def cholesky(factorised: Factorised) -> tf.Tensor:
             return unwhiten_both_sides(tril, inner), None
 
         return tf.identity(tril), gradient
-
-    return differentiable(*factorised)
-
-
-@check_shapes(
-    "factorised.tril: [batch..., M, M]", "return[0]: [batch..., M, M]", "return[1]: [batch...]"
-)
-def inverse_and_log_det(factorised: Factorised) -> tuple[tf.Tensor, tf.Tensor]:
-    r"""Return G = K⁻¹, [..., M, M], and l = log|K|, [...].
-
-    For symmetric gradients of G, :math:`\bar K = \bar l G - G \bar G G`.
-    """
-
-    @tf.custom_gradient
-    def differentiable(
-        matrix: tf.Tensor, tril: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, None]]
-    ]:
-        identity = tf.eye(tf.shape(tril)[-1], dtype=tril.dtype)
-        whitener = tf.linalg.triangular_solve(tril, identity + tf.zeros_like(tril))
-        inverse = tf.matmul(whitener, whitener, transpose_a=True)
-        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
-
-        def gradient(inverse_bar: tf.Tensor, log_det_bar: tf.Tensor) -> tuple[tf.Tensor, None]:
-            # Solves keep the digits that products with a nearly singular matrix's inverse lose.
-            symmetric = 0.5 * (inverse_bar + tf.linalg.matrix_transpose(inverse_bar))
-            left = tf.linalg.triangular_solve(tril, symmetric)
-            inner = tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(left))
-            through_inverse = unwhiten_both_sides(tril, inner)
-            return log_det_bar[..., None, None] * inverse - through_inverse, None
-
-        return (inverse, log_det), gradient
 
     return differentiable(*factorised)
 

@@ -37,3 +37,20 @@ def test_groups_are_drawn_as_each_would_be_alone(size: int, df: int) -> None:
         )
         np.testing.assert_allclose(together.it[:, :, rows], alone.it, atol=1e-9)
         np.testing.assert_allclose(together.tt[:, index], alone.tt, atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 5)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_expected_features_are_those_without_noise(size: int, df: int, shared: bool) -> None:
+    num_samples, num_targets = 2, 3
+    joint = covariances(1 if shared else num_samples, size + num_targets)
+    layer = make_layer(size, df)
+    draw = layer.sample_inducing(joint[:, :size, :size], num_samples, as_seed(0))
+    blocks = TargetBlocks(joint[:, :size, size:], tf.linalg.diag_part(joint[:, size:, size:]))
+
+    expected = layer.expect(draw, blocks)
+
+    noise = tf.zeros([num_samples, num_targets, df], tf.float64)
+    drawn = layer.condition(draw, blocks, noise, full_cov=False)
+    for ours, without_noise in zip(expected, drawn, strict=True):
+        np.testing.assert_allclose(ours, without_noise, atol=1e-12)

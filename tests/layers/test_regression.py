@@ -29,6 +29,7 @@ from gpflow_dwp.random import as_seed
 
 M, C, N, Q, S = 4, 6, 3, 2, 2
 NOISE = 0.3
+SEED = as_seed(0)
 BUILDERS = [
     build_deep_wishart_process,
     build_deep_gaussian_process,
@@ -164,7 +165,7 @@ def test_the_data_are_taken_at_their_expected_features(build) -> None:
     (hidden,), output = model.hidden_layers, model.output_layer
     Z = model.inducing_variable.Z.numpy()
 
-    path = sample_inducing_path([hidden], output, tf.constant(Z), S, as_seed(0))
+    path = sample_inducing_path([hidden], output, tf.constant(Z), S, SEED)
 
     interpolation = np.linalg.solve(hidden.kernel(Z).numpy(), hidden.kernel(Z, X).numpy()).T
     for s in range(S):
@@ -174,6 +175,22 @@ def test_the_data_are_taken_at_their_expected_features(build) -> None:
         expected = output.infer_inducing(K, cross)
         np.testing.assert_allclose(path.output.weights[s], expected.weights[0], rtol=1e-6)
         np.testing.assert_allclose(path.output.log_ratio[s], expected.log_ratio[0], rtol=1e-6)
+
+
+@every_builder
+@pytest.mark.parametrize("depth", [2, 3])
+def test_in_float32_the_posterior_is_found_in_double_precision(build, depth: int) -> None:
+    X, Y = toy_data(num=40)
+    log_ratios = []
+    for dtype in (np.float64, np.float32):
+        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+            model = build((X, Y), depth, num_inducing=30, output="regression", seed=0)
+            points = tf.convert_to_tensor(model.inducing_variable.Z)
+            path = sample_inducing_path(model.hidden_layers, model.output_layer, points, S, SEED)
+        log_ratios.append(path.output.log_ratio)
+
+    assert log_ratios[1].dtype == tf.float64
+    np.testing.assert_allclose(log_ratios[1], log_ratios[0], rtol=1e-4)
 
 
 @every_builder
