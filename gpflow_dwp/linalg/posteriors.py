@@ -156,7 +156,7 @@ def regression_posterior(
         inner = identity + precision * outer
         # B needs no jitter.
         no_jitter = tf.zeros_like(inner[:, 0, 0])
-        inner_tril = factorise(inner, no_jitter, name="the output layer's I + A Aᵀ").tril
+        inner_tril = factorise(inner, no_jitter, name="the output layer's I + τ A Aᵀ").tril
         root = tf.linalg.triangular_solve(inner_tril, identity + tf.zeros_like(inner))
         inner_inverse = tf.matmul(root, root, transpose_a=True)
         gain = identity - inner_inverse
