@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["half_lower", "sum_to", "unwhiten_both_sides"]
+__all__ = ["half_lower", "sum_to", "unwhiten_both_sides", "whiten_both_sides"]
 
 
 def half_lower(matrix: tf.Tensor) -> tf.Tensor:
@@ -20,6 +20,13 @@ def unwhiten_both_sides(tril: tf.Tensor, inner: tf.Tensor) -> tf.Tensor:
     """L⁻ᵀ Xᵀ L⁻¹, which as the gradient of a symmetric matrix is as good as L⁻ᵀ X L⁻¹."""
     left = tf.linalg.triangular_solve(tril, inner, adjoint=True)
     return tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(left), adjoint=True)
+
+
+def whiten_both_sides(tril: tf.Tensor, inner: tf.Tensor) -> tf.Tensor:
+    """L⁻¹ (X + Xᵀ) L⁻ᵀ / 2."""
+    symmetric = 0.5 * (inner + tf.linalg.matrix_transpose(inner))
+    left = tf.linalg.triangular_solve(tril, symmetric)
+    return tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(left))
 
 
 def sum_to(gradient: tf.Tensor, primal: tf.Tensor) -> tf.Tensor:

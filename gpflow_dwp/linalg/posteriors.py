@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import unwhiten_both_sides
+from gpflow_dwp.linalg._gradients import unwhiten_both_sides, whiten_both_sides
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]
@@ -171,9 +171,7 @@ def regression_posterior(
             inverse_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
         ) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor, tf.Tensor]:
             scale = divergence_bar[:, None, None]
-            symmetric = 0.5 * (inverse_bar + tf.linalg.matrix_transpose(inverse_bar))
-            left = tf.linalg.triangular_solve(tril, symmetric)
-            projected = tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(left))
+            projected = whiten_both_sides(tril, inverse_bar)
             whitened_bar = tf.linalg.triangular_solve(tril, weights_bar) + scale * whitened
             solved = tf.matmul(inner_inverse, whitened_bar)
             rank_one = tf.matmul(solved, whitened, transpose_b=True)
