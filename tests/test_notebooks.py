@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ LONGEST_CELL = 600  # seconds
 
 # What a kernel of its own would start with, but for the modules that are imported already.
 FRESH = """
-%reset -f
 import os, gpflow, matplotlib
 os.chdir({folder!r})
 gpflow.config.set_config(gpflow.config.Config())
@@ -32,15 +30,13 @@ matplotlib.rcdefaults()
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Any]:
     """One process for all notebooks: half of the time of most would go into importing."""
-    environment = {
-        **os.environ,
-        "GPFLOW_DWP_FAST": "1",
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    }
     manager = jupyter_client.KernelManager(kernel_name="python3")
-    manager.start_kernel(env=environment)
-    yield manager
-    manager.shutdown_kernel(now=True)
+    with pytest.MonkeyPatch.context() as inherited:
+        inherited.setenv("GPFLOW_DWP_FAST", "1")
+        inherited.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+        manager.start_kernel()
+        yield manager
+        manager.shutdown_kernel(now=True)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -87,7 +87,7 @@ def conditional_moments(
 def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
     r"""Mean at N targets given features at M points, as of :func:`conditional_moments`, alone.
 
-    Nothing of it costs more than M N P: with W = K⁻¹ Y,
+    It costs in the order of M (M + N) P instead of M² N. With W = K⁻¹ Y,
 
     .. math:: \bar Y = K^{-1} C \bar m, \quad \bar C = W \bar m^T, \quad \bar K = -\bar Y W^T.
 
