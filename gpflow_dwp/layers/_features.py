@@ -73,7 +73,7 @@ def condition_features(
 
 
 def expect_features(draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-    """What :func:`condition_features` gives without noise, for M (M + N) R instead of M² N each draw.
+    """What :func:`condition_features` gives without noise, for M (M + N) R a draw instead of M² N.
 
     :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
     :param covariance: The blocks K_it and K_tt.
