@@ -114,9 +114,10 @@ def sparse_gp_scores(
             train, kernel, inducing_inputs.copy(), noise_variance=float(np.exp(-4.0))
         )
         gpflow.optimizers.Scipy().minimize(
-            model.training_loss_closure(),
+            model.training_loss_closure(compile=False),
             model.trainable_variables,
             options={"maxiter": _SCIPY_ITERATIONS},
+            tf_fun_args={"autograph": False},
         )
         elbo = float(model.elbo())
     else:

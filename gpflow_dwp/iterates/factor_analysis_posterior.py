@@ -55,7 +55,7 @@ class FactorAnalysisPosterior(IteratePosterior):
         # Statistics are in float64 also where the model is in float32.
         with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
             self._online = self.algorithm.init(self._dimension, seed=seed)
-        self._update = tf.function(self.algorithm.update)
+        self._update = tf.function(self.algorithm.update, autograph=False)
         self._first = np.zeros((0, self._dimension))
         self._scale = np.zeros(0)
 

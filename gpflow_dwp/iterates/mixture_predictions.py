@@ -107,7 +107,9 @@ class MixturePredictions(abc.ABC):
         # Closed at once if the model's method fails, so that its parameters are put back then.
         with contextlib.closing(self.at_draws(num_draws, seed=seed)) as models:
             for index, model in enumerate(models):
-                method = compiled.setdefault(id(model), tf.function(getattr(model, name)))
+                method = compiled.setdefault(
+                    id(model), tf.function(getattr(model, name), autograph=False)
+                )
                 own = {"seed": fold_in(seed, index)} if isinstance(model, VariationalModel) else {}
                 result = method(_with_labels(model, argument), **own, **options)
                 results.append(result if isinstance(result, tuple) else (result,))

@@ -14,6 +14,7 @@ from gpflow.likelihoods import Likelihood
 from gpflow.models.util import inducingpoint_wrapper
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.kernels import check_gram_kernel
 from gpflow_dwp.layers import (
@@ -97,6 +98,7 @@ class DeepKernelProcess(VariationalModel):
         """Latent functions, or None where the output layer does not say."""
         return getattr(self.output_layer, "num_outputs", None)
 
+    @without_autograph
     def elbo_terms(
         self,
         data: RegressionData,
@@ -174,6 +176,7 @@ class DeepKernelProcess(VariationalModel):
     def _latent_dim(self) -> int:
         return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
+    @without_autograph
     def posterior(
         self,
         num_samples: int | tf.Tensor | None = None,

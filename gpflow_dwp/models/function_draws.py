@@ -10,6 +10,7 @@ from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 from gpflow.utilities import freeze, to_default_float
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
 from gpflow_dwp.layers import (
     GaussianDraw,
@@ -123,7 +124,7 @@ class FunctionDraws:
         coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
         self._updates.append(_Update(prior, inputs, coefficients, 1.0))
 
-    @tf.autograph.experimental.do_not_convert
+    @without_autograph
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
         """Evaluate the functions.

@@ -9,6 +9,7 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import (
     LatentVariableLayer,
@@ -83,6 +84,7 @@ class LatentVariableDeepGP(VariationalModel):
             num_latents += layer.latent_dim
         raise ValueError("layers must have a LocalInducingGPLayer.")
 
+    @without_autograph
     def elbo_terms(
         self,
         data: RegressionData,
@@ -112,6 +114,7 @@ class LatentVariableDeepGP(VariationalModel):
             num_data=self.num_data,
         )
 
+    @without_autograph
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> LatentVariablePosterior:

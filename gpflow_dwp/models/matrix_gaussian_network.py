@@ -13,6 +13,7 @@ from gpflow.base import InputData, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import MatrixGaussianLayer
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
@@ -98,6 +99,7 @@ class MatrixGaussianNetwork(VariationalModel):
         """Latent functions."""
         return self.layers[-1].num_outputs
 
+    @without_autograph
     def elbo_terms(
         self,
         data: RegressionData,
@@ -125,6 +127,7 @@ class MatrixGaussianNetwork(VariationalModel):
             num_data=self.num_data,
         )
 
+    @without_autograph
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> NetworkPosterior:
@@ -246,6 +249,7 @@ class NetworkPosterior(MixturePosterior):
             column_factors=covariance / tf.linalg.diag_part(covariance)[:, None],
         )
 
+    @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         X = self._check_inputs(Xnew)
         noise = None if full_cov else self._noise_at(X)

@@ -11,6 +11,7 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import assert_params_false, to_default_float
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.observations import sample_observations
@@ -64,6 +65,7 @@ class MixturePosterior(abc.ABC):
         self._column_factors = column_factors
         self._likelihood_seed = fold_in(function_seed, 1)
 
+    @without_autograph
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -90,6 +92,7 @@ class MixturePosterior(abc.ABC):
 
         return predict(X) if full_cov else self._in_batches(predict, X)
 
+    @without_autograph
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
 
@@ -99,6 +102,7 @@ class MixturePosterior(abc.ABC):
         """
         return self._components(Xnew, self._propagate_columns)
 
+    @without_autograph
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -115,6 +119,7 @@ class MixturePosterior(abc.ABC):
         X = self._check_inputs(Xnew)
         return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
 
+    @without_autograph
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw.
 
@@ -124,6 +129,7 @@ class MixturePosterior(abc.ABC):
         """
         return self._components(Xnew, self._observe)
 
+    @without_autograph
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
@@ -161,6 +167,7 @@ class MixturePosterior(abc.ABC):
 
         return self._in_batches(predict, X, Y)
 
+    @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
 
@@ -185,6 +192,7 @@ class MixturePosterior(abc.ABC):
             return means + tf.matmul(tril, noise)
         return means + tf.einsum("sqnm,smq->snq", tril, noise)
 
+    @without_autograph
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
         """Draw observations, one at each point for each of the S draws.
 

@@ -8,6 +8,8 @@ import tensorflow as tf
 from gpflow.base import TensorType
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.autograph import without_autograph
+
 __all__ = ["DrawFunctions", "Trajectory", "TrajectorySampler"]
 
 DrawFunctions = Callable[[int], Callable[[tf.Tensor], tf.Tensor]]
@@ -56,7 +58,7 @@ class Trajectory:
         self._functions: Callable[[tf.Tensor], tf.Tensor] | None = None
         self._num_functions = 0
 
-    @tf.autograph.experimental.do_not_convert
+    @without_autograph
     def __call__(self, x: TensorType) -> tf.Tensor:
         """Evaluate the functions.
 

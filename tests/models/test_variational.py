@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy import integrate, stats
 
 from gpflow_dwp.layers import GammaGaussian
@@ -76,3 +77,55 @@ def test_the_last_log_ratio_has_the_likelihoods_own(
     assert kl > 1.0
     np.testing.assert_allclose(with_it[:-1], without[:-1])
     np.testing.assert_allclose(with_it[-1], without[-1] - kl)
+
+
+class Recording(gpflow.likelihoods.Gaussian):
+    """Records whether AutoGraph would rewrite what runs when a term of the likelihood is traced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def _record(self) -> None:
+        self.seen.add(tf.__internal__.autograph.control_status_ctx().status.name)
+
+    def _variational_expectations(self, *arguments: tf.Tensor) -> tf.Tensor:
+        self._record()
+        return super()._variational_expectations(*arguments)
+
+    def _predict_mean_and_var(self, *arguments: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        self._record()
+        return super()._predict_mean_and_var(*arguments)
+
+    def _predict_log_density(self, *arguments: tf.Tensor) -> tf.Tensor:
+        self._record()
+        return super()._predict_log_density(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("build", "arguments"),
+    [
+        (build_deep_wishart_process, {"depth": 1, "output": "pseudo_targets"}),
+        (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
+        (build_matrix_gaussian_network, {}),
+    ],
+)
+def test_autograph_rewrites_nothing_when_users_compile(
+    build: Callable[..., VariationalModel], arguments: dict[str, Any]
+) -> None:
+    model = build(DATA, likelihood=Recording(), **arguments)
+    rows = tuple(tf.constant(part) for part in DATA)
+    loss = model.training_loss_closure(rows, compile=True)
+    posterior = model.posterior(2)
+
+    for call in (
+        loss,
+        tf.function(lambda: model.predict_y(rows[0], num_samples=2)),
+        tf.function(lambda: model.predict_log_density(rows, num_samples=2)),
+        tf.function(lambda: posterior.predict_y(rows[0])),
+        tf.function(lambda: posterior.predict_y_components(rows[0])),
+        tf.function(lambda: posterior.predict_log_density(rows)),
+    ):
+        model.likelihood.seen.clear()
+        call()
+        assert model.likelihood.seen == {"DISABLED"}
