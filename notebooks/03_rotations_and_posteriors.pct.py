@@ -371,7 +371,7 @@ for name, values in log_weights.items():
     )
 
 # %% [markdown]
-# Choosing a rotation costs the deep GP about 2.4 nats, nearly all of the 2.6 by which its bound is
+# Choosing a rotation costs the deep GP about 2.4 nats, nearly all of the 2.7 by which its bound is
 # below that of AB. Averaged over rotations it describes $G$ about as well as AB does, and better
 # than GW, as three of the four entries say too. The tighter bounds put the log evidence at
 # about -23.3, less than a nat above AB's bound. (One start each; GW's bound depends on it most.)

@@ -57,7 +57,7 @@ PROTOCOLS: dict[ProtocolName, Protocol] = {
     # The first steps' gradients are huge. With the usual 0.999 the mean of squares remembers them
     # for a thousand steps, which keeps all later ones small.
     "fast": Protocol(
-        lambda model, num_steps: Adam(cosine_learning_rate(num_steps), beta_2=0.98),
+        lambda model, num_steps: Adam(cosine_learning_rate(num_steps), beta_2=0.95),
         _annealing_by_depth,
         2,
         _all_rows_up_to_2000,

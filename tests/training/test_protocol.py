@@ -31,7 +31,7 @@ def assert_same_parameters(one: VariationalModel, other: VariationalModel) -> No
     ("name", "adam"),
     [
         ("papers", Adam(paper_learning_rate(4))),
-        ("fast", Adam(cosine_learning_rate(4), beta_2=0.98)),
+        ("fast", Adam(cosine_learning_rate(4), beta_2=0.95)),
         ("vmg", Adam(cosine_learning_rate(4, 1e-2))),
     ],
 )
