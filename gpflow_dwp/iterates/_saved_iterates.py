@@ -19,9 +19,10 @@ __all__ = ["SavedIterates", "read_saved_iterates"]
 
 Array = npt.NDArray[np.float64]
 
-# A type error: NumPy reads a single array, too, which is no archive. A run-time error: a bit that
-# says that the archive is encrypted or compressed in another way.
+# A type error, or with Python 3.10 an attribute error: NumPy reads a single array, too, which is no
+# archive. A run-time error: a bit that says that the archive is encrypted or compressed otherwise.
 _UNREADABLE = (
+    AttributeError,
     OSError,
     EOFError,
     KeyError,
