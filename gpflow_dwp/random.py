@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
@@ -118,7 +119,7 @@ def _integers(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> 
 
 def _philox(
     shape: tf.Tensor | Sequence[int],
-    key: tf.Tensor | np.ndarray,
+    key: tf.Tensor | npt.NDArray[np.uint64],
     counter: tf.Tensor,
     dtype: tf.DType,
 ) -> tf.Tensor:
