@@ -117,7 +117,7 @@ def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
 
     def failed(tril: tf.Tensor) -> tf.Tensor:
         # The last row of a factor depends on all that comes before it.
-        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril), axis=[-2, -1]))
+        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril[..., -1, :]), axis=-1))
 
     def not_done(attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
         return tf.logical_and(attempt < _MAX_ATTEMPTS, tf.reduce_any(failed(tril)))
