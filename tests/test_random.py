@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from gpflow_dwp.random import as_seed, normal_at_points, split_seed
+from gpflow_dwp.random import as_seed, fold_in, normal_at_points, split_seed
 
 SEED = as_seed(0)
 
@@ -156,6 +156,20 @@ def test_compiled_splits_are_those_of_eager_mode(jit_compile: bool) -> None:
     compiled = tf.function(split, jit_compile=jit_compile, autograph=False)
 
     np.testing.assert_array_equal(compiled(SEED), split(SEED))
+
+
+@pytest.mark.parametrize("seed", [[0, 0], [5, -7], [-(2**31), 2**31 - 1]])
+@pytest.mark.parametrize("mode", ["eager", "graph", "xla"])
+def test_seeds_are_those_of_tensorflow(mode: str, seed: list[int]) -> None:
+    def make(seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.stack(split_seed(seed, 3)), fold_in(seed, 11)
+
+    if mode != "eager":
+        make = tf.function(make, jit_compile=mode == "xla", autograph=False)
+    split, folded = make(tf.constant(seed))
+
+    np.testing.assert_array_equal(split, tf.random.split(seed, 3, alg="philox"))
+    np.testing.assert_array_equal(folded, tf.random.fold_in(seed, 11, alg="philox"))
 
 
 def test_split_seeds_are_different() -> None:

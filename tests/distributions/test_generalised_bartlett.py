@@ -102,6 +102,19 @@ def test_mean_of_a_large_concentration_in_single_precision() -> None:
     np.testing.assert_allclose(distribution.mean(), [[1e3]], rtol=1e-6)
 
 
+def test_mean_of_the_diagonal_and_its_gradient_for_all_concentrations() -> None:
+    alphas = [*10.0 ** np.arange(-4.0, 8.0), 99.9, 100.1]
+    for alpha in alphas:
+        one = tf.ones([1, 1], tf.float64)
+        concentration = alpha * one[0]
+        with tf.GradientTape() as tape:
+            tape.watch(concentration)
+            log_mean = tf.math.log(GeneralisedBartlett(concentration, one[0], one, one).mean())
+        slope = special.digamma(alpha + 0.5) - special.digamma(alpha)
+        np.testing.assert_allclose(np.exp(log_mean), [[special.poch(alpha, 0.5)]], rtol=1e-11)
+        np.testing.assert_allclose(tape.gradient(log_mean, concentration), [slope], rtol=1e-6)
+
+
 def test_ignored_entries_get_no_gradient() -> None:
     parameters = reference.random_bartlett(np.random.default_rng(4), 4, 3)
     ignored = ~np.tri(4, 3, -1, dtype=bool)
