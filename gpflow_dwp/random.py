@@ -52,6 +52,7 @@ def split_seed(seed: Seed, num: int) -> list[Seed]:
     :param num: How many are wanted.
     :return: A list of ``num`` stateless seeds.
     """
+    seed = tf.convert_to_tensor(seed)
     return list(tf.unstack(_integers([num, 2], seed, seed.dtype), num=num))
 
 

@@ -147,9 +147,10 @@ class FactoredGram(tfp.distributions.Distribution):
 
     def _mean(self) -> tf.Tensor:
         # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
-        mean = self._congruence.mix_rows(self._mix_columns(self._factor.mean()))
+        mean, variance = self._factor.mean_and_variance()
+        mean = self._congruence.mix_rows(self._mix_columns(mean))
         column_norms = self._squared_row_norms_of_column_mixing()
-        variance = tf.reduce_sum(self._factor.variance() * column_norms[..., None, :], axis=-1)
+        variance = tf.reduce_sum(variance * column_norms[..., None, :], axis=-1)
         spread = self._congruence._forward(tf.linalg.diag(variance))
         shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
         return tf.broadcast_to(self._gram(mean) + spread, shape)

@@ -199,15 +199,23 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         ) - 0.5 * math.log(2.0 * math.pi) * float(np.sum(below))
         return log_diagonal_density + log_below_density
 
+    def mean_and_variance(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return what ``mean`` and ``variance`` do, [..., M, R] each, for less than both."""
+        mean_diagonal = self._mean_diagonal()
+        # E[T_jj²] is the mean of the Gamma distribution.
+        variance_diagonal = tf.convert_to_tensor(self._concentration) / self._rate
+        variance_diagonal -= mean_diagonal**2
+        loc, scale = self._loc_and_scale()
+        return (
+            self._at_batch_shape(mean_diagonal, loc),
+            self._at_batch_shape(variance_diagonal, scale**2),
+        )
+
     def _mean(self) -> tf.Tensor:
-        loc, _ = self._loc_and_scale()
-        return self._at_batch_shape(self._diagonal_mean(), loc)
+        return self.mean_and_variance()[0]
 
     def _variance(self) -> tf.Tensor:
-        # E[T_jj²] is the mean of the Gamma distribution.
-        second_moment = tf.convert_to_tensor(self._concentration) / self._rate
-        _, scale = self._loc_and_scale()
-        return self._at_batch_shape(second_moment - self._diagonal_mean() ** 2, scale**2)
+        return self.mean_and_variance()[1]
 
     def _entropy(self) -> tf.Tensor:
         concentration, rate = tf.convert_to_tensor(self._concentration), self._rate
@@ -227,7 +235,7 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         below = tf.reduce_sum(tf.math.log(scale), axis=[-2, -1])
         return diagonal + below + 0.5 * count * math.log(2.0 * math.pi * math.e)
 
-    def _diagonal_mean(self) -> tf.Tensor:
+    def _mean_diagonal(self) -> tf.Tensor:
         # E[T_jj] = Γ(α_j + ½) / (Γ(α_j) √β_j)
         log_ratio = tf.cast(_log_gamma_half_step(self._concentration), self.dtype)
         return tf.exp(log_ratio - 0.5 * tf.math.log(self._rate))

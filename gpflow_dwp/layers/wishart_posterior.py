@@ -158,25 +158,19 @@ class WishartPosterior(gpflow.Module):
             likelihood as the posterior gets better; that of the closed form does not.
         """
         bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
-        expected_log_diagonal = 0.5 * (
-            tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate)
-        )
+        log_diagonal = 0.5 * (tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate))
         log_ratio = (
             -0.5 * self._expected_squared_norm(bartlett, mixing, precision)
             + bartlett.entropy()
-            + self._log_volume(expected_log_diagonal)
             + self._log_volume_of_mixing(mixing)
         )
-        if not stick_the_landing:
-            return log_ratio
-        constants = Mixing(*map(tf.stop_gradient, mixing))
-        constant_precision = None if precision is None else tf.stop_gradient(precision)
-        path = (
-            -0.5 * _squared_norm(constants.mix(factor), constant_precision)
-            - bartlett.log_prob(factor)
-            + self._log_volume(self._log_diagonal(factor))
-        )
-        return log_ratio + (path - tf.stop_gradient(path))
+        if stick_the_landing:
+            constants = Mixing(*map(tf.stop_gradient, mixing))
+            constant_precision = None if precision is None else tf.stop_gradient(precision)
+            squared_norm = _squared_norm(constants.mix(factor), constant_precision)
+            log_ratio += _gradient_only(-0.5 * squared_norm - bartlett.log_prob(factor))
+            log_diagonal += _gradient_only(self._log_diagonal(factor))
+        return log_ratio + self._log_volume(log_diagonal)
 
     def _expected_squared_norm(
         self, bartlett: GeneralisedBartlett, mixing: Mixing, precision: tf.Tensor | None
@@ -186,9 +180,10 @@ class WishartPosterior(gpflow.Module):
         The second moment on the right is the same for all draws:
         Y Yᵀ + A' diag_i(Σ_j Var(T_ij) ‖B_j:‖²) A'ᵀ for Y = A' E[T] B.
         """
-        mean = tf.matmul(mixing.rows, tf.matmul(bartlett.mean(), mixing.columns))
+        mean, variance = bartlett.mean_and_variance()
+        mean = tf.matmul(mixing.rows, tf.matmul(mean, mixing.columns))
         row_norms = tf.reduce_sum(tf.square(mixing.columns), axis=-1)
-        spread = tf.linalg.matvec(bartlett.variance(), row_norms)
+        spread = tf.linalg.matvec(variance, row_norms)
         if precision is None:
             column_norms = tf.reduce_sum(tf.square(mixing.rows), axis=0)
             total = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(column_norms * spread)
@@ -233,3 +228,8 @@ def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
     """‖C X‖², from CᵀC, [S]."""
     weighted = columns if precision is None else tf.matmul(precision, columns)
     return tf.reduce_sum(columns * weighted, axis=[-2, -1])
+
+
+def _gradient_only(tensor: tf.Tensor) -> tf.Tensor:
+    """Zeros with the tensor's gradient."""
+    return tensor - tf.stop_gradient(tensor)
