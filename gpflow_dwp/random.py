@@ -1,8 +1,8 @@
 """Stateless random numbers that are the same in eager, compiled and XLA code.
 
 TensorFlow's own real-valued draws are not, but its integers of a named algorithm are: everything
-here is made of those. Its functions for them add some forty nodes to a graph with every call, most
-to scramble the seed; here the same numbers take fifteen.
+here is made of those. Its functions for them add some 45 nodes to a graph with every call, most of
+them to scramble the seed; here the same numbers take a third of that.
 """
 
 from __future__ import annotations

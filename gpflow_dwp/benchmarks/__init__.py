@@ -32,6 +32,13 @@ from gpflow_dwp.benchmarks.subjects import (
     posterior_arguments,
     prepare,
 )
+from gpflow_dwp.benchmarks.time_to_bound import (
+    BoundRun,
+    BoundTask,
+    benchmark_bound,
+    printed_bound,
+    train_to_bound,
+)
 from gpflow_dwp.benchmarks.variance import (
     ESTIMATORS,
     Estimator,
@@ -49,6 +56,8 @@ __all__ = [
     "PEERS",
     "SHAPES",
     "WISHART_MODELS",
+    "BoundRun",
+    "BoundTask",
     "Estimator",
     "Figure",
     "Floor",
@@ -61,6 +70,7 @@ __all__ = [
     "Subject",
     "Task",
     "Timings",
+    "benchmark_bound",
     "benchmark_import",
     "benchmark_memory",
     "benchmark_predict",
@@ -78,7 +88,9 @@ __all__ = [
     "posterior_arguments",
     "prediction_operations",
     "prepare",
+    "printed_bound",
     "ratio",
     "summary",
     "thread_environment",
+    "train_to_bound",
 ]

@@ -13,6 +13,7 @@ from gpflow_dwp.benchmarks import (
     GRIDS,
     SHAPES,
     Operation,
+    benchmark_bound,
     benchmark_import,
     benchmark_memory,
     benchmark_predict,
@@ -54,6 +55,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
         "predict": _predict,
         "scale": _scale,
         "memory": _memory,
+        "bound": _bound,
         "import": _import,
     }
     dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
@@ -115,6 +117,23 @@ def _memory(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
         options.dtypes,
         turns=options.turns,
         threads=options.threads,
+        report=report,
+    )
+
+
+def _bound(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_bound(
+        options.dataset,
+        options.depth,
+        options.model,
+        split=options.split,
+        level=options.level,
+        num_steps=options.num_steps,
+        papers_steps=options.papers_steps,
+        hold=options.hold,
+        seed=options.seed,
+        threads=options.threads,
+        uci_folder=options.uci_folder,
         report=report,
     )
 

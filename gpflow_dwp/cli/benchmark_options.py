@@ -24,6 +24,7 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     _add_scale_options(kinds.add_parser("scale", help="time a step at growing sizes"))
     _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
     _add_variance_options(kinds.add_parser("variance", help="measure the noise of gradients"))
+    _add_bound_options(kinds.add_parser("bound", help="time training to a bound, by two protocols"))
     _add_common_options(
         kinds.add_parser("import", help="time the import of the package"), turns=7, threads=False
     )
@@ -91,6 +92,46 @@ def _add_memory_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_variance_options(parser: argparse.ArgumentParser) -> None:
+    _add_training_run(parser, model="AB")
+    parser.add_argument(
+        "--num-samples",
+        nargs="+",
+        type=positive_integer,
+        default=[1, 2, 5, 10],
+        metavar="S",
+        help="draws that estimate the bound (default: 1 2 5 10)",
+    )
+    _add_counts(
+        parser,
+        ("--num-inducing", 100, "inducing points"),
+        ("--num-steps", 2_000, "steps of training between the two measurements"),
+        ("--num-gradients", 100, "gradients that each variance is estimated from"),
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="CSV file to write, with every value"
+    )
+    _add_report_options(parser)
+
+
+def _add_bound_options(parser: argparse.ArgumentParser) -> None:
+    _add_training_run(parser, model="A")
+    parser.add_argument(
+        "--level",
+        type=float,
+        metavar="NATS",
+        help="bound per datum to stay above (default: the printed one, less 0.02)",
+    )
+    _add_counts(
+        parser,
+        ("--num-steps", 3_000, "steps of the default protocol's run"),
+        ("--papers-steps", 20_000, "steps of the papers' protocol's run"),
+        ("--hold", 1_000, "steps above the level after which a run is ended"),
+    )
+    _add_threads(parser)
+    _add_report_options(parser)
+
+
+def _add_training_run(parser: argparse.ArgumentParser, *, model: str) -> None:
     parser.add_argument(
         "--dataset", default="yacht", metavar="NAME", help="UCI data set (default: %(default)s)"
     )
@@ -100,24 +141,17 @@ def _add_variance_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         choices=_WISHART_MODELS,
-        default="AB",
+        default=model,
         metavar="MODEL",
         help=f"{' '.join(_WISHART_MODELS)} (default: %(default)s)",
     )
-    parser.add_argument(
-        "--num-samples",
-        nargs="+",
-        type=positive_integer,
-        default=[1, 2, 5, 10],
-        metavar="S",
-        help="draws that estimate the bound (default: 1 2 5 10)",
-    )
-    for name, default, meaning in (
-        ("--depth", 2, "layers"),
-        ("--num-inducing", 100, "inducing points"),
-        ("--num-steps", 2_000, "steps of training between the two measurements"),
-        ("--num-gradients", 100, "gradients that each variance is estimated from"),
-    ):
+    _add_counts(parser, ("--depth", 2, "layers"))
+    parser.add_argument("--seed", type=seed, default=0, help="for all draws (default: %(default)s)")
+    add_uci_option(parser)
+
+
+def _add_counts(parser: argparse.ArgumentParser, *counts: tuple[str, int, str]) -> None:
+    for name, default, meaning in counts:
         parser.add_argument(
             name,
             type=positive_integer,
@@ -125,12 +159,6 @@ def _add_variance_options(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{meaning} (default: %(default)s)",
         )
-    parser.add_argument("--seed", type=seed, default=0, help="for all draws (default: %(default)s)")
-    add_uci_option(parser)
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="CSV file to write, with every value"
-    )
-    _add_report_options(parser)
 
 
 def _add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -186,22 +214,14 @@ def _add_one_model(parser: argparse.ArgumentParser) -> None:
 def _add_common_options(
     parser: argparse.ArgumentParser, *, turns: int, threads: bool = True
 ) -> None:
-    parser.add_argument(
-        "--turns",
-        type=positive_integer,
-        default=turns,
-        metavar="N",
-        help="how often each thing is measured (default: %(default)s)",
-    )
+    _add_counts(parser, ("--turns", turns, "how often each thing is measured"))
     if threads:
-        parser.add_argument(
-            "--threads",
-            type=positive_integer,
-            default=1,
-            metavar="N",
-            help="threads of each process (default: %(default)s)",
-        )
+        _add_threads(parser)
     _add_report_options(parser)
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    _add_counts(parser, ("--threads", 1, "threads of each process"))
 
 
 def _add_report_options(parser: argparse.ArgumentParser) -> None:

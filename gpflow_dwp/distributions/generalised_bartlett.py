@@ -270,7 +270,8 @@ def _log_gamma_half_step(alpha: tf.Tensor) -> tf.Tensor:
     """Return log Γ(α + ½) - log Γ(α) in float64, without the cancellation for large α.
 
     There by its asymptotic series (Tricomi and Erdélyi, 1951), of which four terms leave a relative
-    error below 1e-17. TFP's ``log_gamma_difference`` is as accurate, for five times the graph.
+    error below 1e-17. TFP's ``log_gamma_difference`` is as accurate, with a graph several times as
+    large.
     """
     alpha = tf.cast(alpha, tf.float64)
     large = tf.maximum(alpha, 100.0)

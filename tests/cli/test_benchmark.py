@@ -60,6 +60,25 @@ def test_figures_are_printed_and_kept(
     assert kept["provenance"]["threads"] == 1
 
 
+def test_a_bound_and_its_run_are_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = {"name": "time to the bound, fast / papers", "value": 0.09, "spread": 0.0}
+    asked: list[Any] = []
+
+    def measured(*arguments: Any, **others: Any) -> Any:
+        asked.append((arguments, others["level"], others["num_steps"], others["uci_folder"]))
+        return {"A of depth 2 on boston": {"figures": [figure | {"at_most": 0.1}], "runs": {}}}
+
+    monkeypatch.setattr(benchmark, "benchmark_bound", measured)
+    options = ["--level", "-0.34", "--num-steps", "1500", "--uci-folder", str(tmp_path)]
+
+    assert run("benchmark", "bound", "--dataset", "boston", *options) == 0
+
+    assert asked == [(("boston", 2, "A"), -0.34, 1_500, tmp_path)]
+    assert "fast / papers    0.090   0.000  0.1" in capsys.readouterr().out
+
+
 def test_json_alone_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,7 +142,9 @@ def test_a_figure_that_cannot_be_written_costs_no_time(
     assert "--figure" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["step", "predict", "scale", "memory", "variance", "import"])
+@pytest.mark.parametrize(
+    "what", ["step", "predict", "scale", "memory", "variance", "bound", "import"]
+)
 def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", what, "--help") == 0
     assert "--quiet" in capsys.readouterr().out
