@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpflow_dwp.benchmarks._arguments import check_names
 from gpflow_dwp.benchmarks.measurement import Figure, thread_environment
 from gpflow_dwp.benchmarks.subjects import WISHART_MODELS
 from gpflow_dwp.data import load_uci
@@ -187,7 +186,7 @@ def benchmark_bound(
     :raises ValueError: If an argument cannot be used; nothing has been trained then.
     :raises RuntimeError: If a process fails.
     """
-    check_names("model", [model], WISHART_MODELS)
+    check_choice(WISHART_MODELS, model=model)
     check_integers(
         depth=depth, num_steps=num_steps, papers_steps=papers_steps, hold=hold, threads=threads
     )

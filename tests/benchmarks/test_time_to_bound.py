@@ -119,7 +119,7 @@ def test_the_level_is_that_of_print() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "DGP"}, r"model must be some of GW, A, AB, A-whitened, got \['DGP'\]"),
+        ({"model": "DGP"}, "model must be one of .*, got 'DGP'"),
         ({"model": "A-whitened"}, "level must be given: no ELBO of A-whitened of depth 2"),
         ({"level": float("nan")}, "level must be finite, got nan"),
         ({"depth": 0}, "depth must be a positive integer, got 0"),
