@@ -1,4 +1,4 @@
-"""A process that trains one model until its bound stays above a level."""
+"""A process that trains one model until its bound stays above a level, again and again."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import json
 import sys
 
 from gpflow_dwp.benchmarks.subjects import posterior_arguments
-from gpflow_dwp.benchmarks.time_to_bound import BoundTask, train_to_bound
+from gpflow_dwp.benchmarks.time_to_bound import BoundRun, BoundTask, train_to_bound
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.training import PROTOCOLS
 
 
 def main() -> None:
-    """Write a line: how the run that the first argument describes came to the bound, in JSON."""
+    """Write a line for each run of the task in the first argument, in JSON, until it is killed."""
     task = BoundTask(*json.loads(sys.argv[1]))
+    while True:
+        print(json.dumps(_run(task)), flush=True)
+
+
+def _run(task: BoundTask) -> BoundRun:
     data = load_uci(task.dataset, task.split, folder=task.uci_folder).train
     model = build_deep_wishart_process(
         data,
@@ -24,7 +29,7 @@ def main() -> None:
         seed=task.seed,
         **posterior_arguments(task.model),
     )
-    run = train_to_bound(
+    return train_to_bound(
         model,
         data,
         task.level,
@@ -33,7 +38,6 @@ def main() -> None:
         hold=task.hold,
         seed=task.seed,
     )
-    print(json.dumps(run))
 
 
 if __name__ == "__main__":

@@ -137,7 +137,11 @@ def test_mistakes_cost_no_training(
 
 
 def test_a_process_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_to_bound, "load_uci", lambda *_, **__: None)
+    folder = write_archive(tmp_path)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho out of luck >&2\nexit 3\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
 
-    with pytest.raises(RuntimeError, match=r"protocol fast failed: .*nowhere"):
-        benchmark_bound(level=0.0, uci_folder=tmp_path / "nowhere")
+    with pytest.raises(RuntimeError, match="The run by protocol fast failed: out of luck"):
+        benchmark_bound(level=0.0, uci_folder=folder)
