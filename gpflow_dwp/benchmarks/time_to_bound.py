@@ -223,7 +223,7 @@ def _figures(runs: dict[ProtocolName, BoundRun]) -> list[Figure]:
             ]
         per_step = 1e3 * run.all_seconds / run.last_step
         figures += [
-            Figure(f"{protocol}, ms of processor a step", per_step, 0.0),
+            Figure(f"{protocol}, ms of processor a step, tracing included", per_step, 0.0),
             Figure(f"{protocol}, bound at the end", run.last_bound, 0.0),
         ]
     fast, papers = runs["fast"].seconds, runs["papers"].seconds
