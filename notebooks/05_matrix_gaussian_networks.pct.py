@@ -30,12 +30,16 @@ from sklearn.linear_model import LogisticRegression
 
 from gpflow_dwp import build_matrix_gaussian_network, fit
 
-NUM_STEPS = 20 if os.environ.get("GPFLOW_DWP_FAST") else 5_000
+FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
+NUM_STEPS = 10 if FAST else 5_000
+NUM_DRAWS = 10 if FAST else 200
 
 
 def draw(axes, model, X, Y, grid, deviations) -> None:
     """Draw the data, the mean, and bands of so many standard deviations of the predictive."""
-    mean, variance = (np.asarray(part)[:, 0] for part in model.predict_y(grid, num_samples=200))
+    mean, variance = (
+        np.asarray(part)[:, 0] for part in model.predict_y(grid, num_samples=NUM_DRAWS)
+    )
     for number in deviations:
         reach = number * np.sqrt(variance)
         axes.fill_between(
@@ -178,7 +182,7 @@ fit(
     protocol="vmg",
     progress=False,
 )
-probabilities = np.asarray(model.predict_y(X[test])[0])
+probabilities = np.asarray(model.predict_y(X[test], num_samples=5 if FAST else None)[0])
 logistic = LogisticRegression(max_iter=1_000).fit(X[train], labels[train])
 for name, predicted in (
     ("matrix-Gaussian network", probabilities),
