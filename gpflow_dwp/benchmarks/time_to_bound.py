@@ -182,7 +182,7 @@ def benchmark_bound(
     :param papers_steps: Steps of the papers' protocol's.
     :param threads: Threads of each process.
     :param report: Called with a line of progress.
-    :return: Under the data set's name "figures", a list of :class:`Figure` as dictionaries, and
+    :return: Under a title "figures", a list of :class:`Figure` as dictionaries, and
         "runs", each a :class:`BoundRun` as a dictionary. Where a run ended below the level, figures
         that need it are left out.
     :raises ValueError: If an argument cannot be used; nothing has been trained then.
@@ -192,7 +192,7 @@ def benchmark_bound(
     check_integers(
         depth=depth, num_steps=num_steps, papers_steps=papers_steps, hold=hold, threads=threads
     )
-    load_uci(dataset, split, folder=uci_folder)
+    load_uci(dataset, split, folder=uci_folder)  # refuses here what the processes would
     if level is None:
         level = printed_bound(dataset, depth, model) - _BEHIND_PRINT
     if not math.isfinite(level):
