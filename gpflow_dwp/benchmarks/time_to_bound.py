@@ -41,7 +41,7 @@ _STEPS_OF_A_MEAN = 50
 
 
 class BoundTask(NamedTuple):
-    """One training run: A deep Wishart process on a UCI data set, as a protocol has it.
+    """One training run: a deep Wishart process on a UCI data set, as a protocol has it.
 
     :param dataset: Name of the data set.
     :param split: Its split.
@@ -182,9 +182,9 @@ def benchmark_bound(
     :param papers_steps: Steps of the papers' protocol's.
     :param threads: Threads of each process.
     :param report: Called with a line of progress.
-    :return: Under a title "figures", a list of :class:`Figure` as dictionaries, and
-        "runs", each a :class:`BoundRun` as a dictionary. Where a run ended below the level, figures
-        that need it are left out.
+    :return: Under a title "figures", a list of :class:`Figure` as dictionaries, and "runs", each a
+        :class:`BoundRun` as a dictionary. Where a run ended below the level, figures that need it
+        are left out. Each is of one run: a spread of 0 stands for none that was measured.
     :raises ValueError: If an argument cannot be used; nothing has been trained then.
     :raises RuntimeError: If a process fails.
     """

@@ -69,7 +69,7 @@ def _inverse(
 
 @functools.cache
 def _traced_once(dtype: tf.DType) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """The inverse for vectors of any length: its 3,000 nodes are not built anew in every graph."""
+    """The inverse for vectors of any length, which would add 2,940 nodes to every graph."""
     spec = tf.TensorSpec([None], dtype)
     return tf.function(_tail_by_tail, input_signature=[spec, spec], autograph=False)
 
