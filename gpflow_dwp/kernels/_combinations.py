@@ -1,4 +1,4 @@
-"""Sums and products of kernels, by recursion."""
+"""Sums and products of kernels, by recursion; parts take gradients in the type of the entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add, mul
 
 import tensorflow as tf
-from gpflow.kernels import Product, Sum
+from gpflow.kernels import Combination, Product, Sum
 
 from gpflow_dwp.kernels._dispatch import Entries, gram_kernel
 
@@ -16,10 +16,15 @@ __all__ = ["kernel_product", "kernel_sum"]
 @gram_kernel.register(Sum, Entries)
 def kernel_sum(kernel: Sum, entries: Entries) -> tf.Tensor:
     """Sum of the kernels' values."""
-    return reduce(add, [gram_kernel(k, entries) for k in kernel.kernels])
+    return reduce(add, _parts(kernel, entries))
 
 
 @gram_kernel.register(Product, Entries)
 def kernel_product(kernel: Product, entries: Entries) -> tf.Tensor:
     """Product of the kernels' values."""
-    return reduce(mul, [gram_kernel(k, entries) for k in kernel.kernels])
+    return reduce(mul, _parts(kernel, entries))
+
+
+def _parts(kernel: Combination, entries: Entries) -> list[tf.Tensor]:
+    own = entries._replace(gradient_dtype=None)
+    return [gram_kernel(part, own) for part in kernel.kernels]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 from gpflow.kernels import IsotropicStationary, SquaredExponential
 
 from gpflow_dwp.kernels._dispatch import Coinciding, Entries, gram_kernel
+from gpflow_dwp.linalg import sum_to
 
 __all__ = ["isotropic_stationary", "squared_exponential"]
 
@@ -43,7 +46,35 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
     of_columns = tf.linalg.matrix_transpose(of_columns)
     left = tf.concat([precision * of_rows, row, tf.ones_like(row)], axis=-1)
     right = tf.concat([of_columns, tf.ones_like(column), column], axis=-2)
-    return tf.exp(tf.matmul(left, right))
+    return _exp_of_product(left, right, entries.gradient_dtype)
+
+
+def _exp_of_product(
+    left: tf.Tensor, right: tf.Tensor, gradient_dtype: tf.DType | None
+) -> tf.Tensor:
+    """exp(left right), [..., M, N]."""
+    if gradient_dtype in {None, left.dtype}:
+        return tf.exp(tf.matmul(left, right))
+
+    @tf.custom_gradient
+    def differentiable(
+        left: tf.Tensor, right: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+        values = tf.exp(tf.matmul(left, right))
+        kept = tf.cast(values, gradient_dtype)
+
+        def gradient(values_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            product_bar = kept * tf.cast(values_bar, kept.dtype)
+            left_bar = tf.matmul(product_bar, tf.cast(right, kept.dtype), transpose_b=True)
+            right_bar = tf.matmul(tf.cast(left, kept.dtype), product_bar, transpose_a=True)
+            return (
+                sum_to(tf.cast(left_bar, left.dtype), left),
+                sum_to(tf.cast(right_bar, right.dtype), right),
+            )
+
+        return values, gradient
+
+    return differentiable(left, right)
 
 
 def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf.Tensor:

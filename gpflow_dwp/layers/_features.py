@@ -35,11 +35,13 @@ def condition_features(
     :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
     :param covariance: The blocks K_it and K_tt; the latter [S, N/K, K, K] where groups of K
         successive targets are drawn jointly.
-    :param noise: Standard normal numbers, [S, N, ν].
+    :param noise: Standard normal numbers, [S, N, ν]; of the type of numbers in which variances at
+        single targets, and gradients, are worked out. All else is of the type of the blocks.
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     :param full_cov: Whether targets are drawn jointly.
     """
-    df = noise.shape[-1]
+    df, dtype = noise.shape[-1], noise.dtype
+    noise = tf.cast(noise, covariance.it.dtype)
     if full_cov:
         projected, _ = whiten(draw.covariance, covariance.it)
         whitened_root, _ = whiten(draw.covariance, draw.root)
@@ -54,9 +56,11 @@ def condition_features(
         correlated = tf.matmul(cholesky(factorised), grouped(noise, covariance.tt))
         deviation = tf.reshape(correlated, tf.shape(noise)) / np.sqrt(df)
     else:
-        mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
+        mean, explained = conditional_moments(
+            draw.covariance, covariance.it, draw.root, dtype=dtype
+        )
         # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(explained.dtype.as_numpy_dtype).eps * covariance.tt
+        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.tt
         variance = tf.maximum(covariance.tt - explained, floor)
         deviation = tf.sqrt(variance / df)[..., None] * noise
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._features import grouped, grouped_outer
 from gpflow_dwp.layers._gamma_quantile import gamma_quantile
+from gpflow_dwp.layers._precision import in_dtype
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.linalg import (
     cholesky,
@@ -43,6 +44,8 @@ def condition_inverse_wishart(
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     :param full_cov: Whether targets are drawn jointly.
     """
+    # With M features all of this costs as much as variances do: float32 saves only as a whole.
+    draw, covariance = in_dtype((draw, covariance), noise.dtype)
     whitened_root, _ = whiten(draw.covariance, draw.root)
     deviation = tf.matmul(noise[..., :-1], whitened_root)
     # With one target, the squared precision factor is 2 z with z ~ Gamma((δ + M + 2)/2, rate 1).

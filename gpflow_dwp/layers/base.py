@@ -114,7 +114,8 @@ class GramLayer(_Layer):
 
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        :param noise: Standard normal numbers, [S, N, ``noise_width``].
+        :param noise: Standard normal numbers, [S, N, ``noise_width``]. Where they are float32 and
+            all else is float64, what costs most may be computed in float32.
         :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or
             successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
         """

@@ -1,16 +1,17 @@
 """The fold over layers: first the inducing points, then any number of targets.
 
-Where GPflow's default is float32, all that concerns inducing points alone is in float64 all the
-same: their matrices are nearly singular. So are the bottom layer's kernel, whose distances are
-differences of squares, and the output layer, whose variance is a difference of numbers that may be
-far larger, with the points that its posterior depends on. What grows with targets in all other
-layers is in float32.
+Where GPflow's default is float32, values are in float64 all the same: matrices over inducing points
+are nearly singular, so that rounding errors of covariances with targets, some 1e-7, would become
+noise of the features, as large as what jitter adds, and larger with each layer. What costs most is
+in float32: the variance that inducing points explain in hidden layers, and most gradients of what
+grows with targets. The output's moments are in float64 throughout: its variance is a difference of
+numbers that may be far larger. So is all that its posterior depends on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -19,6 +20,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtype
+from gpflow_dwp.layers._precision import in_dtype
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
@@ -27,8 +29,6 @@ __all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
 
 
 _ACCURATE = tf.float64
-
-PartsT = TypeVar("PartsT")
 
 
 class InducingPath(NamedTuple):
@@ -75,7 +75,7 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        draw = _cast(draws[-1], _ACCURATE)
+        draw = in_dtype(draws[-1], _ACCURATE)
         kernel = kernel_in_dtype(above.kernel, _ACCURATE)
         covariance = gram_K(kernel, draw.gram, features=draw.root)
     if output.inputs is None:
@@ -167,7 +167,6 @@ def _carry_targets(
     """
     joint = full_cov or num_copies > 1
     layers = (*hidden, output)
-    dtype = targets.dtype
     covariance = _covariance_of_targets(
         kernel_in_dtype(layers[0].kernel, _ACCURATE),
         tf.cast(points, _ACCURATE),
@@ -178,22 +177,11 @@ def _carry_targets(
     for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
         if targets.shape.rank == 3:
             draw = _with_covariance_for_each_draw(draw)
-        gram = carry(index, _cast(draw, dtype), _cast(covariance, dtype))
-        precision = _ACCURATE if above is output else dtype
+        gram = in_dtype(carry(index, draw, covariance), _ACCURATE)
         covariance = _covariance_of_gram(
-            kernel_in_dtype(above.kernel, precision),
-            _cast(draw, precision),
-            _cast(gram, precision),
-            full_cov=joint,
+            kernel_in_dtype(above.kernel, _ACCURATE), draw, gram, targets.dtype, full_cov=joint
         )
     return covariance
-
-
-def _cast(parts: PartsT, dtype: tf.DType) -> PartsT:
-    def cast(part: tf.Tensor | None) -> tf.Tensor | None:
-        return None if part is None else tf.cast(part, dtype)
-
-    return tf.nest.map_structure(cast, parts)
 
 
 def _covariance_of_targets(
@@ -229,12 +217,20 @@ def _target_diagonal(tt: tf.Tensor) -> tf.Tensor:
 
 
 def _covariance_of_gram(
-    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
+    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, gradient_dtype: tf.DType, *, full_cov: bool
 ) -> TargetBlocks:
     target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
     features = None if gram.features is None else (draw.root, gram.features)
     inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)
+    cross = gram_K_cross(
+        kernel,
+        gram.it,
+        inducing_diagonal,
+        target_diagonal,
+        features=features,
+        gradient_dtype=gradient_dtype,
+    )
     return TargetBlocks(
-        it=gram_K_cross(kernel, gram.it, inducing_diagonal, target_diagonal, features=features),
+        it=cross,
         tt=gram_K(kernel, gram.tt) if full_cov else gram_K_diag(kernel, gram.tt),
     )

@@ -1,5 +1,6 @@
 """Linear algebra of covariances, each function with a gradient of its own."""
 
+from gpflow_dwp.linalg._gradients import sum_to
 from gpflow_dwp.linalg.conditionals import (
     conditional_mean,
     conditional_moments,
@@ -26,5 +27,6 @@ __all__ = [
     "regression_posterior",
     "relative_jitter",
     "relative_precision",
+    "sum_to",
     "whiten",
 ]

@@ -273,6 +273,55 @@ def test_float32(name: str) -> None:
         assert np.all(np.isfinite(gradient))
 
 
+@every_kernel
+@pytest.mark.parametrize("draws", [(), (2,)], ids=["one", "broadcast"])
+def test_gradients_in_single_precision(name: str, draws: tuple[int, ...]) -> None:
+    """Values stay in double precision."""
+    kernel, F, F2 = KERNELS[name](), features(5), features(4, draws, seed=1)
+
+    def in_dtype(gradient_dtype: tf.DType | None) -> Callable[..., list[tf.Tensor]]:
+        return lambda kernel, F, F2: [
+            gram_K_cross(
+                kernel,
+                inner(F, F2),
+                norms(F),
+                norms(F2),
+                features=(F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)),
+                gradient_dtype=gradient_dtype,
+            )
+        ]
+
+    (found,), (wanted,) = (in_dtype(d)(kernel, F, F2) for d in (tf.float32, None))
+    np.testing.assert_array_equal(found, wanted)
+    for actual, exact in zip(
+        gradients(in_dtype(tf.float32), kernel, F, F2),
+        gradients(in_dtype(None), kernel, F, F2),
+        strict=True,
+    ):
+        assert actual.dtype == np.float64
+        np.testing.assert_allclose(actual, exact, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_in_single_precision_where_features_make_them_products() -> None:
+    kernel, F, F2 = gk.SquaredExponential(1.7, 0.6), features(5), features(4, seed=1)
+    with tf.GradientTape() as tape:
+        values = gram_K_cross(
+            kernel,
+            inner(F, F2),
+            norms(F),
+            norms(F2),
+            features=(F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)),
+            gradient_dtype=tf.float32,
+        )
+    # d/dσ² is the sum of K/σ², of which single precision keeps seven digits.
+    found = tape.gradient(values, kernel.variance.unconstrained_variable)
+    jacobian = kernel.variance.transform.forward_log_det_jacobian(
+        kernel.variance.unconstrained_variable
+    )
+    relative = float(found / tf.exp(jacobian)) * 1.7 / float(tf.reduce_sum(values)) - 1.0
+    assert 0.0 < abs(relative) < 1e-6
+
+
 def test_white_noise_belongs_to_one_point() -> None:
     """White noise is shared by a point with itself only, not by equal points."""
     kernel, same = gk.White(1.7), inner(features(3), features(3))

@@ -82,11 +82,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     "AB": lambda: tiny_model(2, data=(X, Y), posterior="AB"),
     "regression output": lambda: tiny_model(2, data=(X, Y), output="regression"),
-    "deep GP": lambda: tiny_model(2, build_deep_gaussian_process, data=(X, Y)),
     "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
     "network": network,
     "latent variables": latent_variable_deep_gp,
-    "whitened GW": lambda: tiny_model(1, data=(X, Y), posterior="GW", whiten=True),
     "softmax": lambda: tiny_model(1, data=(X, LABELS), likelihood=gpflow.likelihoods.Softmax(3)),
     "two classes": lambda: tiny_model(
         1,
