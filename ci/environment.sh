@@ -75,11 +75,9 @@ make_environment() {
 
     if [[ ! -e "$notes/has-$extra" ]]; then
         touch "$notes/installing"
-        # Most of what is installed is never imported, so Python compiles it where it is needed.
         # setuptools first: building the editable install with it fetches nothing that is not pinned.
-        pip install --quiet --no-compile --constraint "$pins" setuptools wheel
-        pip install --quiet --no-compile --constraint "$pins" --no-build-isolation \
-            --editable "${root}[$extra]"
+        pip install --quiet --constraint "$pins" setuptools wheel
+        pip install --quiet --constraint "$pins" --no-build-isolation --editable "${root}[$extra]"
         pip check
         touch "$notes/has-$extra"
         rm "$notes/installing"
