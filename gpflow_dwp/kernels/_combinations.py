@@ -1,4 +1,4 @@
-"""Sums and products of kernels, by recursion; parts take gradients in the type of the entries."""
+"""Sums and products of kernels, by recursion, whose gradients have the type of the entries."""
 
 from __future__ import annotations
 

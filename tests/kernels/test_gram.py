@@ -302,7 +302,7 @@ def test_gradients_in_single_precision(name: str, draws: tuple[int, ...]) -> Non
         np.testing.assert_allclose(actual, exact, rtol=1e-5, atol=1e-6)
 
 
-def test_gradients_in_single_precision_where_features_make_them_products() -> None:
+def test_a_kernel_of_features_makes_use_of_single_precision() -> None:
     kernel, F, F2 = gk.SquaredExponential(1.7, 0.6), features(5), features(4, seed=1)
     with tf.GradientTape() as tape:
         values = gram_K_cross(
