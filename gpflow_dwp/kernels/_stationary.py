@@ -52,7 +52,7 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
 def _exp_of_product(
     left: tf.Tensor, right: tf.Tensor, gradient_dtype: tf.DType | None
 ) -> tf.Tensor:
-    """exp(left right), [..., M, N]."""
+    """exp(left right), [..., M, N], with its gradient worked out in another type of numbers."""
     if gradient_dtype in {None, left.dtype}:
         return tf.exp(tf.matmul(left, right))
 

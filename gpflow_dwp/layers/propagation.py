@@ -75,9 +75,8 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        draw = in_dtype(draws[-1], _ACCURATE)
         kernel = kernel_in_dtype(above.kernel, _ACCURATE)
-        covariance = gram_K(kernel, draw.gram, features=draw.root)
+        covariance = gram_K(kernel, draws[-1].gram, features=draws[-1].root)
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 

@@ -273,51 +273,41 @@ def test_float32(name: str) -> None:
         assert np.all(np.isfinite(gradient))
 
 
+def of_features(gradient_dtype: tf.DType | None) -> Callable[..., list[tf.Tensor]]:
+    """The covariance of two sets of points, from their features, with gradients of a type."""
+
+    def cross(kernel: gk.Kernel, F: Any, F2: Any) -> list[tf.Tensor]:
+        pair = F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)
+        blocks = inner(F, F2), norms(F), norms(F2)
+        return [gram_K_cross(kernel, *blocks, features=pair, gradient_dtype=gradient_dtype)]
+
+    return cross
+
+
 @every_kernel
 @pytest.mark.parametrize("draws", [(), (2,)], ids=["one", "broadcast"])
 def test_gradients_in_single_precision(name: str, draws: tuple[int, ...]) -> None:
     """Values stay in double precision."""
     kernel, F, F2 = KERNELS[name](), features(5), features(4, draws, seed=1)
-
-    def in_dtype(gradient_dtype: tf.DType | None) -> Callable[..., list[tf.Tensor]]:
-        return lambda kernel, F, F2: [
-            gram_K_cross(
-                kernel,
-                inner(F, F2),
-                norms(F),
-                norms(F2),
-                features=(F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)),
-                gradient_dtype=gradient_dtype,
-            )
-        ]
-
-    (found,), (wanted,) = (in_dtype(d)(kernel, F, F2) for d in (tf.float32, None))
+    (found,), (wanted,) = (of_features(dtype)(kernel, F, F2) for dtype in (tf.float32, None))
     np.testing.assert_array_equal(found, wanted)
     for actual, exact in zip(
-        gradients(in_dtype(tf.float32), kernel, F, F2),
-        gradients(in_dtype(None), kernel, F, F2),
+        gradients(of_features(tf.float32), kernel, F, F2),
+        gradients(of_features(None), kernel, F, F2),
         strict=True,
     ):
         assert actual.dtype == np.float64
         np.testing.assert_allclose(actual, exact, rtol=1e-5, atol=1e-6)
 
 
-def test_a_kernel_of_features_makes_use_of_single_precision() -> None:
+def test_the_squared_exponential_makes_use_of_single_precision() -> None:
     kernel, F, F2 = gk.SquaredExponential(1.7, 0.6), features(5), features(4, seed=1)
+    unconstrained = kernel.variance.unconstrained_variable
     with tf.GradientTape() as tape:
-        values = gram_K_cross(
-            kernel,
-            inner(F, F2),
-            norms(F),
-            norms(F2),
-            features=(F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)),
-            gradient_dtype=tf.float32,
-        )
+        (values,) = of_features(tf.float32)(kernel, F, F2)
+    found = tape.gradient(values, unconstrained)
     # d/dσ² is the sum of K/σ², of which single precision keeps seven digits.
-    found = tape.gradient(values, kernel.variance.unconstrained_variable)
-    jacobian = kernel.variance.transform.forward_log_det_jacobian(
-        kernel.variance.unconstrained_variable
-    )
+    jacobian = kernel.variance.transform.forward_log_det_jacobian(unconstrained)
     relative = float(found / tf.exp(jacobian)) * 1.7 / float(tf.reduce_sum(values)) - 1.0
     assert 0.0 < abs(relative) < 1e-6
 
