@@ -95,6 +95,7 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
 
     Equal points get equal noise, whatever the batch in which they come: so a draw of a random
     function, evaluated point by point, does not depend on how the points are split into batches.
+    In float32 it is that of float64, rounded, where float64 holds the same points.
     Each point's coordinates and the seed are hashed into a key, which starts a SplitMix64 stream.
 
     :param points: Points, [N, D].
@@ -146,12 +147,10 @@ def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
-    # -0.0 is the same point as 0.0. (Graph optimisers take the addition of zero away.)
-    positive_zero = tf.where(points == 0.0, tf.zeros_like(points), points)
-    if points.dtype == tf.float64:
-        bits = tf.bitcast(positive_zero, tf.int64)
-    else:
-        bits = tf.cast(tf.bitcast(positive_zero, tf.int32), tf.int64)
+    # Also float32 is hashed in float64, so that a point's noise is the same in both. -0.0 is the
+    # same point as 0.0. (Graph optimisers take the addition of zero away.)
+    points = tf.cast(points, tf.float64)
+    bits = tf.bitcast(tf.where(points == 0.0, tf.zeros_like(points), points), tf.int64)
     columns = tf.range(1, tf.shape(points, out_type=tf.int64)[1] + 1, dtype=tf.int64)
     seed = tf.cast(seed, tf.int64)
     key = _mix(_mix(seed[0] + _INCREMENT) + seed[1])

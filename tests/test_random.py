@@ -65,6 +65,17 @@ def test_equal_points_have_equal_noise_in_any_batch() -> None:
     )
 
 
+def test_float32_has_the_noise_of_float64_at_its_own_points() -> None:
+    X = points(2_000, dtype=np.float32)
+
+    noise = normal_at_points(X, SEED, 3, 2)
+
+    # Uniform numbers of 23 digits; the logarithm of the smallest magnifies their rounding.
+    wanted = normal_at_points(tf.cast(X, tf.float64), SEED, 3, 2)
+    np.testing.assert_allclose(noise, wanted, atol=1e-2, rtol=0.0)
+    assert np.std(noise.numpy() - wanted) < 1e-4
+
+
 def test_the_order_of_coordinates_matters() -> None:
     noise = normal_at_points(tf.constant([[1.0, 2.0], [2.0, 1.0]], tf.float64), SEED, 1, 1)
 

@@ -19,7 +19,9 @@ from gpflow_dwp.benchmarks.measurement import (
     thread_environment,
 )
 from gpflow_dwp.benchmarks.memory import benchmark_memory
+from gpflow_dwp.benchmarks.parameter_groups import gradients_by_group, parameter_groups
 from gpflow_dwp.benchmarks.peers import PEERS, peer_command, peer_versions
+from gpflow_dwp.benchmarks.precision import benchmark_precision
 from gpflow_dwp.benchmarks.predict import benchmark_predict
 from gpflow_dwp.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
 from gpflow_dwp.benchmarks.shapes import SHAPES, Shape
@@ -45,7 +47,6 @@ from gpflow_dwp.benchmarks.variance import (
     GradientSampler,
     GroupVariance,
     benchmark_variance,
-    parameter_groups,
 )
 
 __all__ = [
@@ -73,12 +74,14 @@ __all__ = [
     "benchmark_bound",
     "benchmark_import",
     "benchmark_memory",
+    "benchmark_precision",
     "benchmark_predict",
     "benchmark_scale",
     "benchmark_step",
     "benchmark_variance",
     "exponents",
     "floor_operations",
+    "gradients_by_group",
     "kept_arrays",
     "measure",
     "parameter_groups",

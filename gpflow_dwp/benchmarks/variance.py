@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.benchmarks.parameter_groups import gradients_by_group
 from gpflow_dwp.validation import check_integers
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = [
     "GradientSampler",
     "GroupVariance",
     "benchmark_variance",
-    "parameter_groups",
 ]
 
 
@@ -92,8 +91,8 @@ class GradientSampler:
                 f"{type(output).__name__}."
             )
         X, Y = (to_default_float(part) for part in data)
-        self._variables = model.trainable_variables
-        self._groups = parameter_groups(model)
+        self._model = model
+        variables = model.trainable_variables
 
         def gradient(seed: tf.Tensor) -> list[tf.Tensor]:
             with tf.GradientTape() as tape, _options(model, estimator, num_samples):
@@ -104,7 +103,7 @@ class GradientSampler:
                 )
                 bound = terms.weighted_sum()
             return tape.gradient(
-                bound, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+                bound, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
             )
 
         self._gradient = tf.function(gradient, autograph=False)
@@ -118,14 +117,9 @@ class GradientSampler:
         from gpflow_dwp.random import as_seed, fold_in
 
         gradients = [
-            [part.numpy().ravel() for part in self._gradient(fold_in(as_seed(seed), index))]
-            for index in range(num_gradients)
+            self._gradient(fold_in(as_seed(seed), index)) for index in range(num_gradients)
         ]
-        found: dict[str, list[npt.NDArray[np.float64]]] = {}
-        for index, variable in enumerate(self._variables):
-            stacked = np.stack([parts[index] for parts in gradients])
-            found.setdefault(self._groups[id(variable)], []).append(stacked)
-        return {group: np.concatenate(parts, axis=1) for group, parts in found.items()}
+        return gradients_by_group(self._model, gradients)
 
 
 def benchmark_variance(
@@ -179,30 +173,6 @@ def benchmark_variance(
             )
             report(f"step {step}, {name}, S = {count}")
     return rows
-
-
-def parameter_groups(model: DeepWishartProcess) -> dict[int, str]:
-    """Name a group for each trainable variable, by the variable's ``id``.
-
-    Kernels, likelihood, inducing inputs, and of each layer: "bartlett" (α, β, μ, σ), "mixing" (A',
-    B), "scale_mixture" (q, s, V), and the output's "pseudo_targets" and "precision_tril".
-    """
-    from gpflow.utilities import parameter_dict
-
-    groups = {}
-    for path, parameter in parameter_dict(model).items():
-        _, first, *names = re.split(r"[.\[\]]+", path)
-        if first != "layers":
-            group = first
-        elif names[1] == "kernel":
-            group = "kernels"
-        elif names[1] == "bartlett_factor":
-            mixes = names[2] in ("packed_row_mixing", "column_mixing_tril")
-            group = f"layer {int(names[0]) + 1} {'mixing' if mixes else 'bartlett'}"
-        else:
-            group = f"layer {int(names[0]) + 1} {names[1]}"
-        groups[id(parameter.unconstrained_variable)] = group
-    return groups
 
 
 def _sampled_output_bound(

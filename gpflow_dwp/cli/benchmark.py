@@ -16,6 +16,7 @@ from gpflow_dwp.benchmarks import (
     benchmark_bound,
     benchmark_import,
     benchmark_memory,
+    benchmark_precision,
     benchmark_predict,
     benchmark_scale,
     benchmark_step,
@@ -56,6 +57,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
         "scale": _scale,
         "memory": _memory,
         "bound": _bound,
+        "precision": _precision,
         "import": _import,
     }
     dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
@@ -133,6 +135,22 @@ def _bound(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
         hold=options.hold,
         seed=options.seed,
         threads=options.threads,
+        uci_folder=options.uci_folder,
+        report=report,
+    )
+
+
+def _precision(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
+    return benchmark_precision(
+        options.dataset,
+        options.depth,
+        options.model,
+        split=options.split,
+        output=options.output,
+        dtype=options.dtype,
+        num_steps=options.num_steps,
+        num_draws=options.num_draws,
+        seed=options.seed,
         uci_folder=options.uci_folder,
         report=report,
     )

@@ -25,6 +25,9 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     _add_memory_options(kinds.add_parser("memory", help="measure the peak memory of a step"))
     _add_variance_options(kinds.add_parser("variance", help="measure the noise of gradients"))
     _add_bound_options(kinds.add_parser("bound", help="time training to a bound, by two protocols"))
+    _add_precision_options(
+        kinds.add_parser("precision", help="compare float32 with float64 at one state")
+    )
     _add_common_options(
         kinds.add_parser("import", help="time the import of the package"), turns=7, threads=False
     )
@@ -131,7 +134,23 @@ def _add_bound_options(parser: argparse.ArgumentParser) -> None:
     _add_report_options(parser)
 
 
-def _add_training_run(parser: argparse.ArgumentParser, *, model: str) -> None:
+def _add_precision_options(parser: argparse.ArgumentParser) -> None:
+    _add_training_run(parser, model="A", depth=5)
+    parser.add_argument(
+        "--output",
+        choices=["pseudo_targets", "regression"],
+        help="output layer's posterior (default: regression up to 2000 rows)",
+    )
+    _add_dtype(parser, "float32")
+    _add_counts(
+        parser,
+        ("--num-steps", 2_000, "steps of training before"),
+        ("--num-draws", 50, "estimates that are compared"),
+    )
+    _add_report_options(parser)
+
+
+def _add_training_run(parser: argparse.ArgumentParser, *, model: str, depth: int = 2) -> None:
     parser.add_argument(
         "--dataset", default="yacht", metavar="NAME", help="UCI data set (default: %(default)s)"
     )
@@ -145,7 +164,7 @@ def _add_training_run(parser: argparse.ArgumentParser, *, model: str) -> None:
         metavar="MODEL",
         help=f"{' '.join(_WISHART_MODELS)} (default: %(default)s)",
     )
-    _add_counts(parser, ("--depth", 2, "layers"))
+    _add_counts(parser, ("--depth", depth, "layers"))
     parser.add_argument("--seed", type=seed, default=0, help="for all draws (default: %(default)s)")
     add_uci_option(parser)
 
@@ -202,10 +221,14 @@ def _add_one_model(parser: argparse.ArgumentParser) -> None:
         help=f"{' '.join(_MODELS)} (default: %(default)s)",
         metavar="MODEL",
     )
+    _add_dtype(parser, "float64")
+
+
+def _add_dtype(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--dtype",
         choices=_DTYPES,
-        default="float64",
+        default=default,
         metavar="DTYPE",
         help="float64 or float32 (default: %(default)s)",
     )

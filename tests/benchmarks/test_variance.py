@@ -14,7 +14,6 @@ from gpflow_dwp.benchmarks import (
     ESTIMATORS,
     GradientSampler,
     benchmark_variance,
-    parameter_groups,
     variance,
 )
 from gpflow_dwp.benchmarks._sampled_output import SampledOutputLayer
@@ -44,12 +43,6 @@ def small_data() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture
 def model() -> DeepWishartProcess:
     return build_deep_wishart_process(small_data(), 2, num_inducing=4, output="pseudo_targets")
-
-
-def test_every_parameter_has_a_group(model: DeepWishartProcess) -> None:
-    groups = parameter_groups(model)
-
-    assert {groups[id(variable)] for variable in model.trainable_variables} == GROUPS
 
 
 @pytest.mark.parametrize("name", ["sampled", "closed, landing, sampled output"])

@@ -143,11 +143,30 @@ def test_a_figure_that_cannot_be_written_costs_no_time(
 
 
 @pytest.mark.parametrize(
-    "what", ["step", "predict", "scale", "memory", "variance", "bound", "import"]
+    "what", ["step", "predict", "scale", "memory", "variance", "bound", "precision", "import"]
 )
 def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("benchmark", what, "--help") == 0
     assert "--quiet" in capsys.readouterr().out
+
+
+def test_precision_is_measured_as_it_was_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def measured(dataset: str, depth: int, model: str, **others: Any) -> dict[str, Any]:
+        asked.update(others, run=(dataset, depth, model))
+        return {"AB of depth 5": {"figures": [Figure("lost", 0.1234, 0.01, 0.05)._asdict()]}}
+
+    monkeypatch.setattr(benchmark, "benchmark_precision", measured)
+
+    code = run("benchmark", "precision", "--model", "AB", "--num-draws", "7", "--num-steps", "9")
+
+    assert code == 0
+    assert asked["run"] == ("yacht", 5, "AB")
+    assert (asked["num_draws"], asked["num_steps"], asked["dtype"]) == (7, 9, "float32")
+    assert "lost             0.123   0.010  0.05" in capsys.readouterr().out
 
 
 def test_variances_are_printed_and_kept(
