@@ -35,13 +35,13 @@ def condition_features(
     :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
     :param covariance: The blocks K_it and K_tt; the latter [S, N/K, K, K] where groups of K
         successive targets are drawn jointly.
-    :param noise: Standard normal numbers, [S, N, ν]; of the type of numbers in which variances at
-        single targets, and gradients, are worked out. All else is of the type of the blocks.
+    :param noise: Standard normal numbers, [S, N, ν]; of the type of numbers in which gradients of
+        single targets are worked out. All else is of the type of the blocks.
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     :param full_cov: Whether targets are drawn jointly.
     """
-    df, dtype = noise.shape[-1], noise.dtype
-    noise = tf.cast(noise, covariance.it.dtype)
+    df, dtype = noise.shape[-1], covariance.it.dtype
+    gradient_dtype, noise = noise.dtype, tf.cast(noise, dtype)
     if full_cov:
         projected, _ = whiten(draw.covariance, covariance.it)
         whitened_root, _ = whiten(draw.covariance, draw.root)
@@ -57,7 +57,7 @@ def condition_features(
         deviation = tf.reshape(correlated, tf.shape(noise)) / np.sqrt(df)
     else:
         mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.root, dtype=dtype
+            draw.covariance, covariance.it, draw.root, gradient_dtype=gradient_dtype
         )
         # Cancellation may leave a rounding error, where the square root has no derivative.
         floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.tt

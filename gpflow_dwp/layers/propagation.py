@@ -2,10 +2,9 @@
 
 Where GPflow's default is float32, values are in float64 all the same: matrices over inducing points
 are nearly singular, so that rounding errors of covariances with targets, some 1e-7, would become
-noise of the features, as large as what jitter adds, and larger with each layer. What costs most is
-in float32: the variance that inducing points explain in hidden layers, and most gradients of what
-grows with targets. The output's moments are in float64 throughout: its variance is a difference of
-numbers that may be far larger. So is all that its posterior depends on.
+noise of the features, as large as what jitter adds, and larger with each layer. In float32 are
+gradients of what grows with targets. Not those of the output's moments, whose variance is a
+difference of numbers that may be far larger, nor of what its posterior depends on.
 """
 
 from __future__ import annotations

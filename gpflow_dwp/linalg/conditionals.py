@@ -25,7 +25,7 @@ def conditional_moments(
     cross: tf.Tensor,
     features: tf.Tensor,
     *,
-    dtype: tf.DType | None = None,
+    gradient_dtype: tf.DType | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     r"""Mean at N targets given features at M points, and the variance that they explain.
 
@@ -39,11 +39,12 @@ def conditional_moments(
     :param factorised: K, [batch, M, M].
     :param cross: C, [batch, M, N].
     :param features: Y, [S, M, P]. Of ``batch`` and S, either may be 1.
-    :param dtype: The type of numbers for what costs M² N: the explained variance, and gradients.
-        None for that of the arguments, in which everything is returned.
+    :param gradient_dtype: The type of numbers in which gradients are worked out, float32 to save
+        time; None for that of the arguments. Values are in the latter: the solve would magnify
+        float32's rounding by the condition number of K's root.
     :return: Mean, [S, N, P] (or with the leading axis of K), and explained variance, [batch, N].
     """
-    dtype = dtype or cross.dtype
+    gradient_dtype = gradient_dtype or cross.dtype
 
     @tf.custom_gradient
     def differentiable(
@@ -58,17 +59,19 @@ def conditional_moments(
         weights = tf.linalg.cholesky_solve(tril, folded)
         # Long rows make for faster products than long columns, by a factor of two.
         mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
-        tril, weights = tf.cast(tril, dtype), tf.cast(weights, dtype)
-        whitened = tf.linalg.triangular_solve(tril, tf.cast(cross, dtype))
-        explained = tf.cast(tf.reduce_sum(tf.square(whitened), axis=-2), cross.dtype)
+        whitened = tf.linalg.triangular_solve(tril, cross)
+        explained = tf.reduce_sum(tf.square(whitened), axis=-2)
+        kept = [tf.cast(part, gradient_dtype) for part in (tril, weights, whitened)]
 
         def gradient(
             mean_bar: tf.Tensor, explained_bar: tf.Tensor
         ) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]:
-            mean_bar = tf.cast(mean_bar, dtype)
+            tril, weights, whitened = kept
+            mean_bar = tf.cast(mean_bar, gradient_dtype)
+            explained_bar = tf.cast(explained_bar, gradient_dtype)
             folded_bar = _draws_to_columns(mean_bar) if shared else mean_bar
             solution = tf.linalg.triangular_solve(tril, whitened, adjoint=True)
-            through_variance = solution * (2.0 * tf.cast(explained_bar, dtype)[:, None, :])
+            through_variance = solution * (2.0 * explained_bar[:, None, :])
             features_bar = tf.matmul(solution, folded_bar)
             matrix_bar = tf.matmul(features_bar, weights, transpose_b=True)
             matrix_bar += 0.5 * tf.matmul(through_variance, solution, transpose_b=True)
