@@ -8,7 +8,6 @@ import tensorflow as tf
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._features import grouped, grouped_outer
 from gpflow_dwp.layers._gamma_quantile import gamma_quantile
-from gpflow_dwp.layers._precision import in_dtype
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.linalg import (
     cholesky,
@@ -44,10 +43,11 @@ def condition_inverse_wishart(
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     :param full_cov: Whether targets are drawn jointly.
     """
-    # With M features all of this costs as much as variances do: float32 saves only as a whole.
-    draw, covariance = in_dtype((draw, covariance), noise.dtype)
+    gradient_dtype, dtype = noise.dtype, covariance.it.dtype
     whitened_root, _ = whiten(draw.covariance, draw.root)
-    deviation = tf.matmul(noise[..., :-1], whitened_root)
+    # Rounding errors of noise matter no more than what they are errors of.
+    deviation = tf.cast(tf.matmul(noise[..., :-1], tf.cast(whitened_root, gradient_dtype)), dtype)
+    noise = tf.cast(noise, dtype)
     # With one target, the squared precision factor is 2 z with z ~ Gamma((δ + M + 2)/2, rate 1).
     first_concentration = 0.5 * (df + (draw.root.shape[-1] + 2.0))
     if full_cov:
@@ -67,9 +67,11 @@ def condition_inverse_wishart(
         tt = df * tf.matmul(spread, spread, transpose_b=True)
         tt += grouped_outer(features, covariance.tt)
     else:
-        mean, explained = conditional_moments(draw.covariance, covariance.it, draw.root)
+        mean, explained = conditional_moments(
+            draw.covariance, covariance.it, draw.root, gradient_dtype=gradient_dtype
+        )
         # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(explained.dtype.as_numpy_dtype).eps * covariance.tt
+        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.tt
         variance = tf.maximum(covariance.tt - explained, floor)
         half_square = gamma_quantile(first_concentration, noise[..., -1])
         square_spread = 0.5 * variance / half_square

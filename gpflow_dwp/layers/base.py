@@ -115,7 +115,7 @@ class GramLayer(_Layer):
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :param noise: Standard normal numbers, [S, N, ``noise_width``]. Where they are float32 and
-            all else is float64, what costs most may be computed in float32.
+            all else is float64, gradients may be computed in float32, but the blocks are float64.
         :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or
             successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
         """

@@ -107,7 +107,7 @@ class InverseWishartLayer(GramLayer):
     def condition(
         self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
     ) -> TargetBlocks:
-        df = tf.cast(self.df, noise.dtype)
+        df = tf.cast(self.df, covariance.it.dtype)
         return condition_inverse_wishart(
             draw, covariance, noise, df, jitter=self.jitter, full_cov=full_cov
         )

@@ -19,7 +19,6 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtype
-from gpflow_dwp.layers._precision import in_dtype
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
@@ -175,7 +174,7 @@ def _carry_targets(
     for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
         if targets.shape.rank == 3:
             draw = _with_covariance_for_each_draw(draw)
-        gram = in_dtype(carry(index, draw, covariance), _ACCURATE)
+        gram = carry(index, draw, covariance)
         covariance = _covariance_of_gram(
             kernel_in_dtype(above.kernel, _ACCURATE), draw, gram, targets.dtype, full_cov=joint
         )

@@ -399,7 +399,14 @@ def test_float32_loses_little_where_matrices_are_nearly_singular(builder: Any) -
     assert abs(means[0] - means[1]) < 0.01 * abs(means[0]) + 4.0 * np.hypot(*errors)
 
 
-@pytest.mark.parametrize("builder", [build_deep_wishart_process, build_deep_gaussian_process])
+@pytest.mark.parametrize(
+    "builder",
+    [
+        build_deep_wishart_process,
+        build_deep_gaussian_process,
+        build_deep_inverse_wishart_process,
+    ],
+)
 def test_bounds_of_deep_models_are_the_same_in_float32(builder: Any) -> None:
     """A rounding error that is small in one layer would be noise in the next."""
     # Noise is a function of a point's digits, of which float32 must hold all.
