@@ -36,6 +36,8 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
         return isotropic_stationary(kernel, entries)
     if entries.coinciding is Coinciding.ALL:
         return tf.convert_to_tensor(kernel.variance)
+    if entries.features is not None and entries.gradient_dtype is not None:
+        entries = _centred(entries, entries.features)
     precision = 1.0 / tf.square(kernel.lengthscales)
     row = tf.math.log(kernel.variance) - 0.5 * precision * entries.row_norms
     column = -0.5 * precision * entries.column_norms
@@ -47,6 +49,26 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
     left = tf.concat([precision * of_rows, row, tf.ones_like(row)], axis=-1)
     right = tf.concat([of_columns, tf.ones_like(column), column], axis=-2)
     return _exp_of_product(left, right, entries.gradient_dtype)
+
+
+def _centred(entries: Entries, features: tuple[tf.Tensor, tf.Tensor]) -> Entries:
+    """The same points about the mean of the rows' features; not their inner products.
+
+    Gradients are sums of products in which what all points have in common cancels, but for its
+    rounding error.
+    """
+    rows, columns = features
+    centre = tf.stop_gradient(tf.reduce_mean(rows, axis=-2, keepdims=True))
+
+    def change_of_norms(points: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(centre * (centre - 2.0 * points), axis=-1, keepdims=True)
+
+    change_of_columns = tf.linalg.matrix_transpose(change_of_norms(columns))
+    return entries._replace(
+        row_norms=entries.row_norms + change_of_norms(rows),
+        column_norms=entries.column_norms + change_of_columns,
+        features=(rows - centre, columns - centre),
+    )
 
 
 def _exp_of_product(
