@@ -75,7 +75,7 @@ def _exp_of_product(
     left: tf.Tensor, right: tf.Tensor, gradient_dtype: tf.DType | None
 ) -> tf.Tensor:
     """exp(left right), [..., M, N], with its gradient worked out in another type of numbers."""
-    if gradient_dtype in {None, left.dtype}:
+    if gradient_dtype is None:
         return tf.exp(tf.matmul(left, right))
 
     @tf.custom_gradient

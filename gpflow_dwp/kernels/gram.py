@@ -71,6 +71,8 @@ def gram_K_cross(
     cross = tf.convert_to_tensor(cross)
     rows = tf.convert_to_tensor(row_diag)[..., :, None]
     columns = tf.convert_to_tensor(column_diag)[..., None, :]
+    if gradient_dtype == cross.dtype:
+        gradient_dtype = None
     entries = Entries(cross, rows, columns, Coinciding.NONE, features, gradient_dtype)
     return _spread(gram_kernel(kernel, entries), cross, rows, columns)
 
