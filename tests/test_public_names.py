@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 import pytest
-from package_source import MODULES, PACKAGE, SourceModule
+from package_source import MODULES, PACKAGE, ROOT, SourceModule
 
 PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 SUBPACKAGES = [
@@ -13,6 +13,9 @@ SUBPACKAGES = [
     for module in PUBLIC_MODULES
     # The package itself exports a choice; the command line is a program, not a library.
     if module.is_package and module.name != PACKAGE and module.group != "cli"
+]
+TOP_MODULES = [
+    module for module in PUBLIC_MODULES if len(module.parts) == 2 and module.group != "cli"
 ]
 
 
@@ -59,3 +62,10 @@ def test_a_package_exports_what_its_modules_export(package: SourceModule) -> Non
     }
 
     assert inside <= set(exported(package))
+
+
+@pytest.mark.parametrize("module", TOP_MODULES, ids=repr)
+def test_the_reference_has_a_page_of_each_module(module: SourceModule) -> None:
+    page = ROOT / "notebooks" / "reference" / f"{module.group}.md"
+
+    assert f"automodule:: {module.name}\n" in page.read_text(encoding="utf-8")

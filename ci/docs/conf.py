@@ -56,9 +56,12 @@ def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> Non
         label, link = match.groups()
         if "://" in link or link.startswith("#"):
             return match.group(0)
-        page = PAGES.get(link, link.removeprefix("notebooks/"))
+        file, mark, anchor = link.partition("#")
+        page = PAGES.get(file, file.removeprefix("notebooks/"))
         is_page = (ROOT / "notebooks" / page).exists()
-        return f"[{label}](/{page})" if is_page else f"{label} (`{link}`)"
+        if is_page:
+            return f"[{label}](/{page}{mark}{anchor})"
+        return f"`{link}`" if label == link else f"{label} (`{link}`)"
 
     text[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
 
