@@ -17,7 +17,15 @@ from check_shapes import check_shapes
 
 from gpflow_dwp.base import Seed
 
-__all__ = ["as_seed", "fold_in", "normal", "normal_at_points", "split_seed", "uniform"]
+__all__ = [
+    "as_generator",
+    "as_seed",
+    "fold_in",
+    "normal",
+    "normal_at_points",
+    "split_seed",
+    "uniform",
+]
 
 # What TensorFlow scrambles seeds with.
 _SCRAMBLING_KEY = np.array([0x02461E293EC8F720], np.uint64)
@@ -36,13 +44,33 @@ def as_seed(seed: int | tf.Tensor | None) -> Seed:
         it is); or None for a fresh seed from TensorFlow's global generator (a new one at every
         call, also when compiled).
     :return: An integer tensor of shape [2].
+    :raises ValueError: If ``seed`` is none of these.
     """
     if isinstance(seed, int | np.integer):
         seed = int(seed)
         return tf.constant([seed % 2**31, seed // 2**31 % 2**31], dtype=tf.int32)
     if seed is not None and tf.is_tensor(seed) and seed.shape.rank == 0:
         return tf.cast(tf.stack([seed % 2**31, seed // 2**31 % 2**31]), tf.int32)
+    if seed is not None and not tf.is_tensor(seed):
+        numbers = np.asarray(seed)
+        if numbers.dtype.kind not in "iu" or numbers.shape != (2,):
+            raise ValueError(f"seed must be an integer, two of them or None, got {seed!r}.")
     return tfp.random.sanitize_seed(seed)
+
+
+def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """Make a generator of NumPy's random numbers, which starting values are drawn from.
+
+    :param seed: An integer that is not negative; a generator, which is returned as it is; or None
+        for other numbers at every call.
+    :raises ValueError: If ``seed`` is none of these.
+    """
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"seed must be an integer of at least 0, a NumPy generator or None, got {seed!r}."
+        ) from None
 
 
 def split_seed(seed: Seed, num: int) -> list[Seed]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 
-__all__ = ["check_choice", "check_integers", "check_not_negative"]
+__all__ = ["check_choice", "check_instance", "check_integers", "check_not_negative"]
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
@@ -46,3 +46,17 @@ def check_choice(choices: Iterable[str], **arguments: object) -> None:
     for name, value in arguments.items():
         if value not in names:
             raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}.")
+
+
+def check_instance(kind: type, **arguments: object) -> None:
+    """Refuse arguments of another class.
+
+    :param kind: The class.
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is no instance of it; the message names both classes.
+    """
+    for name, value in arguments.items():
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"{name} must be an instance of {kind.__name__}, got {type(value).__name__}."
+            )

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from gpflow_dwp.random import as_seed, fold_in, normal_at_points, split_seed
+from gpflow_dwp.random import as_generator, as_seed, fold_in, normal_at_points, split_seed
 
 SEED = as_seed(0)
 
@@ -146,6 +146,26 @@ def test_a_numpy_integer_is_a_seed() -> None:
 
 def test_a_stateless_seed_is_returned_as_it_is() -> None:
     np.testing.assert_array_equal(as_seed(tf.constant([4, 5])), [4, 5])
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, [1, 2, 3], [[1, 2]], [1.0, 2.0]])
+def test_what_is_no_seed_is_named(seed: object) -> None:
+    with pytest.raises(ValueError, match="^seed must be an integer, two of them or None, got "):
+        as_seed(seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, -1])
+def test_what_makes_no_generator_is_named(seed: object) -> None:
+    with pytest.raises(ValueError, match=f"^seed must be an integer of at least 0, .* {seed!r}"):
+        as_generator(seed)  # type: ignore[arg-type]
+
+
+def test_generators_are_numpy_s() -> None:
+    rng = np.random.default_rng(3)
+
+    assert as_generator(rng) is rng
+    assert as_generator(3).random() == np.random.default_rng(3).random()
+    assert as_generator(None).random() != as_generator(None).random()
 
 
 @pytest.mark.parametrize("compiled", [False, True])

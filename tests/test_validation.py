@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.validation import check_instance, check_integers, check_not_negative
 
 
 @pytest.mark.parametrize("value", [1, 7, 10**30, np.int32(3), np.uint8(1), np.int64(2**40)])
@@ -56,3 +56,9 @@ def test_numbers_from_zero_pass() -> None:
 def test_numbers_below_zero_and_other_things_are_named(value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_not_negative(jitter=value)
+
+
+def test_an_instance_of_another_class_is_named_with_both_classes() -> None:
+    check_instance(int, depth=True, width=3)
+    with pytest.raises(ValueError, match=r"^model must be an instance of str, got NoneType\.$"):
+        check_instance(str, name="a", model=None)

@@ -12,7 +12,7 @@ from gpflow_dwp.data.reading import (
     read_target,
 )
 from gpflow_dwp.data.standardiser import Standardiser
-from gpflow_dwp.data.table import Table, Task, check_data, split_rows, split_table
+from gpflow_dwp.data.table import Table, Task, check_data, check_pair, split_rows, split_table
 from gpflow_dwp.data.toy import step_function, varying_sine
 from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
 
@@ -29,6 +29,7 @@ __all__ = [
     "UCIDataset",
     "UCISplit",
     "check_data",
+    "check_pair",
     "load_diabetes",
     "load_mnist",
     "load_uci",

@@ -12,7 +12,7 @@ from gpflow_dwp.data._validation import Task, check_labels, check_matrix, check_
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Table", "Task", "check_data", "split_rows", "split_table"]
+__all__ = ["Table", "Task", "check_data", "check_pair", "split_rows", "split_table"]
 
 Array = npt.NDArray[np.float64]
 
@@ -79,6 +79,18 @@ def check_data(
     for column in np.flatnonzero(targets.min(axis=0) == targets.max(axis=0)):
         raise TableError(f"Y is constant (column {column + 1}): there is nothing to predict")
     return inputs, targets
+
+
+def check_pair(data: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Array, Array]:
+    """Check a pair of inputs and targets of regression, as :func:`check_data` does.
+
+    :param data: X [N, D] and Y [N, Q].
+    :return: Both as float64.
+    :raises ValueError: If ``data`` is no pair, or as :func:`check_data` does.
+    """
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
+    return check_data(*data)
 
 
 def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, Table]:

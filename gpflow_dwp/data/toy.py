@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.random import as_generator
+
 __all__ = ["step_function", "varying_sine"]
 
 Array = npt.NDArray[np.float64]
@@ -43,6 +45,6 @@ def _noisy(
         raise ValueError(f"num_data must be at least 1, got {num_data}")
     if noise < 0.0:
         raise ValueError(f"noise must not be negative, got {noise}")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     X = np.sort(rng.uniform(-1.0, 1.0, size=(num_data, 1)), axis=0)
     return X, function(X) + noise * rng.normal(size=X.shape)

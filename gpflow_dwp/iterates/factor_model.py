@@ -11,7 +11,7 @@ import scipy.linalg
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.random import as_seed, normal, split_seed
+from gpflow_dwp.random import as_generator, as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["FactorModel", "generate_factor_model"]
@@ -91,7 +91,7 @@ def generate_factor_model(
     low, high = spectrum
     if not 0.0 < low <= high < np.inf:
         raise ValueError(f"spectrum must be an interval of positive numbers, got {spectrum}.")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     mean = rng.standard_normal(dimension)
     root = rng.standard_normal((dimension, dimension))
     directions = _leading_eigenvectors(root @ root.T, rank)

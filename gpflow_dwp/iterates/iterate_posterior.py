@@ -21,7 +21,7 @@ from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
 from gpflow_dwp.training import TrainingProgress
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["IteratePosterior"]
 
@@ -39,11 +39,12 @@ class IteratePosterior(MixturePredictions):
     :param model: A GPflow model; its trainable parameters are collected in their unconstrained
         space, in which also the draws are.
     :param start_step: Iterates of a run up to this step are not collected.
-    :raises ValueError: If the model has no trainable parameters or ``start_step`` is not an integer
-        of at least 0.
+    :raises ValueError: If ``model`` is no TensorFlow module or has no trainable parameters, or
+        ``start_step`` is not an integer of at least 0.
     """
 
     def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
+        check_instance(tf.Module, model=model)
         check_integers(at_least=0, start_step=start_step)
         self.model = model
         self.start_step = start_step

@@ -13,6 +13,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["Encoder", "FreeEncoder", "NetworkEncoder"]
@@ -92,7 +93,7 @@ class NetworkEncoder(Encoder):
         self.num_inputs = num_inputs
         self.latent_dim = latent_dim
         self.hidden_dims = list(hidden_dims)
-        rng = np.random.default_rng(seed)
+        rng = as_generator(seed)
         sizes = [num_inputs, *hidden_dims, 2 * latent_dim]
         self.weights = [
             Parameter(_glorot(rng, rows, columns), dtype=default_float())

@@ -14,7 +14,7 @@ from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
-from gpflow_dwp.random import normal
+from gpflow_dwp.random import as_generator, normal
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["GlobalInducingGramLayer"]
@@ -61,7 +61,7 @@ class GlobalInducingGramLayer(GramLayer):
         check_integers(width=width, num_inducing=num_inducing)
         shape = (int(num_inducing), int(width))
         if pseudo_targets is None:
-            pseudo_targets = np.random.default_rng(seed).standard_normal(shape)
+            pseudo_targets = as_generator(seed).standard_normal(shape)
         if np.shape(pseudo_targets) != shape:
             raise ValueError(
                 f"pseudo_targets must have shape {list(shape)}, got "

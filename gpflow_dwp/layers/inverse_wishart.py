@@ -14,6 +14,7 @@ from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart, divide
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["InverseWishartLayer"]
@@ -72,7 +73,7 @@ class InverseWishartLayer(GramLayer):
             if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
         super().__init__(kernel, int(num_inducing), jitter)
-        rng, dtype = np.random.default_rng(seed), default_float()
+        rng, dtype = as_generator(seed), default_float()
         self.expected_log_ratio = expected_log_ratio
         self.df = Parameter(df, dtype=dtype, transform=positive(base="exp"))
         self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))

@@ -16,7 +16,7 @@ from gpflow.utilities import positive, triangular
 from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
-from gpflow_dwp.random import normal, split_seed
+from gpflow_dwp.random import as_generator, normal, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["CovarianceFamily", "MatrixGaussianLayer", "Preactivation", "dropout_kl"]
@@ -105,7 +105,7 @@ class MatrixGaussianLayer(gpflow.Module):
         self.column_covariance = column_covariance
         self.num_pseudo_data, self.largest_dropout = num_pseudo_data, largest_dropout
         self.zero_mean, self.learn_precision = zero_mean, learn_precision
-        rng = np.random.default_rng(seed)
+        rng = as_generator(seed)
         dtype, width = default_float(), num_inputs + 1
         # Inputs are divided by √D, which He et al. put into the weights.
         start = rng.normal(scale=np.sqrt(2.0), size=(width, num_outputs))

@@ -22,6 +22,7 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     relative_precision,
 )
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["WishartLayer"]
@@ -80,7 +81,7 @@ class WishartLayer(GramLayer):
     ) -> None:
         check_integers(df=df, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
-        rng = np.random.default_rng(seed)
+        rng = as_generator(seed)
         self.df = int(df)
         self.whiten = whiten
         self.expected_log_ratio = expected_log_ratio

@@ -13,7 +13,7 @@ from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.data import check_data
+from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
@@ -36,6 +36,7 @@ from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = [
@@ -341,7 +342,7 @@ def _build(
     jitter: float,
     seed: int,
 ) -> Model:
-    X, Y = check_data(*data)
+    X, Y = check_pair(data)
     check_integers(at_least=0, latent_dim=latent_dim)
     if not (likelihood is None or isinstance(likelihood, Likelihood)):
         raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
@@ -351,7 +352,7 @@ def _build(
     num_inputs = X.shape[1] + latent_dim
     width = num_inputs if width is None else width
     check_integers(depth=depth, num_inducing=num_inducing, width=width)
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
         with _positive_by_exp():

@@ -9,7 +9,7 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 
-from gpflow_dwp.data import check_data
+from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import (
     LatentVariableLayer,
     LocalInducingGPLayer,
@@ -17,6 +17,7 @@ from gpflow_dwp.layers import (
     NetworkEncoder,
 )
 from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
+from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["build_latent_variable_deep_gp"]
@@ -59,14 +60,14 @@ def build_latent_variable_deep_gp(
     :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
         integer, or the data are not two finite matrices of one length.
     """
-    X, Y = check_data(*data)
+    X, Y = check_pair(data)
     check_integers(latent_dim=latent_dim, num_inducing=num_inducing, num_functions=num_functions)
     kinds = architecture.split("-")
     if kinds[-1] != "GP" or not set(kinds) <= {"GP", "LV"}:
         raise ValueError(
             f"architecture must be GP and LV joined by hyphens and end in GP, got {architecture!r}."
         )
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
     features, points = X, _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []

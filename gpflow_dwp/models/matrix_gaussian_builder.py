@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
-from gpflow_dwp.data import check_data
+from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
 from gpflow_dwp.models.matrix_gaussian_network import Activation, MatrixGaussianNetwork
 from gpflow_dwp.validation import check_integers
@@ -61,8 +61,9 @@ def build_matrix_gaussian_network(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
-    X, Y = check_data(*data)
+    X, Y = check_pair(data)
     check_integers(depth=depth, num_samples=num_samples)
+    check_integers(at_least=0, seed=seed)
     if not target_scale > 0.0:
         raise ValueError(f"target_scale must be positive, got {target_scale}.")
     counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data

@@ -24,6 +24,7 @@ from gpflow.utilities import parameter_dict, set_trainable
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
+from gpflow_dwp.validation import check_instance
 
 __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model"]
 
@@ -45,6 +46,7 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
 
     :param model: The model.
     :param directory: Where to; made if it is missing.
+    :raises ValueError: If ``model`` is none of this package's.
     :raises SavedModelError: If a part of the model cannot be described, or the directory holds
         something that is not a saved model. Nothing has been written then.
     """
@@ -65,6 +67,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     """Return the files that :func:`save_model` would write, in one uncompressed zip archive.
 
     :param model: The model.
+    :raises ValueError: If ``model`` is none of this package's.
     :raises SavedModelError: If a part of the model cannot be described.
     """
     description, weights = _describe(model)
@@ -81,6 +84,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
 
 def _describe(model: VariationalModel) -> tuple[dict[str, Any], bytes]:
     """Return a model's description, and the archive of weights that it names."""
+    check_instance(VariationalModel, model=model)
     parameters = parameter_dict(model)
     description: dict[str, Any] = {
         "format": _FORMAT,

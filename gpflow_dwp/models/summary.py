@@ -25,6 +25,7 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
+from gpflow_dwp.validation import check_instance
 
 if TYPE_CHECKING:
     from gpflow_dwp.models.variational import VariationalModel
@@ -148,8 +149,12 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
     :param model: The model.
     :param kl: Whether to estimate the layers' divergences: a few evaluations of the bound.
     :param seed: For the draws of that estimate.
+    :raises ValueError: If ``model`` is none of this package's.
     :raises CholeskyError: If, with ``kl``, a factorisation fails with every jitter.
     """
+    from gpflow_dwp.models.variational import VariationalModel  # which imports this module
+
+    check_instance(VariationalModel, model=model)
     counts: dict[str, list[int]] = {}
     seen: set[int] = set()
     for path, parameter in parameter_dict(model).items():

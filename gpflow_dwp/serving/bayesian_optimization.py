@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from gpflow_dwp.data import Standardiser, check_data
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
 from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["BayesianOptimizationModel", "ObservedData"]
 
@@ -26,6 +26,7 @@ Array = npt.NDArray[np.float64]
 _LOGGER = logging.getLogger(__name__)
 
 
+@runtime_checkable
 class ObservedData(Protocol):
     """What was observed so far; Trieste's ``Dataset`` is one."""
 
@@ -73,8 +74,8 @@ class BayesianOptimizationModel:
         they say so.
     :param seed: For training and for the draws of predictions. Samples and trajectories are drawn
         from TensorFlow's global generator, as Trieste's are.
-    :raises ValueError: If the data are not two finite matrices of one length, or a number is not a
-        positive integer.
+    :raises ValueError: If ``dataset`` lacks what :class:`ObservedData` has, its parts are not two
+        finite matrices of one length, or a number is not a positive integer.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class BayesianOptimizationModel:
         seed: int = 0,
     ) -> None:
         check_integers(num_steps=num_steps, num_samples=num_samples)
+        check_instance(ObservedData, dataset=dataset)
         self._build = build
         self._num_steps = num_steps
         self._num_samples = num_samples

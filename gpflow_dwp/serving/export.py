@@ -15,7 +15,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.serving._raw_units import RawUnits
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["export_model"]
 
@@ -61,9 +61,10 @@ def export_model(
     :param num_samples: The default S; None for the model's ``num_prediction_samples``.
     :param seed: The default seed.
     :raises FileExistsError: If the directory exists and is not empty; it stays as it is.
-    :raises ValueError: If the standardisers do not have the model's columns, or ``num_samples`` is
-        not a positive integer.
+    :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
+        columns, or ``num_samples`` is not a positive integer.
     """
+    check_instance(VariationalModel, model=model)
     directory = Path(directory).resolve()
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not an empty directory.")

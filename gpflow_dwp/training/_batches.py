@@ -9,7 +9,7 @@ import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
 
-from gpflow_dwp.data import check_data
+from gpflow_dwp.data import check_pair
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._minibatches import Minibatches
@@ -24,15 +24,15 @@ def make_batches(
     seed: int,
 ) -> tuple[Callable[[], RegressionData], Any | None]:
     """Return what draws the next batch, and what holds the place in the data, if anything does."""
-    tf.random.set_seed(seed)
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
         if int(data.cardinality()) == 0:
             raise ValueError("data must hold at least one batch, got an empty dataset.")
+        tf.random.set_seed(seed)
         batches = iter(data.repeat())
         return lambda: next(batches), batches
-    X, Y = check_data(*data)
+    X, Y = check_pair(data)
     width = model.num_inputs
     if X.shape[1] != width:
         raise ValueError(f"data[0] must have {width} columns, as the model has, got {X.shape[1]}.")
@@ -44,6 +44,7 @@ def make_batches(
         raise ValueError(
             f"data[1] must have {columns} columns, as the model has, got {Y.shape[1]}."
         )
+    tf.random.set_seed(seed)
     tensors = (tf.constant(X, default_float()), tf.constant(Y, default_float()))
     if batch_size is None or batch_size >= len(X):
         return lambda: tensors, None

@@ -45,6 +45,8 @@ class TrainingCheckpoint:
         seconds_between_saves: float = 60.0,
     ) -> None:
         self._directory = Path(directory)
+        if self._directory.exists() and not self._directory.is_dir():
+            raise ValueError(f"checkpoint_directory must be a folder, got a file, {directory}.")
         self._settings = dict(settings)
         with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
         self._settings["callbacks"] = [type(callback).__name__ for callback in with_state]

@@ -21,7 +21,12 @@ from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
-from gpflow_dwp.validation import check_choice, check_integers, check_not_negative
+from gpflow_dwp.validation import (
+    check_choice,
+    check_instance,
+    check_integers,
+    check_not_negative,
+)
 
 __all__ = ["fit"]
 
@@ -90,6 +95,10 @@ def fit(
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
+    check_instance(VariationalModel, model=model)
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
+    check_integers(at_least=0, seed=seed)
     check_integers(
         num_steps=num_steps,
         callback_interval=callback_interval,

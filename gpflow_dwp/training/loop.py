@@ -59,6 +59,13 @@ class CompiledLoop:
         doubly_reparameterized: bool = False,
         jit_compile: bool,
     ) -> None:
+        if isinstance(optimizer, type) or not all(
+            callable(getattr(optimizer, name, None)) for name in ("build", "apply_gradients")
+        ):
+            raise ValueError(
+                "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "
+                f"{optimizer!r}."
+            )
         self._model = model
         self._next_batch = next_batch
         self._optimizer = optimizer

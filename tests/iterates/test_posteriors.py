@@ -427,3 +427,8 @@ def test_bad_ensembles() -> None:
     ensemble = MultiSWAG([member, IterateAverage(_Vector())])
     with pytest.raises(ValueError, match="multiple of the number of members, 2, got 3"):
         ensemble.predict_f(np.zeros((1, 1)), 3)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(ValueError, match="model must be an instance of Module, got NoneType"):
+        SWAG(None)  # type: ignore[arg-type]

@@ -369,6 +369,8 @@ def test_all_models_start_at_the_same_outputs(builder: str) -> None:
         ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
         ({"jitter": -1.0}, "jitter must not be negative"),
         ({"data": (X[:, 0], Y)}, "X must have two axes"),
+        ({"data": X}, r"data must be a pair \(X, Y\), got ndarray"),
+        ({"seed": 1.5}, "seed must be an integer of at least 0, .* got 1.5"),
     ],
 )
 def test_refusals_of_every_builder(builder: str, arguments: dict[str, Any], message: str) -> None:

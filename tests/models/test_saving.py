@@ -111,6 +111,13 @@ def test_predictions_in_a_new_process_are_identical(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.stack(model.predict_y(XNEW)))
 
 
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got GPR"):
+        save_model(gpflow.models.GPR((XNEW, XNEW), gpflow.kernels.Linear()), tmp_path / "model")
+
+    assert not (tmp_path / "model").exists()
+
+
 def test_bytes_are_the_files_of_the_directory(tmp_path: Path) -> None:
     model = tiny_model(2)
     save_model(model, tmp_path)

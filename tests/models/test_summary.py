@@ -137,3 +137,8 @@ def test_a_notebook_shows_parts_and_parameters() -> None:
     assert shown.count("<table>") == 2
     assert '<td style="text-align: left">AB-GW</td>' in shown
     assert "DeepWishartProcess.inducing_variable.Z" in shown
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got str"):
+        model_summary("model")  # type: ignore[arg-type]

@@ -250,6 +250,8 @@ def test_other_columns_are_refused() -> None:
     for method in (model.update, model.optimize):
         with pytest.raises(ValueError, match=r"with \(2, 1\) columns, got \(2, 2\)"):
             method(observed(15, num_outputs=2))
+    with pytest.raises(ValueError, match=r"dataset must be an instance of ObservedData, got tuple"):
+        BayesianOptimizationModel(BUILD, (POINTS, POINTS))  # type: ignore[arg-type]
     for name in ("num_steps", "num_samples"):
         with pytest.raises(ValueError, match=f"{name} must be a positive integer, got 0"):
             BayesianOptimizationModel(BUILD, observed(15), **{name: 0})

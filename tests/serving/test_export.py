@@ -309,6 +309,13 @@ def test_a_failure_while_writing_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_refuses_what_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got str"):
+        export_model("model", tmp_path / "model")  # type: ignore[arg-type]
+
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -151,3 +151,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_another_run_is_refused(changes: dict[str, Any], message: str, saved: Path) -> None:
     with pytest.raises(ValueError, match=f"holds a run with {message}"):
         run(saved, **changes)
+
+
+def test_a_file_is_refused_and_stays(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine", encoding="utf-8")
+
+    with pytest.raises(ValueError, match="checkpoint_directory must be a folder, got a file"):
+        run(file)
+    assert file.read_text(encoding="utf-8") == "mine"

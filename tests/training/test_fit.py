@@ -17,7 +17,7 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, fit
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.training import TrainingHistory, TrainingProgress
+from gpflow_dwp.training import Adam, TrainingHistory, TrainingProgress
 
 DATA = toy_data()
 X, Y = DATA
@@ -284,6 +284,14 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             {"data": tf.data.Dataset.from_tensors(DATA).take(0)},
             "data must hold at least one batch, got an empty dataset",
         ),
+        ({"data": X}, r"data must be a pair \(X, Y\), got ndarray"),
+        ({"data": None}, r"data must be a pair \(X, Y\), got NoneType"),
+        ({"seed": "a"}, "seed must be an integer of at least 0, got 'a'"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"callbacks": print}, "callbacks must be a sequence of functions, got <built-in"),
+        ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
+        ({"optimizer": "adam"}, "optimizer must be a Keras optimiser, .*, got 'adam'"),
+        ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
         ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
     ],
 )
@@ -291,6 +299,26 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
     model = tiny_model(1)
     with pytest.raises(ValueError, match=message):
         run(model, arguments.pop("num_steps", 3), **arguments)
+
+
+@pytest.mark.parametrize("model", [None, gpflow.models.GPR(DATA, gpflow.kernels.Linear())])
+def test_other_models_are_refused(model: Any) -> None:
+    name = type(model).__name__
+    with pytest.raises(
+        ValueError, match=f"model must be an instance of VariationalModel, got {name}"
+    ):
+        run(model, 3)
+
+
+def test_a_refused_seed_leaves_tensorflow_s_global_generator_as_it_was() -> None:
+    tf.random.set_seed(3)
+    expected = tf.random.uniform([2])
+    tf.random.set_seed(3)
+
+    with pytest.raises(ValueError, match="seed"):
+        run(tiny_model(1), 3, seed="a")
+
+    np.testing.assert_array_equal(tf.random.uniform([2]), expected)
 
 
 def test_xla_takes_the_steps_of_plain_mode() -> None:

@@ -12,13 +12,13 @@ import tensorflow as tf
 from gpflow_dwp.evaluation.plots._drawing import new_figure
 from gpflow_dwp.kernels import gram_K
 from gpflow_dwp.layers import GlobalInducingGramLayer
+from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.random import as_seed, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gpflow_dwp.models import DeepKernelProcess
 
 __all__ = ["plot_gram_matrices", "plot_layer_grams"]
 
@@ -88,9 +88,10 @@ def plot_layer_grams(
         layer's posterior mean, which brings points together that the model takes to be alike.
     :param seed: For the draws.
     :return: The axes, the posterior's first.
-    :raises ValueError: If the model has no hidden layer, ``order`` does not hold every point once,
-        or there are not 2 L axes.
+    :raises ValueError: If ``model`` is no deep kernel process or has no hidden layer, ``order``
+        does not hold every point once, or there are not 2 L axes.
     """
+    check_instance(DeepKernelProcess, model=model)
     num_layers = len(model.hidden_layers)
     if not num_layers:
         raise ValueError("model must have at least one hidden layer, got depth 1.")

@@ -19,7 +19,7 @@ from gpflow_dwp.evaluation.plots._drawing import (
     named,
 )
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +47,7 @@ def plot_relevance(
     :raises ValueError: If no kernel has one lengthscale per input, or the number of names is not
         that of the inputs.
     """
+    check_instance(VariationalModel, model=model)
     kernel = getattr(model.layers[0], "kernel", None)
     found = [] if kernel is None else list(_relevances(kernel))
     num_inputs = len(found[0][1]) if found else 0

@@ -21,12 +21,11 @@ from gpflow_dwp.evaluation.plots._drawing import (
     check_vectors,
     named,
 )
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.validation import check_instance, check_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from gpflow_dwp.models import VariationalModel
 
 __all__ = [
     "plot_calibration",
@@ -216,6 +215,7 @@ def plot_model_1d(
         or ``coverage`` is not between 0 and 1.
     """
     check_integers(at_least=0, num_functions=num_functions)
+    check_instance(VariationalModel, model=model)
     if model.num_inputs != 1 or model.num_outputs != 1:
         raise ValueError(
             "model must have one input and one output, "

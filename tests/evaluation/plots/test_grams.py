@@ -96,3 +96,8 @@ def test_given_axes() -> None:
 def test_refuses(depth: int, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot_layer_grams(tiny_model(depth), **options)
+
+
+def test_refuses_other_models() -> None:
+    with pytest.raises(ValueError, match="model must be an instance of DeepKernelProcess, got str"):
+        plot_layer_grams("model")  # type: ignore[arg-type]

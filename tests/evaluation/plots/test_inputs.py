@@ -116,3 +116,8 @@ def test_refuses_partial_dependence(
 def test_refuses_what_is_no_model() -> None:
     with pytest.raises(ValueError, match="model must be a model or an estimator, got str"):
         plot_partial_dependence("model", X, 0)
+
+
+def test_refuses_relevance_of_what_is_no_model() -> None:
+    with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got str"):
+        plot_relevance("model")  # type: ignore[arg-type]
