@@ -12,7 +12,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.linalg import Factorised, factorise, relative_jitter
-from gpflow_dwp.validation import check_not_negative
+from gpflow_dwp.validation import check_instance, check_not_negative
 
 __all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
 
@@ -53,6 +53,7 @@ class _Layer(gpflow.Module, abc.ABC):
     """A kernel, applied to what comes from below, and the number of inducing points."""
 
     def __init__(self, kernel: Kernel, num_inducing: int) -> None:
+        check_instance(Kernel, kernel=kernel)
         super().__init__(name=type(self).__name__)
         self.kernel = kernel
         self.num_inducing = num_inducing
@@ -67,7 +68,7 @@ class GramLayer(_Layer):
     :param kernel: Acts on what comes from below.
     :param num_inducing: M.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
-    :raises ValueError: If ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative.
     """
 
     def __init__(self, kernel: Kernel, num_inducing: int, jitter: float = 1e-6) -> None:

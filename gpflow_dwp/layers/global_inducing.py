@@ -39,8 +39,9 @@ class GlobalInducingGPLayer(OutputLayer):
     :param pseudo_targets: Starting values of v, [M, Q]; None for zeros.
     :param num_inducing: M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :raises ValueError: If ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit
-        each other and ``num_outputs``, or ``precision`` is not positive.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``pseudo_targets`` and
+        ``num_inducing`` are both missing or do not fit each other and ``num_outputs``, or
+        ``precision`` is not positive.
     """
 
     def __init__(

@@ -43,8 +43,9 @@ class GlobalInducingGramLayer(GramLayer):
     :param precision: Starting value of Λ: a positive number times the identity.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
     :param seed: For the starting values of v.
-    :raises ValueError: If ``width`` or ``num_inducing`` is not a positive integer,
-        ``pseudo_targets`` is not [M, ν], ``precision`` is not positive or ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``width`` or ``num_inducing`` is not
+        a positive integer, ``pseudo_targets`` is not [M, ν], ``precision`` is not positive or
+        ``jitter`` is negative.
     """
 
     def __init__(

@@ -53,8 +53,8 @@ class InverseWishartLayer(GramLayer):
         the covariance from below, or a sample of it.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
     :param seed: For the starting value of V, standard normal.
-    :raises ValueError: If ``num_inducing`` is not a positive integer, ``df`` or ``extra_df`` not a
-        positive number, or ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``num_inducing`` is not a positive
+        integer, ``df`` or ``extra_df`` not a positive number, or ``jitter`` is negative.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from gpflow.utilities import triangular
 
 from gpflow_dwp.layers._reparameterisation import with_gradient_of
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter, whiten
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.validation import check_instance, check_integers, check_not_negative
 
 __all__ = ["LocalInducingGPLayer"]
 
@@ -43,8 +43,8 @@ class LocalInducingGPLayer(gpflow.Module):
     :param skip: A, [D, Q]; None for a mean of zero.
     :param q_scale: Standard deviation at which the whitened posterior starts.
     :param jitter: Added to the diagonal of what is factorised, relative to the mean variance.
-    :raises ValueError: If sizes are not positive integers or do not fit each other, ``q_scale`` is
-        not positive, or ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, sizes are not positive integers or
+        do not fit each other, ``q_scale`` is not positive, or ``jitter`` is negative.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class LocalInducingGPLayer(gpflow.Module):
         q_scale: float = 1.0,
         jitter: float = 1e-6,
     ) -> None:
+        check_instance(Kernel, kernel=kernel)
         check_integers(num_outputs=num_outputs)
         if not q_scale > 0:
             raise ValueError(f"q_scale must be positive, got {q_scale}.")

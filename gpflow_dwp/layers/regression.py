@@ -44,8 +44,8 @@ class RegressionGPLayer(OutputLayer):
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
     :param jitter: Added to the diagonal of K, relative to its mean.
-    :raises ValueError: If ``inputs`` and ``targets`` are not two matrices of one length,
-        ``noise_variance`` is not positive, or ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``inputs`` and ``targets`` are not
+        two matrices of one length, ``noise_variance`` is not positive, or ``jitter`` is negative.
     """
 
     def __init__(

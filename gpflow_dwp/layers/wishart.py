@@ -62,8 +62,8 @@ class WishartLayer(GramLayer):
         combinations the one with the least noise.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
     :param seed: For the starting values of μ and V.
-    :raises ValueError: If ``df`` or ``num_inducing`` is not a positive integer, ``posterior`` is
-        unknown, or ``jitter`` is negative.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``df`` or ``num_inducing`` is not a
+        positive integer, ``posterior`` is unknown, or ``jitter`` is negative.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["DeepKernelProcess"]
 
@@ -66,6 +66,8 @@ class DeepKernelProcess(VariationalModel):
         latent_layer: LatentVariableLayer | None = None,
     ) -> None:
         super().__init__()
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
         self.layers = list(layers)
         self.likelihood = likelihood
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)

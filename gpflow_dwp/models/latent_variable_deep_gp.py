@@ -23,7 +23,7 @@ from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
 
@@ -53,6 +53,8 @@ class LatentVariableDeepGP(VariationalModel):
         num_prediction_samples: int = 100,
     ) -> None:
         super().__init__()
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
         self.layers = list(layers)
         self.likelihood = likelihood
         self.num_data = num_data

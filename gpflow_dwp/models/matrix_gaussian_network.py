@@ -21,7 +21,7 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_choice, check_instance, check_integers
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
 
@@ -78,6 +78,8 @@ class MatrixGaussianNetwork(VariationalModel):
             num_samples=num_samples,
             num_prediction_samples=num_prediction_samples,
         )
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
         self.layers = list(layers)
         self.likelihood = likelihood
         self.num_data, self.num_samples = num_data, num_samples

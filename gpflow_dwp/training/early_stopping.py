@@ -183,6 +183,8 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
 
 def _check_held_out(data: RegressionData) -> tuple[Array, Array]:
     """Held-out rows, which unlike training rows may all have one target."""
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
     X: Array = np.asarray(data[0], default_float())
     Y: Array = np.asarray(data[1], default_float())
     if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not len(X):

@@ -436,6 +436,7 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
+        (3, "layers must be an instance of Sequence, got int"),
         ([], "layers must end in an output layer, got NoneType"),
         ([hidden_layer()], "layers must end in an output layer, got WishartLayer"),
         ([output_layer(), hidden_layer()], "must end in an output layer, got WishartLayer"),
@@ -489,6 +490,11 @@ def test_relevance_determination_is_refused_above_the_first_layer() -> None:
     layers[1].kernel = gk.SquaredExponential(lengthscales=[1.0, 2.0])
     with pytest.raises(UnsupportedKernelError, match="ARD"):
         build(layers)
+
+
+def test_what_is_no_likelihood_is_refused() -> None:
+    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
+        build([output_layer()], likelihood="gaussian")
 
 
 def test_likelihood_with_other_latent_functions_is_refused() -> None:

@@ -203,6 +203,8 @@ def test_bad_arguments() -> None:
     likelihood = gpflow.likelihoods.Gaussian()
     with pytest.raises(ValueError, match="must end in a LocalInducingGPLayer"):
         LatentVariableDeepGP([latent], likelihood, 12)
+    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got None"):
+        LatentVariableDeepGP([output], None, 12)
     with pytest.raises(ValueError, match="neither mixing nor skip"):
         LatentVariableDeepGP([latent, hidden], likelihood, 12)
     with pytest.raises(ValueError, match="but 4 come from below"):

@@ -127,6 +127,8 @@ def test_layers_that_do_not_fit_are_refused() -> None:
     layers = [MatrixGaussianLayer(3, 4), MatrixGaussianLayer(5, 1)]
     with pytest.raises(ValueError, match="num_outputs=4 is below a layer of num_inputs=5"):
         MatrixGaussianNetwork(layers, gpflow.likelihoods.Gaussian(), 10)
+    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
+        MatrixGaussianNetwork(layers, "gaussian", 10)  # type: ignore[arg-type]
 
 
 def two_outputs(depth: int = 2) -> MatrixGaussianNetwork:

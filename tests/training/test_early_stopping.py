@@ -182,6 +182,7 @@ def test_another_run_begins_anew() -> None:
         ({"start_step": -1}, "start_step must be an integer of at least 0, got -1"),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
         ({"min_improvement": np.nan}, "min_improvement must not be negative, got nan"),
+        ({"data": DATA[0]}, r"data must be a pair \(X, Y\), got ndarray"),
         ({"data": (DATA[0], DATA[1][:3])}, r"shapes \[N, D\] and \[N, P\], got \[12, 2\]"),
         ({"data": (DATA[0], DATA[1] * np.nan)}, "data must be finite"),
     ],
