@@ -31,7 +31,7 @@ class Adam(tf.Module):
         epsilon: float = 1e-7,
     ) -> None:
         super().__init__(name="Adam")
-        self._learning_rate = learning_rate
+        self.learning_rate = learning_rate
         self._decays = (beta_1, beta_2)
         self._epsilon = epsilon
         self.iterations = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -59,7 +59,7 @@ class Adam(tf.Module):
         gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
         dtype = gradient.dtype
         beta_1, beta_2 = (tf.constant(decay, dtype) for decay in self._decays)
-        rate = self._learning_rate
+        rate = self.learning_rate
         # A cast of a Python number would round it to float32 first.
         rate = tf.cast(rate(self.iterations), dtype) if callable(rate) else tf.constant(rate, dtype)
         step = tf.cast(self.iterations.assign_add(1), dtype)

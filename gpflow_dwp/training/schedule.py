@@ -5,18 +5,34 @@ from __future__ import annotations
 import tensorflow as tf
 from gpflow.keras import tf_keras
 
+from gpflow_dwp.validation import check_integers
+
 __all__ = ["cosine_learning_rate", "kl_weight", "paper_learning_rate"]
 
 
 def cosine_learning_rate(
-    num_steps: int, initial: float = 3e-2
+    num_steps: int, initial: float = 3e-2, *, warmup_steps: int = 0
 ) -> tf_keras.optimizers.schedules.LearningRateSchedule:
     """Return a learning rate that falls along a cosine to a hundredth.
 
     :param num_steps: Length of the run.
-    :param initial: The first step's.
+    :param initial: Where the cosine begins.
+    :param warmup_steps: After how many of the steps it begins; until then the rate grows in a
+        straight line, from ``initial / warmup_steps``.
+    :raises ValueError: If ``warmup_steps`` is not an integer from 0 to ``num_steps - 1``.
     """
-    return tf_keras.optimizers.schedules.CosineDecay(initial, num_steps, alpha=0.01)
+    check_integers(at_least=0, warmup_steps=warmup_steps)
+    if not warmup_steps:
+        return tf_keras.optimizers.schedules.CosineDecay(initial, num_steps, alpha=0.01)
+    if warmup_steps >= num_steps:
+        raise ValueError(f"warmup_steps must be below num_steps={num_steps}, got {warmup_steps}.")
+    return tf_keras.optimizers.schedules.CosineDecay(
+        initial / warmup_steps,
+        num_steps - warmup_steps,
+        alpha=0.01,
+        warmup_target=initial,
+        warmup_steps=warmup_steps,
+    )
 
 
 def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:

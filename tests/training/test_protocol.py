@@ -5,6 +5,7 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp.models import VariationalModel, build_latent_variable_deep_gp
@@ -30,18 +31,27 @@ def assert_same_parameters(one: VariationalModel, other: VariationalModel) -> No
 @pytest.mark.parametrize(
     ("name", "adam"),
     [
-        ("papers", Adam(paper_learning_rate(4))),
-        ("fast", Adam(cosine_learning_rate(4), beta_2=0.95)),
-        ("vmg", Adam(cosine_learning_rate(4, 1e-2))),
+        ("papers", Adam(paper_learning_rate(40))),
+        ("fast", Adam(cosine_learning_rate(40, warmup_steps=2), beta_2=0.95)),
+        ("vmg", Adam(cosine_learning_rate(40, 1e-2))),
     ],
 )
 def test_optimisers(name: ProtocolName, adam: Adam) -> None:
     by_name, by_hand = (tiny_model(1, data=DATA) for _ in range(2))
 
-    fit(by_name, DATA, 4, protocol=name, kl_annealing_steps=0, progress=False)
-    fit(by_hand, DATA, 4, optimizer=adam, kl_annealing_steps=0, progress=False)
+    fit(by_name, DATA, 40, protocol=name, kl_annealing_steps=0, progress=False)
+    fit(by_hand, DATA, 40, optimizer=adam, kl_annealing_steps=0, progress=False)
 
     assert_same_parameters(by_name, by_hand)
+
+
+@pytest.mark.parametrize(("num_steps", "warmup_steps"), [(19, 0), (300, 15), (20_000, 200)])
+def test_the_fast_protocol_warms_up(num_steps: int, warmup_steps: int) -> None:
+    adam = PROTOCOLS["fast"].optimizer(tiny_model(1, data=DATA), num_steps)
+
+    expected = cosine_learning_rate(num_steps, warmup_steps=warmup_steps)
+    for step in (0, 5, num_steps // 2):
+        assert adam.learning_rate(tf.constant(step)) == expected(step)
 
 
 def test_natural_gradients_move_the_output_layer() -> None:
