@@ -14,7 +14,7 @@ from gpflow_dwp.study.figures import (
     plot_scores,
 )
 from gpflow_dwp.study.grid import make_cells
-from gpflow_dwp.study.provenance import describe_provenance
+from gpflow_dwp.study.provenance import count_of_other_code, describe_provenance
 from gpflow_dwp.study.published import (
     LARGEST_ROUNDING,
     PAPERS,
@@ -58,6 +58,7 @@ __all__ = [
     "append_record",
     "calibration_table",
     "configurations",
+    "count_of_other_code",
     "density_table",
     "describe_provenance",
     "make_cells",

@@ -9,6 +9,7 @@ from tqdm.auto import tqdm
 
 from gpflow_dwp.study._job import Job
 from gpflow_dwp.study.cell import Cell
+from gpflow_dwp.study.provenance import count_of_other_code
 from gpflow_dwp.study.results import Record
 
 __all__ = ["StudyProgress"]
@@ -18,23 +19,27 @@ class StudyProgress:
     """A context that shows bars on a terminal; elsewhere, such as in a file, lines only.
 
     :param num_cells: How many cells there are.
-    :param num_done: How many need not be run.
+    :param kept: Results of those that need not be run.
     :param shown: Whether anything is shown.
     """
 
-    def __init__(self, num_cells: int, num_done: int, *, shown: bool) -> None:
+    def __init__(self, num_cells: int, kept: Sequence[Record], *, shown: bool) -> None:
         self._shown = shown
         # tqdm takes None for: unless this is no terminal.
         self._disable = None if shown else True
         self._bars: dict[str, tqdm] = {}
-        self._done, self._num_cells = num_done, num_cells
+        self._kept, self._done, self._num_cells = kept, len(kept), num_cells
         self._cells = tqdm(
-            total=num_cells, initial=num_done, unit="cell", desc="cells", disable=self._disable
+            total=num_cells, initial=len(kept), unit="cell", desc="cells", disable=self._disable
         )
 
     def __enter__(self) -> StudyProgress:
-        if self._done:
-            self._write(f"{self._done} of {self._num_cells} cells are there already")
+        if self._shown and self._kept:
+            line = f"{len(self._kept)} of {self._num_cells} cells are there already"
+            others = count_of_other_code(record.provenance for record in self._kept)
+            if others:
+                line += f", {others} by another version of the code, whose defaults may differ"
+            self._write(line)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_provenance"]
+__all__ = ["count_of_other_code", "describe_provenance"]
 
 _PACKAGES = (
     "gpflow-dwp",
@@ -40,6 +41,24 @@ def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
         f"{platform.system()} {platform.machine()}",
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
+    """Count the results that are not known to come from the code as it is now.
+
+    That is told by the commit, or by the package's version where one of both has no commit.
+
+    :param provenances: Of each result, as :func:`describe_provenance` gives it.
+    """
+    commit, version_now = _commit(), _versions()["gpflow-dwp"]
+
+    def is_other(provenance: Mapping[str, Any]) -> bool:
+        then = provenance.get("commit")
+        if commit is not None and then is not None:
+            return bool(commit != then)
+        return bool(version_now != provenance.get("versions", {}).get("gpflow-dwp"))
+
+    return sum(is_other(provenance) for provenance in provenances)
 
 
 def _versions() -> dict[str, str]:

@@ -41,7 +41,8 @@ def run_study(
     take the others along, and the number of threads can only be set before TensorFlow is imported.
     Results are appended to ``results.jsonl``; training curves are in ``curves``, what a failed cell
     printed is in ``logs``. Cells that ``results.jsonl`` holds are not run again, and training that
-    was cut off goes on from its last checkpoint: the same call resumes a study.
+    was cut off goes on from its last checkpoint: the same call resumes a study. How many of them
+    another version of the code left, whose defaults may differ, is said with the progress.
 
     :param cells: What to run, in this order; see :func:`make_cells`.
     :param directory: The study's directory; made here. One study at a time can use it.
@@ -70,9 +71,10 @@ def run_study(
     with _locked(directory), _terminated_as_interrupted():
         done = _read_done(directory, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
+        kept = [done[key] for key in keys if key in done]
         if on_start is not None:
             on_start()
-        with StudyProgress(len(cells), len(cells) - len(waiting), shown=progress) as display:
+        with StudyProgress(len(cells), kept, shown=progress) as display:
             for job in _run_all(waiting, directory.resolve(), jobs, threads, folder, display):
                 record = job.record()
                 append_record(directory / RESULTS, record)

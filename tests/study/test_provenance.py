@@ -12,7 +12,7 @@ import gpflow
 import numpy as np
 import pytest
 
-from gpflow_dwp.study import describe_provenance
+from gpflow_dwp.study import count_of_other_code, describe_provenance
 from gpflow_dwp.study import provenance as module
 
 
@@ -61,6 +61,17 @@ def test_commit_of_the_repository_that_tracks_the_package(package: Path) -> None
 
     (package / "__init__.py").write_text("changed = True\n")
     assert describe_provenance("float64", 1)["commit"] == f"{commit}-dirty"
+
+
+def test_results_of_other_code_are_told(package: Path) -> None:
+    released = describe_provenance("float64", 1)
+    older = {**released, "versions": {**released["versions"], "gpflow-dwp": "0.0.1"}}
+    assert count_of_other_code([released, older, {}, released]) == 2
+
+    git(package, "add", ".")
+    git(package, "commit", "--quiet", "-m", "two")
+    committed = describe_provenance("float64", 1)
+    assert count_of_other_code([committed, released, {**committed, "commit": "0" * 40}]) == 1
 
 
 def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,6 +231,25 @@ def test_progress_off_a_terminal_is_lines(
     assert len(lines) == 3
 
 
+def test_progress_tells_of_results_of_other_code(
+    stand_in: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = tiny_cell(seed=6)
+    old = {"commit": None, "versions": {"gpflow-dwp": "0.0.1"}}
+    stand_in.mkdir()
+    append_record(
+        stand_in / RESULTS, Record(cell.key, cell.to_dict(), "finished", None, {"elbo": 0.0}, old)
+    )
+    run(stand_in, 0)
+
+    run(stand_in, 0, 6, progress=True)
+
+    assert capsys.readouterr().err == (
+        "2 of 2 cells are there already, 1 by another version of the code, whose defaults may "
+        "differ\n"
+    )
+
+
 def test_progress_on_a_terminal_is_bars(
     stand_in: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
