@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpflow_dwp.benchmarks.measurement import Figure
 from gpflow_dwp.benchmarks.parameter_groups import gradients_by_group
 from gpflow_dwp.benchmarks.subjects import WISHART_MODELS, posterior_arguments
-from gpflow_dwp.data import load_uci
+from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.validation import check_choice, check_integers
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def benchmark_precision(
         that of float64's gradients.
     :raises ValueError: If an argument cannot be used; nothing has been trained then.
     """
+    check_choice(UCI_DATASETS, dataset=dataset)
     check_choice(WISHART_MODELS, model=model)
     check_choice(_DTYPES, dtype=dtype)
     check_integers(depth=depth, num_steps=num_steps)

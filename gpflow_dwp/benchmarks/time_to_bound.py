@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpflow_dwp.benchmarks.measurement import Figure, thread_environment
 from gpflow_dwp.benchmarks.subjects import WISHART_MODELS
-from gpflow_dwp.data import load_uci
+from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.study import published_scores
 from gpflow_dwp.validation import check_choice, check_integers
 
@@ -188,6 +188,7 @@ def benchmark_bound(
     :raises ValueError: If an argument cannot be used; nothing has been trained then.
     :raises RuntimeError: If a process fails.
     """
+    check_choice(UCI_DATASETS, dataset=dataset)
     check_choice(WISHART_MODELS, model=model)
     check_integers(
         depth=depth, num_steps=num_steps, papers_steps=papers_steps, hold=hold, threads=threads

@@ -9,15 +9,17 @@ from typing import Any
 
 from gpflow_dwp.benchmarks import ESTIMATORS, benchmark_variance, posterior_arguments
 from gpflow_dwp.cli.reports import write_json
-from gpflow_dwp.data import load_uci
+from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.study import describe_provenance
+from gpflow_dwp.validation import check_choice
 
 __all__ = ["run_variance"]
 
 
 def run_variance(options: argparse.Namespace, report: Callable[[str], None]) -> None:
     """Measure, print tables, and write a CSV file where that is asked for."""
+    check_choice(UCI_DATASETS, **{"--dataset": options.dataset})
     data = load_uci(options.dataset, options.split, folder=options.uci_folder).train
     model = build_deep_wishart_process(
         data,

@@ -60,6 +60,7 @@ def test_figures_are_those_of_the_differences() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"dataset": "iris"}, "dataset must be one of .*, got 'iris'"),
         ({"model": "DGP"}, "model must be one of .*, got 'DGP'"),
         ({"dtype": "float16"}, "dtype must be one of .*, got 'float16'"),
         ({"num_draws": 1}, "num_draws must be an integer of at least 2, got 1"),

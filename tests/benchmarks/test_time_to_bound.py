@@ -119,6 +119,7 @@ def test_the_level_is_that_of_print() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"dataset": "iris"}, "dataset must be one of .*, got 'iris'"),
         ({"model": "DGP"}, "model must be one of .*, got 'DGP'"),
         ({"model": "A-whitened"}, "level must be given: no ELBO of A-whitened of depth 2"),
         ({"level": float("nan")}, "level must be finite, got nan"),

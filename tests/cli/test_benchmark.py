@@ -169,6 +169,12 @@ def test_precision_is_measured_as_it_was_asked(
     assert "lost             0.123   0.010  0.05" in capsys.readouterr().out
 
 
+def test_an_unknown_data_set_is_refused_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("benchmark", "variance", "--dataset", "iris") != 0
+
+    assert "--dataset must be one of" in capsys.readouterr().err
+
+
 def test_variances_are_printed_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
