@@ -22,6 +22,7 @@ from gpflow_dwp.linalg import (
     regression_posterior,
     relative_jitter,
     relative_precision,
+    rooted_moments,
     whiten,
 )
 
@@ -74,10 +75,14 @@ def pseudo_target_posterior_plainly(
 ) -> tuple[tf.Tensor, ...]:
     precision = tf.matmul(precision_tril, precision_tril, transpose_b=True)
     inverse = tf.linalg.inv(matrix + tf.linalg.inv(precision))
+    inner = tf.matmul(precision_tril, tf.matmul(matrix, precision_tril[None]), transpose_a=True)
+    inner_tril = tf.linalg.cholesky(tf.eye(4, dtype=tf.float64) + inner)
+    transposed = tf.transpose(precision_tril) + tf.zeros_like(inner)
+    root = tf.linalg.triangular_solve(inner_tril, transposed)
     weights = tf.matmul(inverse, pseudo_targets)
     covariance = matrix - tf.matmul(matrix, tf.matmul(inverse, matrix))
     mean = tf.matmul(matrix, weights)
-    return inverse, weights, divergence_from_prior(mean, covariance, matrix)
+    return root, weights, divergence_from_prior(mean, covariance, matrix)
 
 
 def regression_posterior_plainly(
@@ -137,6 +142,13 @@ OPERATIONS: dict[str, tuple[Operation, Operation]] = {
             tf.reduce_sum(cross * tf.matmul(inverse, cross), axis=-2),
         ),
     ),
+    "rooted_moments": (
+        rooted_moments,
+        lambda root, weights, cross: (
+            tf.matmul(cross, weights, transpose_a=True),
+            tf.reduce_sum(tf.square(tf.matmul(root, cross)), axis=-2),
+        ),
+    ),
     "conditional_mean": (
         lambda matrix, cross, features: (
             conditional_mean(factorise_plainly(matrix), cross, features),
@@ -172,6 +184,8 @@ CASES = [
     ("regression_posterior", [(1, 4, 4), (1, 4, 5), (5, 3), ()]),
     ("projected_moments", [(2, 4, 4), (2, 4, 3), (2, 4, 5)]),
     ("projected_moments", [(1, 4, 4), (1, 4, 3), (2, 4, 5)]),
+    ("rooted_moments", [(2, 4, 4), (2, 4, 3), (2, 4, 5)]),
+    ("rooted_moments", [(1, 4, 4), (1, 4, 3), (2, 4, 5)]),
     ("conditional_mean", [(2, 4, 4), (2, 4, 5), (2, 4, 3)]),
     ("conditional_mean", [(2, 4, 4), (2, 4, 5), (1, 4, 3)]),
     ("conditional_mean", [(1, 4, 4), (1, 4, 5), (2, 4, 3)]),
@@ -243,6 +257,33 @@ def test_gradients_are_those_of_finite_differences() -> None:
         )
 
     assert_gradient_is_that_of_finite_differences(score, matrix)
+
+
+def test_gradients_by_way_of_the_root_bear_nearly_singular_covariances() -> None:
+    """A rounding error of the features must not become one of their gradients' own size."""
+    rng = np.random.default_rng(0)
+    features, targets = 0.01 * rng.normal(size=(1, 30, 3)), 0.01 * rng.normal(size=(1, 80, 3))
+    precision_tril = 100.0 * np.tril(rng.normal(size=(30, 30)))
+    pseudo_targets = rng.normal(size=(30, 1))
+
+    def kernel(points: tf.Tensor, others: tf.Tensor) -> tf.Tensor:
+        difference = points[..., :, None, :] - others[..., None, :, :]
+        return 1e5 * tf.exp(-0.5 * tf.reduce_sum(tf.square(difference), axis=-1))
+
+    def gradient(features: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(features)
+            root, weights, divergence = pseudo_target_posterior(
+                kernel(features, features), tf.constant(precision_tril), tf.constant(pseudo_targets)
+            )
+            mean, explained = rooted_moments(root, weights, kernel(features, targets))
+            score = tf.reduce_sum(tf.square(mean)) - tf.reduce_sum(explained + divergence)
+        return tape.gradient(score, features)
+
+    perturbed = features * (1.0 + 1e-13 * rng.normal(size=features.shape))
+    found, wanted = gradient(tf.constant(perturbed)), gradient(tf.constant(features))
+
+    np.testing.assert_allclose(found, wanted, atol=1e-3 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("batch", [1, 2])

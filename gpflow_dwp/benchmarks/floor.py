@@ -85,11 +85,12 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
     k = s if shape.depth > 1 else 1
     output: list[_Sizes] = [
         ("chol B", "potrf", m, m, m, k),
-        ("K L, Lᵀ K L, Φ", "gemm", m, m, m, 3 * k),
-        ("solves with B", "trsm", m, m, m, 2 * k),
-        ("Φ C", "gemm", m, m, n, k),
-        ("C diag Cᵀ", "gemm", m, n, m, k),
-        ("gradients of K and L", "gemm", m, m, m, 4 * k),
+        ("K L, Lᵀ K L", "gemm", m, m, m, 2 * k),
+        ("R = L_B⁻¹ Lᵀ, L_B⁻¹", "trsm", m, m, m, 2 * k),
+        ("V = R C", "gemm", m, m, n, k),
+        ("V diag Cᵀ", "gemm", m, n, m, k),
+        ("Rᵀ V diag", "gemm", m, m, n, k),
+        ("gradients of K and L", "gemm", m, m, m, 6 * k),
     ]
     return operations + _of("output", output)
 
@@ -112,7 +113,7 @@ def prediction_operations(shape: Shape) -> list[Operation]:
             ("product of features", "gemm", m, r, n, s),
         ]
         operations += _of(f"layer {index + 1}", layer)
-    output: list[_Sizes] = [("Φ C", "gemm", m, m, n, s if shape.depth > 1 else 1)]
+    output: list[_Sizes] = [("V = R C", "gemm", m, m, n, s if shape.depth > 1 else 1)]
     return operations + _of("output", output)
 
 

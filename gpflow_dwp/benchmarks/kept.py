@@ -58,7 +58,7 @@ def kept_arrays(shape: Shape, model: str) -> list[KeptArray]:
         "K, inducing points and data": k * m * n,
         "L_B": k * m * m,
         "R = L_B⁻¹ Lᵀ": k * m * m,
-        "Φ": k * m * m,
-        "Φ C": k * m * n,
+        "L_B⁻¹": k * m * m,
+        "V = R C": k * m * n,
     }
     return arrays + [KeptArray(f"output: {name}", size) for name, size in output.items()]

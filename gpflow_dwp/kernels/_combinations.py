@@ -26,5 +26,4 @@ def kernel_product(kernel: Product, entries: Entries) -> tf.Tensor:
 
 
 def _parts(kernel: Combination, entries: Entries) -> list[tf.Tensor]:
-    own = entries._replace(gradient_dtype=None)
-    return [gram_kernel(part, own) for part in kernel.kernels]
+    return [gram_kernel(part, entries) for part in kernel.kernels]

@@ -36,8 +36,6 @@ class Entries(NamedTuple):
     :param features: Features of rows and columns, [..., M, R] and [..., N, R], whose products
         ``product`` holds; None where they are not known. A formula that uses them alone leaves
         ``product`` to the graph compiler, which takes it away.
-    :param gradient_dtype: The type of numbers in which a formula may take its gradients; None for
-        that of the entries.
     """
 
     product: tf.Tensor
@@ -45,7 +43,6 @@ class Entries(NamedTuple):
     column_norms: tf.Tensor
     coinciding: Coinciding
     features: tuple[tf.Tensor, tf.Tensor] | None = None
-    gradient_dtype: tf.DType | None = None
 
 
 gram_kernel = Dispatcher("gram_kernel")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tensorflow as tf
 from gpflow.kernels import IsotropicStationary, SquaredExponential
 
 from gpflow_dwp.kernels._dispatch import Coinciding, Entries, gram_kernel
-from gpflow_dwp.linalg import sum_to
 
 __all__ = ["isotropic_stationary", "squared_exponential"]
 
@@ -36,8 +33,6 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
         return isotropic_stationary(kernel, entries)
     if entries.coinciding is Coinciding.ALL:
         return tf.convert_to_tensor(kernel.variance)
-    if entries.features is not None and entries.gradient_dtype is not None:
-        entries = _centred(entries, entries.features)
     precision = 1.0 / tf.square(kernel.lengthscales)
     row = tf.math.log(kernel.variance) - 0.5 * precision * entries.row_norms
     column = -0.5 * precision * entries.column_norms
@@ -48,55 +43,7 @@ def squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Tens
     of_columns = tf.linalg.matrix_transpose(of_columns)
     left = tf.concat([precision * of_rows, row, tf.ones_like(row)], axis=-1)
     right = tf.concat([of_columns, tf.ones_like(column), column], axis=-2)
-    return _exp_of_product(left, right, entries.gradient_dtype)
-
-
-def _centred(entries: Entries, features: tuple[tf.Tensor, tf.Tensor]) -> Entries:
-    """The same points about the mean of the rows' features; not their inner products.
-
-    Gradients are sums of products in which what all points have in common cancels, but for its
-    rounding error.
-    """
-    rows, columns = features
-    centre = tf.stop_gradient(tf.reduce_mean(rows, axis=-2, keepdims=True))
-
-    def change_of_norms(points: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(centre * (centre - 2.0 * points), axis=-1, keepdims=True)
-
-    change_of_columns = tf.linalg.matrix_transpose(change_of_norms(columns))
-    return entries._replace(
-        row_norms=entries.row_norms + change_of_norms(rows),
-        column_norms=entries.column_norms + change_of_columns,
-        features=(rows - centre, columns - centre),
-    )
-
-
-def _exp_of_product(
-    left: tf.Tensor, right: tf.Tensor, gradient_dtype: tf.DType | None
-) -> tf.Tensor:
-    """exp(left right), [..., M, N], with its gradient worked out in another type of numbers."""
-    if gradient_dtype is None:
-        return tf.exp(tf.matmul(left, right))
-
-    @tf.custom_gradient
-    def differentiable(
-        left: tf.Tensor, right: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-        values = tf.exp(tf.matmul(left, right))
-        kept = tf.cast(values, gradient_dtype)
-
-        def gradient(values_bar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            product_bar = kept * tf.cast(values_bar, kept.dtype)
-            left_bar = tf.matmul(product_bar, tf.cast(right, kept.dtype), transpose_b=True)
-            right_bar = tf.matmul(tf.cast(left, kept.dtype), product_bar, transpose_a=True)
-            return (
-                sum_to(tf.cast(left_bar, left.dtype), left),
-                sum_to(tf.cast(right_bar, right.dtype), right),
-            )
-
-        return values, gradient
-
-    return differentiable(left, right)
+    return tf.exp(tf.matmul(left, right))
 
 
 def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf.Tensor:

@@ -49,7 +49,6 @@ def gram_K_cross(
     column_diag: TensorType,
     *,
     features: tuple[tf.Tensor, tf.Tensor] | None = None,
-    gradient_dtype: tf.DType | None = None,
 ) -> tf.Tensor:
     """Covariance of two different sets of points, such as inducing and target points.
 
@@ -62,8 +61,6 @@ def gram_K_cross(
     :param column_diag: Squared norms of the column points, [..., N].
     :param features: Features of row and column points, [..., M, R] and [..., N, R], whose inner
         products ``cross`` holds; saves time. Norms may exceed theirs.
-    :param gradient_dtype: The type of numbers in which kernels may take their gradients, float32
-        to save time; None for that of ``cross``, in which values are computed.
     :return: Covariance [..., M, N].
     :raises UnsupportedKernelError: If the kernel cannot act on a Gram matrix.
     """
@@ -71,9 +68,7 @@ def gram_K_cross(
     cross = tf.convert_to_tensor(cross)
     rows = tf.convert_to_tensor(row_diag)[..., :, None]
     columns = tf.convert_to_tensor(column_diag)[..., None, :]
-    if gradient_dtype == cross.dtype:
-        gradient_dtype = None
-    entries = Entries(cross, rows, columns, Coinciding.NONE, features, gradient_dtype)
+    entries = Entries(cross, rows, columns, Coinciding.NONE, features)
     return _spread(gram_kernel(kernel, entries), cross, rows, columns)
 
 

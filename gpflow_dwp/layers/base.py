@@ -42,11 +42,14 @@ class GaussianDraw(NamedTuple):
     :param weights: K_ii⁻¹ E[u], [S, M, Q].
     :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
+    :param root: R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by way of it keep more digits.
+        None where there is no such.
     """
 
     weights: tf.Tensor
     inverse: tf.Tensor
     log_ratio: tf.Tensor
+    root: tf.Tensor | None = None
 
 
 class _Layer(gpflow.Module, abc.ABC):

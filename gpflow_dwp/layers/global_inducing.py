@@ -73,12 +73,13 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
-        inverse, weights, kl = pseudo_target_posterior(
+        root, weights, kl = pseudo_target_posterior(
             covariance,
             tf.cast(self.precision_tril, covariance.dtype),
             tf.cast(self.pseudo_targets, covariance.dtype),
         )
-        return GaussianDraw(weights=weights, inverse=inverse, log_ratio=-kl)
+        inverse = tf.matmul(root, root, transpose_a=True)
+        return GaussianDraw(weights, inverse, log_ratio=-kl, root=root)
 
     @inherit_check_shapes
     def condition(

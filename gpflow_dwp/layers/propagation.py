@@ -3,8 +3,8 @@
 Where GPflow's default is float32, values are in float64 all the same: matrices over inducing points
 are nearly singular, so that rounding errors of covariances with targets, some 1e-7, would become
 noise of the features, as large as what jitter adds, and larger with each layer. In float32 are
-gradients of what grows with targets. Not those of the output's moments, whose variance is a
-difference of numbers that may be far larger, nor of what its posterior depends on.
+gradients of the features' moments. Not those of kernels nor of the output: both are sums of numbers
+that may be far larger than what is left of them.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _carry_targets(
             draw = _with_covariance_for_each_draw(draw)
         gram = carry(index, draw, covariance)
         covariance = _covariance_of_gram(
-            kernel_in_dtype(above.kernel, _ACCURATE), draw, gram, targets.dtype, full_cov=joint
+            kernel_in_dtype(above.kernel, _ACCURATE), draw, gram, full_cov=joint
         )
     return covariance
 
@@ -214,7 +214,7 @@ def _target_diagonal(tt: tf.Tensor) -> tf.Tensor:
 
 
 def _covariance_of_gram(
-    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, gradient_dtype: tf.DType, *, full_cov: bool
+    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
 ) -> TargetBlocks:
     target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
     features = None if gram.features is None else (draw.root, gram.features)
@@ -225,7 +225,6 @@ def _covariance_of_gram(
         inducing_diagonal,
         target_diagonal,
         features=features,
-        gradient_dtype=gradient_dtype,
     )
     return TargetBlocks(
         it=cross,

@@ -5,6 +5,7 @@ from gpflow_dwp.linalg.conditionals import (
     conditional_mean,
     conditional_moments,
     projected_moments,
+    rooted_moments,
 )
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
@@ -27,6 +28,7 @@ __all__ = [
     "regression_posterior",
     "relative_jitter",
     "relative_precision",
+    "rooted_moments",
     "sum_to",
     "whiten",
 ]

@@ -10,7 +10,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.linalg._gradients import sum_to
 from gpflow_dwp.linalg.factorisation import Factorised
 
-__all__ = ["conditional_mean", "conditional_moments", "projected_moments"]
+__all__ = ["conditional_mean", "conditional_moments", "projected_moments", "rooted_moments"]
 
 
 @check_shapes(
@@ -187,6 +187,58 @@ def projected_moments(
         return (mean, tf.reduce_sum(cross * product, axis=-2)), gradient
 
     return differentiable(inverse, weights, cross)
+
+
+@check_shapes(
+    "root: [broadcast batch, R, M]",
+    "weights: [broadcast batch, M, P]",
+    "cross: [broadcast batch, M, N]",
+    "return[0]: [batch, N, P]",
+    "return[1]: [batch, N]",
+)
+def rooted_moments(
+    root: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    r"""Return what :func:`projected_moments` does for Φ = Rᵀ R; the variance is that of V = R C.
+
+    .. math:: \bar C = w \bar m^T + 2 R^T V \operatorname{diag}(\bar q), \quad
+              \bar R = 2 V \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
+
+    :param root: R, [batch, R, M].
+    :param weights: w, [batch, M, P].
+    :param cross: C, [batch, M, N].
+    """
+
+    @tf.custom_gradient
+    def differentiable(
+        root: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+    ) -> tuple[
+        tuple[tf.Tensor, tf.Tensor],
+        Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
+    ]:
+        projected = tf.matmul(root, cross)
+        mean = tf.matmul(cross, weights, transpose_a=True)
+
+        def gradient(
+            mean_bar: tf.Tensor, explained_bar: tf.Tensor
+        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            projected_bar = (2.0 * explained_bar)[:, None, :] * projected
+            root_bar = tf.matmul(projected_bar, cross, transpose_b=True)
+            weights_bar = tf.matmul(cross, mean_bar)
+            # One array over targets after the other, so that few are in memory together.
+            with tf.control_dependencies([root_bar]):
+                cross_bar = tf.matmul(root, projected_bar, transpose_a=True)
+            with tf.control_dependencies([cross_bar]):
+                cross_bar += tf.matmul(weights, mean_bar, transpose_b=True)
+            return (
+                sum_to(root_bar, root),
+                sum_to(weights_bar, weights),
+                sum_to(cross_bar, cross),
+            )
+
+        return (mean, tf.reduce_sum(tf.square(projected), axis=-2)), gradient
+
+    return differentiable(root, weights, cross)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import unwhiten_both_sides, whiten_both_sides
+from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides, whiten_both_sides
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]
@@ -24,24 +24,28 @@ __all__ = ["pseudo_target_posterior", "regression_posterior"]
 def pseudo_target_posterior(
     covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    r"""Return Φ = (K + Λ⁻¹)⁻¹, a = Φ v and the divergence of N(K a, K - K Φ K) from N(0, K).
+    r"""Return a root of Φ = (K + Λ⁻¹)⁻¹, a = Φ v and KL[N(K a, K - K Φ K) ‖ N(0, K)].
 
-    With Λ = L Lᵀ, B = I + Lᵀ K L, whose eigenvalues are at least 1, and P = L B⁻¹, Φ = P Lᵀ:
-    neither K nor Λ is factorised. The divergence, summed over the Q columns of v, is
+    With Λ = L Lᵀ and B = I + Lᵀ K L = L_B L_Bᵀ, whose eigenvalues are at least 1, the root is
+    R = L_B⁻¹ Lᵀ, so that Φ = Rᵀ R: neither K nor Λ is factorised. The divergence, summed over the Q
+    columns of v, is
 
     .. math:: d = \tfrac12 \{Q \log|B| - Q \operatorname{tr}(\Phi K) + \operatorname{tr}(a^T K a)\}.
 
-    With w = ā + d̄ K a, G the symmetric part of :math:`\bar\Phi + w v^T - \tfrac12 \bar d Q K`,
-    and H = G P,
+    Φ is the inverse of what may be nearly singular, and :math:`\bar K = -\Phi \bar\Phi \Phi` would
+    take away most of a gradient Φ̄, with its digits; that of R is smaller by the root of that.
+    With t = R v, N = L_B⁻¹ L_B⁻ᵀ, r = R ā + d̄ (t - N t), Ŕ = R̄ + t āᵀ + r vᵀ, S the symmetric part
+    of Z and Φ(·) as for :func:`cholesky`,
 
-    .. math:: \bar v = \Phi w, \quad
-              \bar K = \tfrac12 \bar d\, a a^T - \Phi H L^T, \quad
-              \bar L = 2 H - K (2 \Phi H - \bar d Q P).
+    .. math:: Z &= \Phi\bigl(Ŕ R^T - \bar d\, t (N t)^T\bigr) - \tfrac12 \bar d Q (I - N), \\
+              \bar K &= -R^T S R, \quad
+              \bar L = (Ŕ^T - 2 K R^T S) L_B^{-1}, \quad
+              \bar v = R^T r.
 
     :param covariance: K, [batch, M, M].
     :param precision_tril: L, [M, M].
     :param pseudo_targets: v, [M, Q].
-    :return: Φ, [batch, M, M], a, [batch, M, Q], and d, [batch].
+    :return: R, [batch, M, M], a, [batch, M, Q], and d, [batch].
     :raises CholeskyError: If, in eager mode, B cannot be factorised.
     """
 
@@ -59,42 +63,47 @@ def pseudo_target_posterior(
         # B needs no jitter.
         no_jitter = tf.zeros_like(inner[:, 0, 0])
         inner_tril = factorise(inner, no_jitter, name="the output layer's I + Lᵀ K L").tril
-        transposed = tf.transpose(precision_tril)
-        root = tf.linalg.triangular_solve(inner_tril, transposed + tf.zeros_like(inner))
-        inverse = tf.matmul(root, root, transpose_a=True)
-        weights = tf.matmul(inverse, pseudo_targets)
-        expected = tf.matmul(covariance, weights)
+        root = tf.linalg.triangular_solve(
+            inner_tril, tf.transpose(precision_tril) + tf.zeros_like(inner)
+        )
+        inner_root = tf.linalg.triangular_solve(inner_tril, identity + tf.zeros_like(inner))
+        # tr(Φ K) = M - tr(B⁻¹), and R K Rᵀ = I - N.
+        whitened = tf.matmul(root, pseudo_targets)
+        weights = tf.matmul(root, whitened, transpose_a=True)
+        half_remainder = tf.matmul(inner_root, whitened, transpose_a=True)
         log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
-        trace = tf.reduce_sum(inverse * covariance, axis=[-2, -1])
-        quadratic = tf.reduce_sum(weights * expected, axis=[-2, -1])
+        trace = tf.reduce_sum(1.0 - tf.reduce_sum(tf.square(inner_root), axis=-1), axis=-1)
+        quadratic = tf.reduce_sum(tf.square(whitened) - tf.square(half_remainder), axis=[-2, -1])
 
         def gradient(
-            inverse_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
+            root_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
         ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            # Half of what follows could be done before this is known, and would then be kept.
-            with tf.control_dependencies([inverse_bar]):
+            # Some of what follows could be done before this is known, and would then be kept.
+            with tf.control_dependencies([root_bar]):
                 scale = tf.identity(divergence_bar)[:, None, None]
-            weights_bar += scale * expected
-            total = inverse_bar + tf.matmul(weights_bar, pseudo_targets, transpose_b=True)
-            total -= (0.5 * num_columns * scale) * covariance
-            symmetric = 0.5 * (total + tf.linalg.matrix_transpose(total))
-            half_inverse = tf.linalg.matrix_transpose(
-                tf.linalg.triangular_solve(inner_tril, root, adjoint=True)
+            outer = tf.matmul(inner_root, inner_root, transpose_b=True)
+            remainder = tf.matmul(inner_root, half_remainder)
+            whitened_bar = tf.matmul(root, weights_bar) + scale * (whitened - remainder)
+            root_bar += tf.matmul(whitened, weights_bar, transpose_b=True)
+            root_bar += tf.matmul(
+                whitened_bar, pseudo_targets + tf.zeros_like(weights_bar), transpose_b=True
             )
-            half = tf.matmul(symmetric, half_inverse)
-            through_inverse = tf.matmul(inverse, half)
-            through_covariance = _sum_of_products(
-                covariance, 2.0 * through_inverse - (num_columns * scale) * half_inverse
-            )
-            through_weights = tf.matmul((0.5 * scale) * weights, weights, transpose_b=True)
+            middle = tf.matmul(root_bar, root, transpose_b=True)
+            middle -= tf.matmul(scale * whitened, remainder, transpose_b=True)
+            middle = half_lower(middle)
+            middle = 0.5 * (middle + tf.linalg.matrix_transpose(middle))
+            middle -= (0.5 * num_columns * scale) * (identity - outer)
+            through_root = tf.matmul(root, middle, transpose_a=True)
+            transposed_bar = tf.linalg.matrix_transpose(root_bar)
+            transposed_bar -= 2.0 * tf.matmul(covariance, through_root)
             return (
-                through_weights - _product_with_one(through_inverse, transposed),
-                2.0 * tf.reduce_sum(half, axis=0) - through_covariance,
-                tf.reduce_sum(tf.matmul(inverse, weights_bar), axis=0),
+                -tf.matmul(through_root, root),
+                _sum_of_products(transposed_bar, inner_root),
+                tf.reduce_sum(tf.matmul(root, whitened_bar, transpose_a=True), axis=0),
             )
 
         divergence = 0.5 * (num_columns * (log_det - trace) + quadratic)
-        return (inverse, weights, divergence), gradient
+        return (root, weights, divergence), gradient
 
     return differentiable(covariance, precision_tril, pseudo_targets)
 
@@ -202,7 +211,8 @@ def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.matmul(rows, one), tf.shape(matrices))
 
 
-def _sum_of_products(symmetric: tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
-    """Σ_s A_s B_s for symmetric A_s, both [S, M, M], as one product of long columns."""
-    shape = [-1, tf.shape(matrices)[-1]]
-    return tf.matmul(tf.reshape(symmetric, shape), tf.reshape(matrices, shape), transpose_a=True)
+def _sum_of_products(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+    """Σ_s A_s B_s, both [S, M, M], as one product of long rows."""
+    size = tf.shape(left)[-1]
+    rows = tf.reshape(tf.transpose(left, [1, 0, 2]), [size, -1])
+    return tf.matmul(rows, tf.reshape(right, [-1, size]))

@@ -22,7 +22,7 @@ def test_the_first_layer_has_one_covariance_for_all_draws() -> None:
     assert elements["layer 1: V = L⁻¹ C"] == 20 * 50
     assert elements["layer 2: V = L⁻¹ C"] == 4 * 20 * 50
     assert elements["layer 1: T"] == 4 * 20 * 3
-    assert elements["output: Φ C"] == 4 * 20 * 50
+    assert elements["output: V = R C"] == 4 * 20 * 50
 
 
 def test_whitening_saves_three_matrices_in_each_layer() -> None:

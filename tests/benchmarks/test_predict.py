@@ -66,7 +66,7 @@ def test_operations_are_those_of_rows_alone() -> None:
     assert all(operation.columns == 50 for operation in operations)
     counts = {operation.name: operation.times for operation in operations}
     assert counts["layer 1: V = L⁻¹ C"] == 1 and counts["layer 2: V = L⁻¹ C"] == 4
-    assert counts["output: Φ C"] == 4
+    assert counts["output: V = R C"] == 4
     (output,) = prediction_operations(shape._replace(depth=1))
     assert output.times == 1
 

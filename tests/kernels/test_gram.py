@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gpflow
@@ -273,54 +274,21 @@ def test_float32(name: str) -> None:
         assert np.all(np.isfinite(gradient))
 
 
-def of_features(gradient_dtype: tf.DType | None) -> Callable[..., list[tf.Tensor]]:
-    """The covariance of two sets of points, from their features, with gradients of a type."""
-
-    def cross(kernel: gk.Kernel, F: Any, F2: Any) -> list[tf.Tensor]:
-        pair = F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)
-        blocks = inner(F, F2), norms(F), norms(F2)
-        return [gram_K_cross(kernel, *blocks, features=pair, gradient_dtype=gradient_dtype)]
-
-    return cross
-
-
 @every_kernel
 @pytest.mark.parametrize("draws", [(), (2,)], ids=["one", "broadcast"])
-def test_gradients_in_single_precision(name: str, draws: tuple[int, ...]) -> None:
-    """Values stay in double precision."""
+def test_features_change_nothing_but_the_time(name: str, draws: tuple[int, ...]) -> None:
+    def cross(kernel: gk.Kernel, F: Any, F2: Any, *, known: bool) -> list[tf.Tensor]:
+        pair = (F / np.sqrt(WIDTH), F2 / np.sqrt(WIDTH)) if known else None
+        return [gram_K_cross(kernel, inner(F, F2), norms(F), norms(F2), features=pair)]
+
     kernel, F, F2 = KERNELS[name](), features(5), features(4, draws, seed=1)
-    (found,), (wanted,) = (of_features(dtype)(kernel, F, F2) for dtype in (tf.float32, None))
-    np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    for actual, exact in zip(
-        gradients(of_features(tf.float32), kernel, F, F2),
-        gradients(of_features(None), kernel, F, F2),
-        strict=True,
+    with_features, without = (partial(cross, known=known) for known in (True, False))
+
+    np.testing.assert_allclose(with_features(kernel, F, F2), without(kernel, F, F2), rtol=1e-12)
+    for actual, wanted in zip(
+        gradients(with_features, kernel, F, F2), gradients(without, kernel, F, F2), strict=True
     ):
-        assert actual.dtype == np.float64
-        np.testing.assert_allclose(actual, exact, rtol=1e-5, atol=1e-6)
-
-
-def test_the_squared_exponential_makes_use_of_single_precision() -> None:
-    kernel, F, F2 = gk.SquaredExponential(1.7, 0.6), features(5), features(4, seed=1)
-    unconstrained = kernel.variance.unconstrained_variable
-    with tf.GradientTape() as tape:
-        (values,) = of_features(tf.float32)(kernel, F, F2)
-    found = tape.gradient(values, unconstrained)
-    # d/dσ² is the sum of K/σ², of which single precision keeps seven digits.
-    jacobian = kernel.variance.transform.forward_log_det_jacobian(unconstrained)
-    relative = float(found / tf.exp(jacobian)) * 1.7 / float(tf.reduce_sum(values)) - 1.0
-    assert 0.0 < abs(relative) < 1e-6
-
-
-def test_gradients_in_single_precision_bear_points_far_from_zero() -> None:
-    kernel, F, F2 = (
-        gk.SquaredExponential(1.7, 3.0),
-        features(50) + 300.0,
-        features(40, seed=1) + 300,
-    )
-    found, wanted = (gradients(of_features(dtype), kernel, F, F2) for dtype in (tf.float32, None))
-    for actual, exact in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(actual, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+        np.testing.assert_allclose(actual, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_white_noise_belongs_to_one_point() -> None:
