@@ -22,7 +22,7 @@ def test_the_floor_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
     output, _ = capsys.readouterr()
     assert "1  potrf  100 x 100 x 100     layer 1: L = chol K" in output
-    assert "10  gemm   100 x 100 x 277     output: Φ C" in output
+    assert "10  gemm   100 x 100 x 277     output: V = R C" in output
 
 
 def test_the_floor_of_each_family_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
