@@ -219,13 +219,7 @@ def _covariance_of_gram(
     target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
     features = None if gram.features is None else (draw.root, gram.features)
     inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)
-    cross = gram_K_cross(
-        kernel,
-        gram.it,
-        inducing_diagonal,
-        target_diagonal,
-        features=features,
-    )
+    cross = gram_K_cross(kernel, gram.it, inducing_diagonal, target_diagonal, features=features)
     return TargetBlocks(
         it=cross,
         tt=gram_K(kernel, gram.tt) if full_cov else gram_K_diag(kernel, gram.tt),
