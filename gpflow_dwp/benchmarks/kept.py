@@ -56,7 +56,6 @@ def kept_arrays(shape: Shape, model: str) -> list[KeptArray]:
     output = {
         "K, inducing points": k * m * m,
         "K, inducing points and data": k * m * n,
-        "L_B": k * m * m,
         "R = L_B⁻¹ Lᵀ": k * m * m,
         "L_B⁻¹": k * m * m,
         "V = R C": k * m * n,

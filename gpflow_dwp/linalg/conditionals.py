@@ -156,37 +156,7 @@ def projected_moments(
     :param weights: w, [batch, M, P].
     :param cross: C, [batch, M, N].
     """
-
-    @tf.custom_gradient
-    def differentiable(
-        inverse: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor],
-        Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
-    ]:
-        product = tf.matmul(inverse, cross)
-        mean = tf.matmul(cross, weights, transpose_a=True)
-
-        def gradient(
-            mean_bar: tf.Tensor, explained_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            weight = explained_bar[:, None, :]
-            inverse_bar = tf.matmul(weight * cross, cross, transpose_b=True)
-            weights_bar = tf.matmul(cross, mean_bar)
-            # One array over targets after the other, so that few are in memory together.
-            with tf.control_dependencies([inverse_bar]):
-                cross_bar = (2.0 * weight) * product
-            with tf.control_dependencies([cross_bar]):
-                cross_bar += tf.matmul(weights, mean_bar, transpose_b=True)
-            return (
-                sum_to(inverse_bar, inverse),
-                sum_to(weights_bar, weights),
-                sum_to(cross_bar, cross),
-            )
-
-        return (mean, tf.reduce_sum(cross * product, axis=-2)), gradient
-
-    return differentiable(inverse, weights, cross)
+    return _moments(inverse, weights, cross, rooted=False)
 
 
 @check_shapes(
@@ -208,37 +178,50 @@ def rooted_moments(
     :param weights: w, [batch, M, P].
     :param cross: C, [batch, M, N].
     """
+    return _moments(root, weights, cross, rooted=True)
+
+
+def _moments(
+    projection: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor, *, rooted: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and explained variance by Φ or, where it is ``rooted``, by R."""
 
     @tf.custom_gradient
     def differentiable(
-        root: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+        projection: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
     ) -> tuple[
         tuple[tf.Tensor, tf.Tensor],
         Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
     ]:
-        projected = tf.matmul(root, cross)
+        product = tf.matmul(projection, cross)
         mean = tf.matmul(cross, weights, transpose_a=True)
 
         def gradient(
             mean_bar: tf.Tensor, explained_bar: tf.Tensor
         ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            projected_bar = (2.0 * explained_bar)[:, None, :] * projected
-            root_bar = tf.matmul(projected_bar, cross, transpose_b=True)
+            weight = explained_bar[:, None, :]
+            left = (2.0 * weight) * product if rooted else weight * cross
+            projection_bar = tf.matmul(left, cross, transpose_b=True)
             weights_bar = tf.matmul(cross, mean_bar)
             # One array over targets after the other, so that few are in memory together.
-            with tf.control_dependencies([root_bar]):
-                cross_bar = tf.matmul(root, projected_bar, transpose_a=True)
+            with tf.control_dependencies([projection_bar]):
+                cross_bar = (
+                    tf.matmul(projection, left, transpose_a=True)
+                    if rooted
+                    else (2.0 * weight) * product
+                )
             with tf.control_dependencies([cross_bar]):
                 cross_bar += tf.matmul(weights, mean_bar, transpose_b=True)
             return (
-                sum_to(root_bar, root),
+                sum_to(projection_bar, projection),
                 sum_to(weights_bar, weights),
                 sum_to(cross_bar, cross),
             )
 
-        return (mean, tf.reduce_sum(tf.square(projected), axis=-2)), gradient
+        squares = tf.square(product) if rooted else cross * product
+        return (mean, tf.reduce_sum(squares, axis=-2)), gradient
 
-    return differentiable(root, weights, cross)
+    return differentiable(projection, weights, cross)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:

@@ -34,12 +34,14 @@ def pseudo_target_posterior(
 
     Φ is the inverse of what may be nearly singular, and :math:`\bar K = -\Phi \bar\Phi \Phi` would
     take away most of a gradient Φ̄, with its digits; that of R is smaller by the root of that.
-    With t = R v, N = L_B⁻¹ L_B⁻ᵀ, r = R ā + d̄ (t - N t), Ŕ = R̄ + t āᵀ + r vᵀ, S the symmetric part
-    of Z and Φ(·) as for :func:`cholesky`,
+    With t = R v, N = L_B⁻¹ L_B⁻ᵀ, r = R ā + d̄ (t - N t), the gradient
+    :math:`\hat R = \bar R + t \bar a^T + r v^T` of R by all three results, low(X) the lower
+    triangle of X with half its diagonal, and sym(X) its symmetric part,
 
-    .. math:: Z &= \Phi\bigl(Ŕ R^T - \bar d\, t (N t)^T\bigr) - \tfrac12 \bar d Q (I - N), \\
-              \bar K &= -R^T S R, \quad
-              \bar L = (Ŕ^T - 2 K R^T S) L_B^{-1}, \quad
+    .. math:: Z &= \operatorname{sym}(\operatorname{low}(\hat R R^T - \bar d\, t (N t)^T))
+                   - \tfrac12 \bar d Q (I - N), \\
+              \bar K &= -R^T Z R, \quad
+              \bar L = (\hat R^T - 2 K R^T Z) L_B^{-1}, \quad
               \bar v = R^T r.
 
     :param covariance: K, [batch, M, M].
