@@ -38,6 +38,9 @@ def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
 def parse_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """Return what arguments say; with ``--config``, options that are required may be missing.
 
+    It ends the process where they say nothing that can be used, or name a list twice, of which
+    argparse would keep the last alone.
+
     :param parser: Parses all arguments.
     :param arguments: The arguments.
     """
@@ -48,10 +51,12 @@ def parse_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> 
     for action in required:
         action.required = False
     try:
-        return parser.parse_args(arguments)
+        options = parser.parse_args(arguments)
     finally:
         for action in required:
             action.required = True
+    _refuse_repeated_lists(parser, options, arguments)
+    return options
 
 
 def complete_options(
@@ -95,10 +100,25 @@ def complete_options(
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    (commands,) = (
-        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-    )
+    (commands,) = _subparsers(parser)
     return dict(commands.choices)
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> list[argparse._SubParsersAction[Any]]:
+    return [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+
+
+def _refuse_repeated_lists(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, arguments: Sequence[str]
+) -> None:
+    for commands in _subparsers(parser):
+        command = commands.choices[getattr(options, commands.dest)]
+        for action in command._actions:
+            names = [argument.partition("=")[0] for argument in arguments]
+            times = sum(name in action.option_strings for name in names)
+            if action.nargs == "+" and times > 1:
+                command.error(f"{_name(action)} must come once, before all its values, got {times}")
+        _refuse_repeated_lists(command, options, arguments)
 
 
 def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:

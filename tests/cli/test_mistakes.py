@@ -34,6 +34,25 @@ def test_examples_of_the_help_are_understood(example: str) -> None:
     assert parse_options(make_parser(), arguments).command == arguments[0]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "study --datasets yacht --out o --set jitter=1e-5 --set output=regression",
+        "study --datasets=yacht --out o --splits 0 --datasets boston",
+        "benchmark step --shapes yacht-2 --threads 1 --shapes yacht-5",
+        "fit t.csv --config c.yaml --categorical a --categorical b",
+    ],
+)
+def test_of_lists_that_come_twice_none_is_dropped(
+    arguments: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse_options(make_parser(), arguments.split())
+
+    message = "error: --[a-z]+ must come once, before all its values, got 2"
+    assert re.search(message, capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("name", sorted({*COMMANDS} - {"completion"}))
 def test_every_command_with_a_result_gives_it_to_programs(
     name: str, capsys: pytest.CaptureFixture[str]
