@@ -13,6 +13,7 @@ ORDER = (
     "autograph",
     "base",
     "exceptions",
+    "files",
     "optional",
     "validation",
     "parameter_checks",
