@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -48,6 +50,8 @@ class RegressionGPLayer(OutputLayer):
         two matrices of one length, ``noise_variance`` is not positive, or ``jitter`` is negative.
     """
 
+    inputs: Parameter
+
     def __init__(
         self,
         kernel: Kernel,
@@ -59,18 +63,12 @@ class RegressionGPLayer(OutputLayer):
         jitter: float = 1e-6,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        shapes = np.shape(inputs), np.shape(targets)
-        if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
-            raise ValueError(
-                "inputs and targets must be two matrices of one length, got shapes "
-                f"{list(shapes[0])} and {list(shapes[1])}."
-            )
         if np.ndim(noise_variance) > 0 or not noise_variance > 0:
             raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
         check_not_negative(jitter=jitter)
+        _check_lengths(inputs, targets)
         super().__init__(kernel, num_inducing)
-        self.inputs = Parameter(inputs, trainable=False)
-        self.targets = Parameter(targets, trainable=False)
+        self.inputs, self.targets = _any_length(inputs), _any_length(targets)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = jitter
 
@@ -78,6 +76,27 @@ class RegressionGPLayer(OutputLayer):
     def num_outputs(self) -> int:
         """Q, the number of independent functions that share the kernel."""
         return int(self.targets.shape[1])
+
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The data: ``inputs`` and ``targets``."""
+        return tf.convert_to_tensor(self.inputs), tf.convert_to_tensor(self.targets)
+
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Make the posterior a regression on other data, as many as they are.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, Q].
+        :raises ValueError: If they are not two matrices of one length, with D and Q as before.
+        """
+        _check_lengths(X, Y)
+        for name, part, old in (("X", X, self.inputs), ("Y", Y, self.targets)):
+            if np.shape(part)[1] != old.shape[1]:
+                raise ValueError(
+                    f"{name} must have {old.shape[1]} columns, got {np.shape(part)[1]}."
+                )
+        self.inputs.assign(X)
+        self.targets.assign(Y)
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
@@ -99,3 +118,18 @@ class RegressionGPLayer(OutputLayer):
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return moments_at_targets(draw, covariance, full_cov=full_cov)
+
+
+def _check_lengths(inputs: Any, targets: Any) -> None:
+    shapes = np.shape(inputs), np.shape(targets)
+    if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
+        raise ValueError(
+            "inputs and targets must be two matrices of one length, got shapes "
+            f"{list(shapes[0])} and {list(shapes[1])}."
+        )
+
+
+def _any_length(rows: Any) -> Parameter:
+    """Data as a parameter that can take more or fewer rows, also in compiled functions."""
+    shape = [None, np.shape(rows)[1]]
+    return Parameter(rows, trainable=False, unconstrained_shape=shape, constrained_shape=shape)

@@ -12,10 +12,10 @@ from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 from gpflow.models.util import inducingpoint_wrapper
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
+from gpflow_dwp.data import as_pair
 from gpflow_dwp.kernels import check_gram_kernel
 from gpflow_dwp.layers import (
     GramLayer,
@@ -26,6 +26,7 @@ from gpflow_dwp.layers import (
     propagate_targets,
     sample_inducing_path,
 )
+from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -100,6 +101,13 @@ class DeepKernelProcess(VariationalModel):
         """Latent functions, or None where the output layer does not say."""
         return getattr(self.output_layer, "num_outputs", None)
 
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        return self.output_layer.rows
+
+    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        self.output_layer.set_rows(X, Y)
+
     @without_autograph
     def elbo_terms(
         self,
@@ -119,7 +127,7 @@ class DeepKernelProcess(VariationalModel):
                 "doubly_reparameterized must be False: the hidden layers of a "
                 f"{type(self).__name__} draw copies that depend on each other's latent variables."
             )
-        X, Y = (to_default_float(part) for part in data)
+        X, Y = check_data(self, *as_pair(data))
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
+from gpflow_dwp.data import as_pair
 from gpflow_dwp.layers import (
     LatentVariableLayer,
     LocalInducingGPLayer,
@@ -18,6 +18,7 @@ from gpflow_dwp.layers import (
     propagate_copies,
     propagate_from_prior,
 )
+from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -96,7 +97,7 @@ class LatentVariableDeepGP(VariationalModel):
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         check_integers(num_importance_samples=num_importance_samples)
-        X, Y = (to_default_float(part) for part in data)
+        X, Y = check_data(self, *as_pair(data))
         copies = propagate_copies(
             self.layers,
             X,
@@ -169,6 +170,7 @@ class LatentVariablePosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(
                 layer.num_inducing
                 for layer in model.layers

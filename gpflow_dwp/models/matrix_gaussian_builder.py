@@ -11,6 +11,8 @@ from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.matrix_gaussian_network import Activation, MatrixGaussianNetwork
 from gpflow_dwp.validation import check_integers
 
@@ -76,15 +78,13 @@ def build_matrix_gaussian_network(
         raise ValueError(f"width must hold depth - 1 = {depth - 1} numbers, got {len(hidden)}.")
     loc: npt.NDArray[np.float64] | float = 0.0
     scale: npt.NDArray[np.float64] | float = 1.0
-    num_outputs = Y.shape[1]
     if likelihood is None:
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+    check_observations(likelihood, Y)
     if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
         deviation = Y.std(axis=0)
         loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
-    elif likelihood.latent_dim is not None:
-        num_outputs = likelihood.latent_dim
-    widths = [X.shape[1], *hidden, num_outputs]
+    widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
     layers = [
         MatrixGaussianLayer(
             num_inputs,

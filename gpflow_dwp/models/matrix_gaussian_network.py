@@ -11,11 +11,12 @@ import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import InputData, RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
+from gpflow_dwp.data import as_pair
 from gpflow_dwp.layers import MatrixGaussianLayer
+from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -115,7 +116,7 @@ class MatrixGaussianNetwork(VariationalModel):
         Parameters as for :meth:`elbo`; the network has no latent variables.
         """
         del num_importance_samples, doubly_reparameterized
-        X, Y = (to_default_float(part) for part in data)
+        X, Y = check_data(self, *as_pair(data))
         shape = [self.num_samples, tf.shape(X)[0]]
 
         def noise(seed: Seed, width: int) -> tf.Tensor:
@@ -245,6 +246,7 @@ class NetworkPosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(layer.num_outputs for layer in model.layers),
             num_samples=num_samples,
             function_seed=function_seed,
@@ -253,7 +255,7 @@ class NetworkPosterior(MixturePosterior):
 
     @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
         noise = None if full_cov else self._noise_at(X)
         return self._model.sample(X, self.num_samples, self._seed, noise)
 

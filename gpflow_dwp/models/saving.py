@@ -164,7 +164,7 @@ def _load(directory: Path | zipfile.Path, custom_classes: Sequence[type]) -> Var
         raise SavedModelError(f"The weights in {directory} belong to another model.")
     for path, value in weights.items():
         variable = parameters[path].unconstrained_variable
-        if variable.shape != value.shape:
+        if not variable.shape.is_compatible_with(value.shape):
             raise SavedModelError(
                 f"{directory}: {path} has shape {value.shape}, but the model needs "
                 f"{tuple(variable.shape)}."

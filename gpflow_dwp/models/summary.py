@@ -162,7 +162,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
             continue
         seen.add(id(parameter))
         count = counts.setdefault(_part_name(path), [0, 0])
-        size = int(parameter.unconstrained_variable.shape.num_elements())
+        size = int(np.size(parameter.unconstrained_variable))
         count[0] += size
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
@@ -216,7 +216,7 @@ def _draws(part: Any) -> tuple[str, str]:
     if isinstance(part, GlobalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
     if isinstance(part, RegressionGPLayer):
-        family = f"Gaussian, regression on {part.targets.shape[0]:,} data"
+        family = f"Gaussian, regression on {len(part.targets.numpy()):,} data"
         return f"functions [{part.num_inducing}, {part.num_outputs}]", family
     if isinstance(part, LocalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
