@@ -1,5 +1,6 @@
 """Data: tables read and checked, a standardiser for training rows, UCI splits, digits, toys."""
 
+from gpflow_dwp.data._validation import check_matrix
 from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.embedded import load_diabetes
 from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
@@ -29,6 +30,7 @@ __all__ = [
     "UCIDataset",
     "UCISplit",
     "check_data",
+    "check_matrix",
     "check_pair",
     "load_diabetes",
     "load_mnist",

@@ -11,10 +11,11 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import factorise, regression_posterior, relative_jitter
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
+from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
 
@@ -43,9 +44,12 @@ class RegressionGPLayer(OutputLayer):
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
-    :param jitter: Added to the diagonal of K, relative to its mean.
+    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
+        ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``inputs`` and ``targets`` are not
-        two matrices of one length, ``noise_variance`` is not positive, or ``jitter`` is negative.
+        two finite matrices of one length, ``num_inducing`` is not a positive integer or too large
+        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
+        not finite.
     """
 
     def __init__(
@@ -56,23 +60,22 @@ class RegressionGPLayer(OutputLayer):
         targets: npt.NDArray[np.float64] | tf.Tensor,
         *,
         noise_variance: float = np.exp(-4.0),
-        jitter: float = 1e-6,
+        jitter: float | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        shapes = np.shape(inputs), np.shape(targets)
-        if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
+        X, Y = check_matrix("inputs", inputs), check_matrix("targets", targets)
+        if len(X) != len(Y):
             raise ValueError(
                 "inputs and targets must be two matrices of one length, got shapes "
-                f"{list(shapes[0])} and {list(shapes[1])}."
+                f"{list(X.shape)} and {list(Y.shape)}."
             )
-        if np.ndim(noise_variance) > 0 or not noise_variance > 0:
-            raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
-        check_not_negative(jitter=jitter)
+        check_positive(noise_variance=noise_variance)
+        check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         super().__init__(kernel, num_inducing)
-        self.inputs = Parameter(inputs, trainable=False)
-        self.targets = Parameter(targets, trainable=False)
+        self.inputs = Parameter(X, trainable=False)
+        self.targets = Parameter(Y, trainable=False)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
-        self.jitter = jitter
+        self.jitter = as_jitter(jitter)
 
     @property
     def num_outputs(self) -> int:

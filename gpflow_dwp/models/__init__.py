@@ -13,6 +13,7 @@ from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
 from gpflow_dwp.models.latent_variable_deep_gp import (
@@ -74,6 +75,7 @@ __all__ = [
     "build_latent_variable_deep_gp",
     "build_matrix_gaussian_network",
     "copies_expected_log_likelihoods",
+    "describe_non_finite",
     "expected_log_likelihoods",
     "from_config",
     "load_model",

@@ -22,6 +22,7 @@ from gpflow_dwp.models.predictive import (
     predictive_moments,
 )
 from gpflow_dwp.random import fold_in, normal
+from gpflow_dwp.validation import check_flags, check_memory
 
 __all__ = ["MixturePosterior"]
 
@@ -57,6 +58,8 @@ class MixturePosterior(abc.ABC):
         function_seed: Seed,
         column_factors: tf.Tensor | None = None,
     ) -> None:
+        if not tf.is_tensor(num_samples):
+            check_memory(num_samples, num_inducing, num_samples=num_samples)
         self._likelihood = likelihood
         self._num_inputs = num_inputs
         self._num_inducing = num_inducing
@@ -76,8 +79,9 @@ class MixturePosterior(abc.ABC):
         :param full_output_cov: Whether covariances between the outputs are wanted.
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
             ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         X = self._check_inputs(Xnew)
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -98,7 +102,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, Q] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         return self._components(Xnew, self._propagate_columns)
 
@@ -112,9 +116,10 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Not supported, as in GPflow.
         :param full_output_cov: Not supported, as in GPflow.
         :return: Mean and variance, [N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         :raises NotImplementedError: If a covariance is asked for.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
         X = self._check_inputs(Xnew)
         return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
@@ -125,7 +130,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         return self._components(Xnew, self._observe)
 
@@ -143,6 +148,7 @@ class MixturePosterior(abc.ABC):
             observations have different lengths.
         :raises NotImplementedError: If a covariance is asked for.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
@@ -175,8 +181,9 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether each draw is one coherent function of all points, or independent
             from point to point.
         :return: [S, N, Q].
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
+        check_flags(full_cov=full_cov)
         X = self._check_inputs(Xnew)
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
@@ -200,7 +207,7 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether the latent functions of a draw are coherent, as in
             :meth:`sample_f`, or drawn point by point, which is quicker.
         :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         :raises NotImplementedError: If it is not known how to draw from the likelihood.
         """
         X = self._check_inputs(Xnew)
