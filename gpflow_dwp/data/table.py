@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.data._validation import Task, check_labels, check_matrix, check_task
+from gpflow_dwp.data._validation import (
+    Task,
+    as_numbers,
+    check_labels,
+    check_matrix,
+    check_task,
+)
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
@@ -68,7 +74,7 @@ def check_arrays(
     """
     check_task(task)
     inputs = check_matrix("X", X)
-    targets = np.asarray(Y)
+    targets = as_numbers("Y", Y)
     targets = check_matrix("Y", targets[:, None] if targets.ndim == 1 else targets)
     _check_rows(inputs, targets)
     if task == "classification":

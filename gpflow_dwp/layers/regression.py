@@ -13,12 +13,15 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import factorise, regression_posterior, relative_jitter
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
+from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
+
+Array = npt.NDArray[np.float64]
 
 
 class RegressionGPLayer(OutputLayer):
@@ -45,9 +48,12 @@ class RegressionGPLayer(OutputLayer):
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
-    :param jitter: Added to the diagonal of K, relative to its mean.
+    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
+        ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``inputs`` and ``targets`` are not
-        two matrices of one length, ``noise_variance`` is not positive, or ``jitter`` is negative.
+        two finite matrices of one length, ``num_inducing`` is not a positive integer or too large
+        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
+        not finite.
     """
 
     inputs: Parameter
@@ -60,17 +66,16 @@ class RegressionGPLayer(OutputLayer):
         targets: npt.NDArray[np.float64] | tf.Tensor,
         *,
         noise_variance: float = np.exp(-4.0),
-        jitter: float = 1e-6,
+        jitter: float | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        if np.ndim(noise_variance) > 0 or not noise_variance > 0:
-            raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
-        check_not_negative(jitter=jitter)
-        _check_lengths(inputs, targets)
+        X, Y = _check_rows("inputs", inputs, "targets", targets)
+        check_positive(noise_variance=noise_variance)
+        check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         super().__init__(kernel, num_inducing)
-        self.inputs, self.targets = _any_length(inputs), _any_length(targets)
+        self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
-        self.jitter = jitter
+        self.jitter = as_jitter(jitter)
 
     @property
     def num_outputs(self) -> int:
@@ -87,16 +92,14 @@ class RegressionGPLayer(OutputLayer):
 
         :param X: Inputs, [N, D].
         :param Y: Observations, [N, Q].
-        :raises ValueError: If they are not two matrices of one length, with D and Q as before.
+        :raises ValueError: If they are not two finite matrices of one length, with D and Q columns.
         """
-        _check_lengths(X, Y)
-        for name, part, old in (("X", X, self.inputs), ("Y", Y, self.targets)):
-            if np.shape(part)[1] != old.shape[1]:
-                raise ValueError(
-                    f"{name} must have {old.shape[1]} columns, got {np.shape(part)[1]}."
-                )
-        self.inputs.assign(X)
-        self.targets.assign(Y)
+        inputs, targets = _check_rows("X", X, "Y", Y)
+        for name, part, old in (("X", inputs, self.inputs), ("Y", targets, self.targets)):
+            if part.shape[1] != old.shape[1]:
+                raise ValueError(f"{name} must have {old.shape[1]} columns, got {part.shape[1]}.")
+        self.inputs.assign(inputs)
+        self.targets.assign(targets)
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
@@ -120,16 +123,17 @@ class RegressionGPLayer(OutputLayer):
         return moments_at_targets(draw, covariance, full_cov=full_cov)
 
 
-def _check_lengths(inputs: Any, targets: Any) -> None:
-    shapes = np.shape(inputs), np.shape(targets)
-    if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
+def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:
+    rows = [check_matrix(inputs_name, inputs), check_matrix(targets_name, targets)]
+    if len(rows[0]) != len(rows[1]):
         raise ValueError(
-            "inputs and targets must be two matrices of one length, got shapes "
-            f"{list(shapes[0])} and {list(shapes[1])}."
+            f"{inputs_name} and {targets_name} must be two matrices of one length, got shapes "
+            f"{list(rows[0].shape)} and {list(rows[1].shape)}."
         )
+    return rows
 
 
-def _any_length(rows: Any) -> Parameter:
+def _any_length(rows: Array) -> Parameter:
     """Data as a parameter that can take more or fewer rows, also in compiled functions."""
-    shape = [None, np.shape(rows)[1]]
+    shape = [None, rows.shape[1]]
     return Parameter(rows, trainable=False, unconstrained_shape=shape, constrained_shape=shape)

@@ -23,7 +23,7 @@ from gpflow_dwp.linalg import (
     relative_precision,
 )
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory
 
 __all__ = ["WishartLayer"]
 
@@ -60,10 +60,11 @@ class WishartLayer(GramLayer):
         the draw, not through the density's own parameters. With ``expected_log_ratio`` that
         concerns these alone, and all other gradients are those of the closed form: of the four
         combinations the one with the least noise.
-    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of μ and V.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``df`` or ``num_inducing`` is not a
-        positive integer, ``posterior`` is unknown, or ``jitter`` is negative.
+        positive integer or too large for the machine's memory, ``posterior`` is unknown, a flag is
+        no Boolean, or ``jitter`` is negative or not finite.
     """
 
     def __init__(
@@ -76,10 +77,16 @@ class WishartLayer(GramLayer):
         *,
         expected_log_ratio: bool = True,
         stick_the_landing: bool = True,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(df=df, num_inducing=num_inducing)
+        check_flags(
+            whiten=whiten,
+            expected_log_ratio=expected_log_ratio,
+            stick_the_landing=stick_the_landing,
+        )
+        check_memory(num_inducing, max(df, num_inducing), df=df, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
         rng = as_generator(seed)
         self.df = int(df)

@@ -27,6 +27,7 @@ from gpflow_dwp.models.data_checks import (
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
 from gpflow_dwp.models.latent_variable_deep_gp import (
@@ -98,6 +99,7 @@ __all__ = [
     "copies_expected_log_likelihoods",
     "count_columns",
     "count_functions",
+    "describe_non_finite",
     "expected_log_likelihoods",
     "from_config",
     "load_model",

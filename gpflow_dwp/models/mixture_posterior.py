@@ -24,6 +24,7 @@ from gpflow_dwp.models.predictive import (
     predictive_moments,
 )
 from gpflow_dwp.random import fold_in, normal
+from gpflow_dwp.validation import check_flags, check_memory
 
 __all__ = ["MixturePosterior"]
 
@@ -61,6 +62,8 @@ class MixturePosterior(abc.ABC):
         function_seed: Seed,
         column_factors: tf.Tensor | None = None,
     ) -> None:
+        if not tf.is_tensor(num_samples):
+            check_memory(num_samples, num_inducing, num_samples=num_samples)
         self.likelihood = likelihood
         self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self._num_inducing = num_inducing
@@ -80,8 +83,9 @@ class MixturePosterior(abc.ABC):
         :param full_output_cov: Whether covariances between the outputs are wanted.
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
             ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         X = check_inputs(self, Xnew, "Xnew")
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -102,7 +106,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, Q] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         return self._components(Xnew, self._propagate_columns)
 
@@ -116,9 +120,10 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Not supported, as in GPflow.
         :param full_output_cov: Not supported, as in GPflow.
         :return: Mean and variance, [N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         :raises NotImplementedError: If a covariance is asked for.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
         X = check_inputs(self, Xnew, "Xnew")
         return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
@@ -129,7 +134,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         return self._components(Xnew, self._observe)
 
@@ -146,6 +151,7 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: As :func:`check_data` does.
         :raises NotImplementedError: If a covariance is asked for.
         """
+        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
@@ -173,8 +179,9 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether each draw is one coherent function of all points, or independent
             from point to point.
         :return: [S, N, Q].
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
+        check_flags(full_cov=full_cov)
         X = check_inputs(self, Xnew, "Xnew")
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
@@ -198,7 +205,7 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether the latent functions of a draw are coherent, as in
             :meth:`sample_f`, or drawn point by point, which is quicker.
         :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         :raises NotImplementedError: If it is not known how to draw from the likelihood.
         """
         X = check_inputs(self, Xnew, "Xnew")

@@ -15,12 +15,15 @@ from gpflow.models import BayesianModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
+from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.data import as_pair
+from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers import FreeEncoder, GammaGaussian
 from gpflow_dwp.models.data_checks import check_data
+from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
@@ -150,6 +153,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :return: A scalar, unbiased for the bound.
         :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
+        :raises NonFiniteBoundError: If, in eager mode, the bound is not finite; it names the layer.
         """
         return self.elbo_terms(
             data,
@@ -158,7 +162,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             seed=seed,
         ).weighted_sum()
 
-    @abc.abstractmethod
+    @without_autograph
     def elbo_terms(
         self,
         data: RegressionData,
@@ -172,6 +176,33 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         The divergence of a :class:`GammaGaussian` precision from its prior is part of the last log
         ratio. Parameters and errors as for :meth:`elbo`.
         """
+        check_integers(num_importance_samples=num_importance_samples)
+        check_flags(doubly_reparameterized=doubly_reparameterized)
+        terms = self._estimate_terms(
+            *check_data(self, *as_pair(data)),
+            num_importance_samples=num_importance_samples,
+            doubly_reparameterized=doubly_reparameterized,
+            seed=seed,
+        )
+        where = describe_non_finite(self, terms) if tf.executing_eagerly() else None
+        if where is not None:
+            raise NonFiniteBoundError(
+                f"The bound is not a finite number: {where} not finite. Try a larger jitter or "
+                "float64, and look for parameters that have run away."
+            )
+        return terms
+
+    @abc.abstractmethod
+    def _estimate_terms(
+        self,
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        *,
+        num_importance_samples: int,
+        doubly_reparameterized: bool,
+        seed: int | tf.Tensor | None,
+    ) -> BoundTerms:
+        """What :meth:`elbo_terms` returns, finite or not, of arguments that it has checked."""
 
     @abc.abstractmethod
     def posterior(
@@ -256,7 +287,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, N, Q], or [N, Q].
         """
-        del full_output_cov
+        check_flags(full_output_cov=full_output_cov)
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
@@ -282,6 +313,23 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
+
+    def _check_common_parts(self, *draw: int) -> None:
+        """Refuse layers that come twice, and numbers that are not positive or fill the memory.
+
+        :param draw: Shape of the largest array that there is for each draw.
+        """
+        for index, layer in enumerate(self.layers):
+            if any(layer is below for below in self.layers[:index]):
+                raise ValueError(
+                    f"layers[{index}] must be a layer of its own, got one ({type(layer).__name__}) "
+                    "that comes before: each layer has a posterior, and is drawn once."
+                )
+        names = ("num_data", "num_samples", "num_prediction_samples")
+        numbers = {name: getattr(self, name) for name in names}
+        check_integers(**numbers)
+        for name in names[1:]:
+            check_memory(numbers[name], *draw, **{name: numbers[name]})
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Layers' log ratios, with that of the likelihood's own variables in the last one."""

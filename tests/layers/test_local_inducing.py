@@ -138,7 +138,7 @@ def test_bad_arguments() -> None:
         make_layer(2, skip=np.eye(3))
     with pytest.raises(ValueError, match="mixing must have any number of rows and 2 columns"):
         make_layer(2, mixing=np.eye(3))
-    with pytest.raises(ValueError, match="q_scale must be positive"):
+    with pytest.raises(ValueError, match="q_scale must be a positive number"):
         make_layer(q_scale=0.0)
     with pytest.raises(ValueError, match="jitter must not be negative"):
         make_layer(jitter=-1.0)

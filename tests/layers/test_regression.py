@@ -240,7 +240,7 @@ def test_predictions_and_files(build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"inputs": np.zeros(6)}, r"two matrices of one length, got shapes \[6\] and \[6, 2\]"),
+        ({"inputs": np.zeros(6)}, r"inputs must have two axes, .* got shape \[6\]"),
         ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
         ({"noise_variance": 0.0}, "noise_variance must be a positive number, got 0.0"),
         ({"noise_variance": np.ones(M)}, "noise_variance must be a positive number, got "),
