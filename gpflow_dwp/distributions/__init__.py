@@ -5,6 +5,11 @@ from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralis
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
+from gpflow_dwp.distributions.kullback_leibler import (
+    expected_squared_norm,
+    log_volume_over_minor,
+    wishart_log_normaliser,
+)
 from gpflow_dwp.distributions.matrix_normal import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
@@ -16,5 +21,8 @@ __all__ = [
     "InverseWishart",
     "SingularWishart",
     "expected_matrix_normal_kl",
+    "expected_squared_norm",
+    "log_volume_over_minor",
     "rank_one_root",
+    "wishart_log_normaliser",
 ]
