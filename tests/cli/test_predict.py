@@ -97,7 +97,7 @@ def test_reports_of_fit_and_predictions_agree(trained: Trained) -> None:
     assert test.classes is not None
     truth = [test.classes[int(label)] for label in test.Y[:, 0]]
     wrong = np.mean([x != y for x, y in zip(table["label_predicted"], truth, strict=True)])
-    assert result.deep_scores["error"] == wrong
+    assert result.deep_scores["error_rate"] == wrong
 
 
 @pytest.mark.parametrize("task", TASKS)

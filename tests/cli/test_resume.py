@@ -57,7 +57,7 @@ def press_ctrl_c(progress: TrainingProgress) -> None:
 
 def metrics(directory: str) -> dict[str, Any]:
     found = json.loads(Path(directory, "metrics.json").read_text())
-    del found["provenance"], found["prediction_seconds"]
+    del found["provenance"], found["prediction_seconds"], found["sha256"]
     for scores in found["scores"].values():
         del scores["seconds"]
     return found
