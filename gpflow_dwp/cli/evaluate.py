@@ -34,11 +34,11 @@ def run_evaluate(options: argparse.Namespace) -> None:
             run, model = RunDescription.read(folder), load_model(folder / MODEL)
         cells, X = read_rows(options.table, run)
         Y = _read_known_target(cells, run)
+        data = run.standardise_inputs(X, cells), run.standardise_target(Y, cells)
     report_cells("evaluate", run.encoder, cells)
     target = None if run.target is None else Standardiser.from_dict(run.target)
-    inputs, draws = run.standardise_inputs(X), {"num_samples": options.num_samples}
-    predictions = predict(model, inputs, target, Y=Y, seed=options.seed, **draws)
-    data = (inputs, Y if target is None else target.transform(Y))
+    draws = {"num_samples": options.num_samples}
+    predictions = predict(model, data[0], target, Y=Y, seed=options.seed, **draws)
     scores = {
         "log_likelihood": mean_log_density(model, data, target, seed=options.seed, **draws),
         error_name(run.task): predictions.error(Y),

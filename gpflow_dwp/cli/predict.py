@@ -37,11 +37,12 @@ def run_predict(options: argparse.Namespace) -> None:
         with read_run(options.run) as folder:
             run, model = RunDescription.read(folder), load_model(folder / MODEL)
         cells, X = read_rows(options.table, run)
+        inputs = run.standardise_inputs(X, cells)
     report_cells("predict", run.encoder, cells)
     target = None if run.target is None else Standardiser.from_dict(run.target)
     predictions = predict(
         model,
-        run.standardise_inputs(X),
+        inputs,
         target,
         num_samples=options.num_samples,
         seed=options.seed,

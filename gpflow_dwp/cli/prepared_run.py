@@ -17,6 +17,7 @@ from gpflow_dwp.cli.model_choice import build_model, make_likelihood
 from gpflow_dwp.cli.reports import report_cells
 from gpflow_dwp.cli.run_directory import check_apart, hold_directory, resume_directory
 from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.units import standardise
 from gpflow_dwp.data import (
     ColumnEncoder,
     SplitTable,
@@ -60,8 +61,7 @@ class PreparedRun(NamedTuple):
 
     def standardised(self, table: Table) -> tuple[Array, Array]:
         """X and Y in the model's units."""
-        Y = table.Y if self.target is None else self.target.transform(table.Y)
-        return self.inputs.transform(table.X), Y
+        return _standardise(table, self.inputs, self.target)
 
 
 def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> PreparedRun:
@@ -90,9 +90,10 @@ def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> P
         report_cells("fit", split.encoder, split.cells)
     inputs = Standardiser.fit(train.X)
     target = Standardiser.fit(train.Y) if train.task == "regression" else None
-    Y = train.Y if target is None else target.transform(train.Y)
+    for table in (test, *([] if validation is None else [validation])):
+        _standardise(table, inputs, target, options.table)
+    data = _standardise(train, inputs, target, options.table)
     target_scale = 1.0 if target is None else float(target.scale[0])
-    data = inputs.transform(train.X), Y
     model = build_model(options, data, make_likelihood(train), target_scale)
     directory, unfinished = _begin(options, holding)
     return PreparedRun(
@@ -120,6 +121,20 @@ def _begin(
     if options.log is not None:
         options.log.unlink(missing_ok=True)  # check_log refused what is not to be replaced
     return directory, unfinished
+
+
+def _standardise(
+    table: Table, inputs: Standardiser, target: Standardiser | None, path: Path | None = None
+) -> tuple[Array, Array]:
+    """X and Y in the model's units."""
+
+    def place(row: int) -> str:
+        return "a row that is held out"
+
+    X = standardise(inputs, table.X, names=table.feature_names, path=path, place=place)
+    if target is None:
+        return X, table.Y
+    return X, standardise(target, table.Y, names=(table.target_name,), path=path, place=place)
 
 
 def _read(options: argparse.Namespace) -> SplitTable:

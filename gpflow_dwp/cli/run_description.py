@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT
-from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
+from gpflow_dwp.cli.units import standardise
+from gpflow_dwp.data import Cells, ColumnEncoder, Standardiser, Task
 from gpflow_dwp.files import seal, unseal, write_whole
 
 __all__ = ["RunDescription"]
@@ -52,9 +53,41 @@ class RunDescription:
         """What makes numbers of a table's columns."""
         return ColumnEncoder(self.feature_names, self.categories, self.fill)
 
-    def standardise_inputs(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Bring raw inputs, [N, D], to the model's units."""
-        return Standardiser.from_dict(self.inputs).transform(X)
+    def standardise_inputs(
+        self, X: npt.NDArray[np.float64], cells: Cells
+    ) -> npt.NDArray[np.float64]:
+        """Bring raw inputs to the model's units.
+
+        :param X: The inputs, [N, D].
+        :param cells: The rows that they are of.
+        :raises TableError: If a number is too far from those of training for double precision.
+        """
+        return standardise(
+            Standardiser.from_dict(self.inputs),
+            X,
+            names=self.encoder.feature_names,
+            path=cells.path,
+            place=cells.place,
+        )
+
+    def standardise_target(
+        self, Y: npt.NDArray[np.float64], cells: Cells
+    ) -> npt.NDArray[np.float64]:
+        """Bring a raw target to the model's units; class indices stay as they are.
+
+        :param Y: The target, [N, 1].
+        :param cells: The rows that it is of.
+        :raises TableError: As :meth:`standardise_inputs` does.
+        """
+        if self.target is None:
+            return Y
+        return standardise(
+            Standardiser.from_dict(self.target),
+            Y,
+            names=(self.target_name,),
+            path=cells.path,
+            place=cells.place,
+        )
 
     def write(self, directory: Path) -> None:
         """Write ``run.json``."""

@@ -180,8 +180,7 @@ def test_a_crash_while_writing_leaves_the_old_file(
     arguments = ("predict", trained("regression").directory, table, "-o", "out.csv")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", crash)
-        with pytest.raises(RuntimeError, match="the power fails"):
-            run(*arguments, "--overwrite")
+        assert run(*arguments, "--overwrite") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["new.csv", "out.csv"]
     assert Path("out.csv").read_text() == "precious"
 
@@ -253,7 +252,7 @@ def test_refuses_what_is_no_run(refused: Callable[..., str], directory: str) -> 
         (lambda text: text[:100], "run.json is damaged"),
         (lambda text: "[]", "run.json is damaged"),
         (lambda text: "{}", "run.json is damaged"),
-        (lambda text: text.replace('"format_version": 1', '"format_version": 2'), "this version"),
+        (lambda text: text.replace('"format_version": 2', '"format_version": 1'), "this version"),
         (lambda text: text.replace("gpflow_dwp.run", "another"), "not written by this version"),
         (lambda text: json.dumps({**json.loads(text), "inputs": None}), "run.json is damaged"),
         (lambda text: json.dumps({**json.loads(text), "inputs": {}}), "run.json is damaged"),
