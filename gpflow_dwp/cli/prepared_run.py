@@ -17,7 +17,7 @@ from gpflow_dwp.cli.model_choice import build_model, make_likelihood
 from gpflow_dwp.cli.reports import report_cells
 from gpflow_dwp.cli.run_directory import check_apart, hold_directory, resume_directory
 from gpflow_dwp.cli.unfinished import UnfinishedRun
-from gpflow_dwp.cli.units import standardise
+from gpflow_dwp.cli.units import fit_standardiser, standardise
 from gpflow_dwp.data import (
     ColumnEncoder,
     SplitTable,
@@ -88,8 +88,10 @@ def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> P
     _check_training_rows(train)
     if split.cells is not None:
         report_cells("fit", split.encoder, split.cells)
-    inputs = Standardiser.fit(train.X)
-    target = Standardiser.fit(train.Y) if train.task == "regression" else None
+    inputs = fit_standardiser(train.X, names=train.feature_names, path=options.table)
+    target = None
+    if train.task == "regression":
+        target = fit_standardiser(train.Y, names=(train.target_name,), path=options.table)
     for table in (test, *([] if validation is None else [validation])):
         _standardise(table, inputs, target, options.table)
     data = _standardise(train, inputs, target, options.table)

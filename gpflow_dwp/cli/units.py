@@ -11,7 +11,23 @@ import numpy.typing as npt
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import TableError
 
-__all__ = ["standardise"]
+__all__ = ["fit_standardiser", "standardise"]
+
+
+def fit_standardiser(
+    values: npt.NDArray[np.float64], *, names: Sequence[str], path: Path | None
+) -> Standardiser:
+    """Look up means and scales of a table's columns.
+
+    :param values: Training rows, [N, D].
+    :param names: Of the columns.
+    :param path: Of the table; None for one that is no file.
+    :raises TableError: If the scale of a column is no number in double precision.
+    """
+    try:
+        return Standardiser.fit(values, names=names)
+    except ValueError as error:
+        raise TableError(f"{path}: {error}") from error
 
 
 def standardise(

@@ -67,7 +67,10 @@ def test_every_command_with_a_result_gives_it_to_programs(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[i, i, 1e305 * i] for i in range(12)], "from .* to .* are too large"),
+        (
+            [[i, i, 1e305 * i] for i in range(12)],
+            r"table.csv: values from .* to .* \(column 'y'\) are too large",
+        ),
         ([[i, 1e-320 * i, i] for i in range(12)], "from .* to .* are too large or too close"),
         ([[i, i, i] for i in range(3)], "at least 10 are needed"),
     ],
