@@ -10,13 +10,10 @@ from pathlib import Path
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import format_of, holds_run
 
-__all__ = ["INPUTS", "OUTPUTS", "check_outputs"]
+__all__ = ["OUTPUTS", "check_outputs"]
 
 OUTPUTS = ("out", "log", "json", "figure")
 """The options, of any command, that name what is written."""
-
-INPUTS = ("run", "table", "config", "resume", "studies", "folder", "uci_folder", "peer_python")
-"""Those that name what is read."""
 
 
 def check_outputs(options: argparse.Namespace) -> None:

@@ -217,6 +217,18 @@ def test_one_seed_gives_one_result(
 
 
 @pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_metrics_say_how_many_threads_were_set(
+    threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", threads)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    metrics = json.loads(Path("run/metrics.json").read_text())
+    assert metrics["provenance"]["threads"] == int(threads)
+
+
+@pytest.mark.usefixtures("untrained")
 def test_runs_are_numbered() -> None:
     table = write_csv(Path("houses.csv"), columns("regression"))
     for number in (1, 2, 3):
@@ -512,6 +524,7 @@ def test_refuses_tables(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--kernel", ""], "kernel must be one of .*, got ''"),
         (["--kernel", "Linear"], "kernel must be one of .*SquaredExponential, got 'Linear'"),
         (["--posterior", "B"], "--posterior: invalid choice: 'B'"),
         (["--model", "GP"], "--model: invalid choice: 'GP'"),
@@ -519,6 +532,7 @@ def test_refuses_tables(
         (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
         (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
+        (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--kernel", "Linear"], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),

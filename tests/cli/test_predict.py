@@ -233,6 +233,16 @@ def test_refuses_places(
         assert message in refused("predict", directory, path, "-o", out, *options)
 
 
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_numbers_that_cannot_be_computed_with_are_named(
+    trained: Trained, refused: Callable[..., str], command: str
+) -> None:
+    table = write_csv(Path("new.csv"), {"a": [0.5, 1.7e308], "b": [1e3, 1e3], "price": [1.0, 2.0]})
+    options = ["-o", "out.csv"] if command == "predict" else []
+    message = refused(command, trained("regression").directory, table, *options)
+    assert "new.csv: column 'a' holds 1.7e+308 in data row 2 (line 3), too far" in message
+
+
 @pytest.mark.parametrize("table", ["absent.csv", "."])
 def test_refuses_what_is_no_file(trained: Trained, refused: Callable[..., str], table: str) -> None:
     assert table in refused("predict", trained("regression").directory, table, "-o", "out.csv")
