@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["replacing", "seal", "sync", "unseal", "write_whole"]
+__all__ = [
+    "copy_tree",
+    "held",
+    "read_sealed",
+    "replacing",
+    "seal",
+    "sync",
+    "sync_tree",
+    "unseal",
+    "write_whole",
+]
 
 _SEAL = "sha256"
+_NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextlib.contextmanager
@@ -57,6 +70,84 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder is on the disk with everything below it.
+
+    :param folder: Of files and folders.
+    """
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            sync(Path(parent, name))
+        sync(Path(parent))
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Put what a folder holds into another, too, and wait until it is on the disk.
+
+    :param source: The folder; it takes no space twice where the file system has links.
+    :param target: Made if it is missing; what else is in it stays.
+    """
+
+    def copy(one: str, other: str) -> None:
+        try:
+            os.link(one, other)
+        except OSError:
+            shutil.copy2(one, other)
+            sync(Path(other))
+
+    shutil.copytree(source, target, copy_function=copy, dirs_exist_ok=True)
+    for parent, _, _ in os.walk(source):
+        sync(target / Path(parent).relative_to(source))
+
+
+@contextlib.contextmanager
+def held(path: Path, *, alone: bool = True, wait: bool = False) -> Iterator[None]:
+    """Hold a file or folder; the system lets go of it however the process ends.
+
+    Where the system or file system has no locks, nothing is held.
+
+    :param path: It must be there.
+    :param alone: Whether nobody else may hold it, or only nobody who wants to be alone.
+    :param wait: Whether to wait until that is so.
+    :raises BlockingIOError: If another process holds it, and ``wait`` is not set.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    way = (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or not alone else os.O_RDWR)
+    try:
+        try:
+            fcntl.flock(descriptor, way)
+        except BlockingIOError:
+            raise BlockingIOError(f"{path} is in use by another process") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        if not (path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())):
+            raise BlockingIOError(f"{path} was replaced by another process")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read fields from a file of JSON that holds them with their checksum.
+
+    :param path: The file.
+    :raises ValueError: If it is damaged; the message names it.
+    """
+    try:
+        fields = json.loads(path.read_bytes())
+        if not isinstance(fields, dict):
+            raise ValueError("it holds no fields")
+        return unseal(fields)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.errors import UsageError, exit_code, user_mistakes
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.experiments import (
     compare_iterate_posteriors,
@@ -65,7 +65,7 @@ def run_iterates(options: argparse.Namespace) -> int:
         _check(options, parts)
     try:
         table = _run_parts(parts, table, options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if not path.exists():
             raise
         print(
@@ -73,7 +73,7 @@ def run_iterates(options: argparse.Namespace) -> int:
             "runs the others",
             file=sys.stderr,
         )
-        return 130
+        return exit_code(error)
     summary = table.groupby(experiment.groups, sort=False)[experiment.values].agg(["mean", "sem"])
     if options.json:
         summary.columns = [f"{name}_{statistic}" for name, statistic in summary.columns]

@@ -23,12 +23,21 @@ def describe_run(options: argparse.Namespace) -> dict[str, Any]:
         "command": ["gpflow-dwp", *sys.argv[1:]],
         "seed": options.seed,
         "dtype": np.dtype(gpflow.default_float()).name,
-        "threads": tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count(),
+        "threads": _threads(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": list_versions(),
     }
+
+
+def _threads() -> int:
+    """How many TensorFlow may use: as it was told, in the program or before it, or all cores."""
+    told = tf.config.threading.get_intra_op_parallelism_threads()
+    before = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    if told or before.isdecimal():
+        return told or int(before)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def list_versions() -> dict[str, str]:
