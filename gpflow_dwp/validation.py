@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Iterable
 
-__all__ = ["check_choice", "check_instance", "check_integers", "check_not_negative"]
+__all__ = ["check_choice", "check_instance", "check_integers", "check_not_negative", "check_path"]
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
@@ -60,3 +61,14 @@ def check_instance(kind: type, **arguments: object) -> None:
             raise ValueError(
                 f"{name} must be an instance of {kind.__name__}, got {type(value).__name__}."
             )
+
+
+def check_path(**arguments: object) -> None:
+    """Refuse arguments that are no paths.
+
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is neither text nor a path; the message names it.
+    """
+    for name, value in arguments.items():
+        if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+            raise ValueError(f"{name} must be a path, got {value!r}.")
