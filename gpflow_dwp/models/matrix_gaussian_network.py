@@ -21,7 +21,7 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_choice, check_instance
+from gpflow_dwp.validation import check_choice, check_flags, check_instance
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
 
@@ -249,6 +249,7 @@ class NetworkPosterior(MixturePosterior):
 
     @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
+        check_flags(full_cov=full_cov)
         X = check_inputs(self, Xnew, "Xnew")
         noise = None if full_cov else self._noise_at(X)
         return self._model.sample(X, self.num_samples, self._seed, noise)

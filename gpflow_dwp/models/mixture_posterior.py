@@ -78,6 +78,11 @@ class MixturePosterior(abc.ABC):
     ) -> MeanAndVariance:
         """Return mean and variance of the latent functions.
 
+        Both are Monte Carlo estimates, whose standard errors fall as 1/√S; those of
+        :meth:`predict_f_components` follow from the spread of the draws. With ``full_cov`` the
+        points are drawn jointly, without it each on its own: the two estimate the same moments
+        with other noise, so that at one seed they differ by some standard errors.
+
         :param Xnew: Inputs, [N, D].
         :param full_cov: Whether covariances between the points are wanted (no batches then).
         :param full_output_cov: Whether covariances between the outputs are wanted.

@@ -36,7 +36,11 @@ class PosteriorDraws(Protocol):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions."""
+        """Return mean and variance of the latent functions: see :class:`MixturePosterior`.
+
+        Monte Carlo estimates: with ``full_cov``, which draws the points jointly, they differ from
+        those without it by some standard errors, at one seed as well.
+        """
 
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -232,7 +236,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Return mean and variance of the latent functions: see :meth:`PosteriorDraws.predict_f`.
 
         With the default seed every call has the same draws, so that predictions are a function
-        of their inputs; None asks for fresh draws.
+        of their inputs; None asks for fresh draws. Points are drawn jointly with ``full_cov``, each
+        on its own without: the two are Monte Carlo estimates of the same moments, and differ by
+        some standard errors even with one seed. Errors fall as the root of ``num_samples``.
         """
         return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
 

@@ -330,7 +330,11 @@ def test_posterior_mean_is_the_monte_carlo_mean() -> None:
         ({"num_inducing": 2.5}, "num_inducing must be a positive integer, got 2.5"),
         ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
-        ({"jitter": np.nan}, "jitter must not be negative, got nan"),
+        ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
+        ({"df": 10**15}, "df must be smaller, got 1000000000000000"),
+        ({"expected_log_ratio": "no"}, "expected_log_ratio must be True or False, got 'no'"),
+        ({"whiten": "no"}, "whiten must be True or False, got 'no'"),
+        ({"stick_the_landing": 1}, "stick_the_landing must be True or False, got 1"),
     ],
 )
 def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -11,7 +11,11 @@ import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
-from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.models import (
+    DeepWishartProcess,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
 
 DATA = toy_data(num_outputs=2)
 XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
@@ -109,6 +113,27 @@ def test_sampled_functions_have_the_predicted_covariance(model: DeepWishartProce
     k_sigma = 5.0 * np.sqrt(2.0)
     model_reference.assert_same_mean(samples, mean.numpy(), k_sigma)
     model_reference.assert_same_mean(products, covariance.numpy(), k_sigma)
+
+
+@pytest.mark.parametrize(
+    "build", [build_deep_wishart_process, build_deep_inverse_wishart_process], ids=["W", "IW"]
+)
+def test_points_by_themselves_and_jointly_have_one_limit(build: Any) -> None:
+    posterior = tiny_model(2, build, num_inducing=3).posterior(MANY, seed=0)
+    X = XNEW[:2]
+
+    mean, variance = posterior.predict_f(X)
+    joint_mean, covariance = posterior.predict_f(X, full_cov=True)
+
+    means, variances = (part.numpy() for part in posterior.predict_f_components(X))
+    spreads = means, variances + (means - mean) ** 2
+    joint_variance = tf.transpose(tf.linalg.diag_part(covariance))
+    pairs = ((mean, joint_mean), (variance, joint_variance))
+    for spread, (own, joint) in zip(spreads, pairs, strict=True):
+        # 5 sigma of a difference, were the two estimates independent.
+        standard_error = np.std(spread, axis=0) / np.sqrt(MANY)
+        assert np.all(np.abs(own - joint) < 5.0 * np.sqrt(2.0) * standard_error)
+        assert np.all(own != joint)
 
 
 def test_marginals_of_sampled_functions_are_those_predicted(model: DeepWishartProcess) -> None:

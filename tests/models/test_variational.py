@@ -13,6 +13,7 @@ from model_reference import tiny_model, toy_data
 from scipy import integrate, stats
 
 from gpflow_dwp import fit
+from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers import FreeEncoder, GammaGaussian, LatentVariableLayer
 from gpflow_dwp.models import (
     LatentVariableDeepGP,
@@ -205,3 +206,62 @@ def test_data_that_do_not_fit_leave_the_model_as_it_was() -> None:
 
     assert model.num_data == of_rows.num_data == 12
     np.testing.assert_array_equal(model.output_layer.targets, Y)
+
+
+MODELS: dict[str, Callable[..., VariationalModel]] = {
+    "wishart": lambda: build_deep_wishart_process(DATA, 2, num_inducing=4, output="pseudo_targets"),
+    "latent variables": lambda: build_latent_variable_deep_gp(DATA, "LV-GP", num_inducing=4),
+    "network": lambda: build_matrix_gaussian_network(DATA, 2, width=3, num_samples=2),
+}
+every_model = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
+
+
+@every_model
+def test_an_eager_bound_that_is_not_finite_names_the_likelihood(
+    build: Callable[..., VariationalModel],
+) -> None:
+    model = build()
+    data = X, np.full_like(X, 1e200)
+    message = rf"not a finite number: the likelihood \({type(model.likelihood).__name__}\) has an"
+
+    for bound in (model.elbo, model.elbo_terms):
+        with pytest.raises(NonFiniteBoundError, match=message) as caught:
+            bound(data, seed=0)
+        assert caught.value.step is None
+    assert not np.isfinite(tf.function(model.elbo, autograph=False)(data, seed=0))
+
+
+def test_an_eager_bound_that_is_not_finite_names_the_layer() -> None:
+    model = MODELS["wishart"]()
+    model.output_layer.pseudo_targets.assign(np.full([4, 1], 1e200))
+
+    with pytest.raises(NonFiniteBoundError, match=r"layers\[1\] \(GlobalInducingGPLayer\) has a"):
+        model.elbo(DATA)
+
+
+@every_model
+def test_flags_that_are_not_booleans_and_too_many_draws_are_refused(
+    build: Callable[..., VariationalModel],
+) -> None:
+    model = build()
+    calls: dict[str, list[Callable[..., Any]]] = {
+        "full_cov": [
+            lambda flag: model.predict_f(X, full_cov=flag),
+            lambda flag: model.predict_y(X, full_cov=flag),
+            lambda flag: model.predict_log_density(DATA, full_cov=flag),
+            lambda flag: model.predict_f_samples(X, 2, full_cov=flag),
+            lambda flag: model.predict_y_samples(X, 2, full_cov=flag),
+        ],
+        "full_output_cov": [
+            lambda flag: model.predict_f(X, full_output_cov=flag),
+            lambda flag: model.predict_f_samples(X, full_output_cov=flag),
+        ],
+        "doubly_reparameterized": [lambda flag: model.elbo(DATA, doubly_reparameterized=flag)],
+    }
+
+    for name, functions in calls.items():
+        for call in functions:
+            with pytest.raises(ValueError, match=f"{name} must be True or False, got 'no'"):
+                call("no")
+    with pytest.raises(ValueError, match="num_samples must be smaller, got 1000000000000"):
+        model.predict_f(X, num_samples=10**12)
