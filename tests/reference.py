@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special, stats
 
-SIZES = [(size, df) for size in range(1, 6) for df in range(1, 8)]
-"""(M, df) with singular, square and full-rank cases."""
+SIZES = [(size, df) for size in range(1, 6) for df in range(1, size + 3)]
+"""(M, df) with singular, square and full-rank cases; above full rank df is in exponents only."""
 
 
 def free_entries(matrix: np.ndarray, rank: int) -> np.ndarray:

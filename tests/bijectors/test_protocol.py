@@ -70,8 +70,9 @@ def test_pickles_and_deep_copies(name: str, x: np.ndarray, arguments: dict[str, 
 
 
 @every_example
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "jit_compile"), [(np.float32, False), (np.float64, False), (np.float64, True)]
+)
 def test_compiled_equals_eager(
     name: str, x: np.ndarray, arguments: dict[str, Any], dtype: type, jit_compile: bool
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 import reference
 import tensorflow as tf
 import tensorflow_probability as tfp
+from distribution_cases import GRAM_NAMES, SEED
 from scipy import stats
 
 from gpflow_dwp import distributions
@@ -18,14 +19,6 @@ from gpflow_dwp.distributions import (
     GeneralisedSingularWishart,
     SingularWishart,
 )
-
-GRAM_NAMES = [
-    "ABGeneralisedSingularWishart",
-    "AGeneralisedSingularWishart",
-    "GeneralisedSingularWishart",
-    "SingularWishart",
-]
-SEED = [11, 12]
 
 every_gram = pytest.mark.parametrize("name", GRAM_NAMES)
 
