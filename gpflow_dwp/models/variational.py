@@ -341,7 +341,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Layers' log ratios, with that of the likelihood's own variables in the last one."""
         *below, last = log_ratios
         if isinstance(self.likelihood, GammaGaussian):
-            last -= self.likelihood.kl_divergence()
+            last -= tf.cast(self.likelihood.kl_divergence(), last.dtype)
         return [*below, last]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
