@@ -1,0 +1,80 @@
+"""Commands that do little, and the count of what became of each fault.
+
+``GPFLOW_DWP_FAULTS_SUMMARY`` names a JSON file that the counts go to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import pytest
+import tensorflow as tf
+from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
+from command_line import columns, write_csv
+from faults.outcomes import Tally, command, write_summary
+
+FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
+FEW = ("--num-samples", "1", "--quiet")
+_COUNTS: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+
+def pytest_sessionfinish() -> None:
+    """Write the summary."""
+    name = os.environ.get("GPFLOW_DWP_FAULTS_SUMMARY")
+    if name and _COUNTS:
+        write_summary(Path(name), _COUNTS)
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether every case is to be tried, as with ``--runslow``, or only some of them."""
+    return bool(request.config.getoption("--runslow"))
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
+    """Counts for the part of the campaign that a test's module is."""
+    counted = Tally(_COUNTS, request.module.PART)
+    yield counted
+    counted.check()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is compiled or drawn, and no simpler model is trained; files are as ever."""
+
+    def save(figure: Any, path: Path, **_: Any) -> None:
+        Path(path).write_bytes(b"a figure")
+
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", save)
+    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+    monkeypatch.setattr("gpflow_dwp.cli.fit._SECONDS_BETWEEN_SAVES", 0.0)
+    shapes = get_enable_check_shapes()
+    set_enable_check_shapes(ShapeCheckingState.DISABLED)
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+    set_enable_check_shapes(shapes)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is the current one, with a table."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write_csv(folder / "table.csv", columns("regression", 12))
+    return folder
+
+
+@pytest.fixture
+def with_run(here: Path, quick: None) -> Path:
+    """The folder, with a run."""
+    outcome = command("fit", *FIT, *FEW, "--out", "run")
+    assert outcome.code == 0, outcome
+    return here
