@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -44,22 +45,40 @@ def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
     counted.check()
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@contextlib.contextmanager
+def quick_commands() -> Iterator[None]:
     """Nothing is compiled or drawn, and no simpler model is trained; files are as ever."""
 
     def save(figure: Any, path: Path, **_: Any) -> None:
         Path(path).write_bytes(b"a figure")
 
-    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", save)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
-    monkeypatch.setattr("gpflow_dwp.cli.fit._SECONDS_BETWEEN_SAVES", 0.0)
     shapes = get_enable_check_shapes()
     set_enable_check_shapes(ShapeCheckingState.DISABLED)
     tf.config.run_functions_eagerly(True)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matplotlib.figure.Figure, "savefig", save)
+        patch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+        patch.setattr("gpflow_dwp.cli.fit._SECONDS_BETWEEN_SAVES", 0.0)
+        yield
     tf.config.run_functions_eagerly(False)
     set_enable_check_shapes(shapes)
+
+
+@pytest.fixture
+def quick() -> Iterator[None]:
+    with quick_commands():
+        yield
+
+
+def begin_run(*options: object) -> None:
+    """A run that Ctrl-C ended after its last step."""
+
+    def press(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpflow_dwp.cli.fit.predict", press)
+        assert command("fit", *FIT, *FEW, *options).code == 130
 
 
 @pytest.fixture
@@ -70,11 +89,3 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     write_csv(folder / "table.csv", columns("regression", 12))
     return folder
-
-
-@pytest.fixture
-def with_run(here: Path, quick: None) -> Path:
-    """The folder, with a run."""
-    outcome = command("fit", *FIT, *FEW, "--out", "run")
-    assert outcome.code == 0, outcome
-    return here

@@ -22,7 +22,8 @@ WRONG = KINDS[3:]
 class Outcome(NamedTuple):
     """What a command left.
 
-    :param code: Its exit code; None for an exception that reached the caller.
+    :param code: Its exit code; None for an exception that reached the caller, and for an end that
+        is not told in one line.
     :param output: Of its standard output.
     :param message: Of its standard error, or the exception's.
     """
@@ -30,18 +31,6 @@ class Outcome(NamedTuple):
     code: int | None
     output: str
     message: str
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether it succeeded, or said in one line for each thing why not."""
-        lines = [line for line in self.message.splitlines() if line.strip()]
-        if self.code is None or "Traceback" in self.message:
-            return False
-        return self.code == 0 or (
-            self.code in (1, 2, 130)
-            and bool(lines)
-            and all(line.startswith("gpflow-dwp") for line in lines)
-        )
 
 
 def command(*arguments: object) -> Outcome:
@@ -54,7 +43,9 @@ def command(*arguments: object) -> Outcome:
             code = int(stop.code or 0)
         except Exception as error:
             return Outcome(None, output.getvalue(), f"{type(error).__name__}: {error}"[:600])
-    return Outcome(code, output.getvalue(), message.getvalue())
+    lines = [line for line in message.getvalue().splitlines() if line.strip()]
+    told = bool(lines) and all(line.startswith("gpflow-dwp ") for line in lines)
+    return Outcome(code if code == 0 or told else None, output.getvalue(), message.getvalue())
 
 
 def attempt(call: Callable[[], Any], *refusals: type[Exception]) -> Outcome:
@@ -62,7 +53,7 @@ def attempt(call: Callable[[], Any], *refusals: type[Exception]) -> Outcome:
     try:
         return Outcome(0, repr(call()), "")
     except refusals as error:
-        return Outcome(2, "", str(error))
+        return Outcome(2 if str(error).strip() else None, "", str(error))
     except Exception as error:
         return Outcome(None, "", f"{type(error).__name__}: {error}"[:600])
 

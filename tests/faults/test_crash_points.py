@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from faults.conftest import FEW, FIT
+from faults.conftest import FEW, FIT, begin_run
 from faults.outcomes import Outcome, Tally, attempt, command
 from faults.states import read_tree, record_states, restore
 from model_reference import tiny_model, toy_data
@@ -99,17 +99,6 @@ def resume_or_finished() -> Outcome:
     if outcome.code == 2 and "no run that could go on" in outcome.message:
         return read_run()
     return outcome
-
-
-def begin_run(*options: object) -> None:
-    """A run that Ctrl-C ended."""
-
-    def press(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.predict", press)
-        assert fit_run(*options).code == 130
 
 
 def finished_run() -> None:
@@ -260,13 +249,13 @@ CASES = {
         finished_run, lambda: fit_run("--overwrite"), read_run, result=predictions
     ),
     "fit --overwrite of an unfinished run": Case(
-        lambda: begin_run("--seed", "1"),
+        lambda: begin_run("--seed", "1", "--out", "run"),
         lambda: fit_run("--overwrite"),
         read_run,
         result=predictions,
     ),
     "fit --resume": Case(
-        lambda: begin_run("--log", "log.csv"),
+        lambda: begin_run("--log", "log.csv", "--out", "run"),
         lambda: command("fit", "--resume", "run", "--quiet"),
         read_run,
         resume_or_finished,
