@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
+import numpy as np
 import pytest
 import tensorflow as tf
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from command_line import columns, write_csv
 from faults.outcomes import Tally, command, write_summary
+
+from gpflow_dwp.exceptions import NonFiniteBoundError
 
 FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
 FEW = ("--num-samples", "1", "--quiet")
@@ -89,3 +92,23 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     write_csv(folder / "table.csv", columns("regression", 12))
     return folder
+
+
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What should have been refused ends with code 1 where it begins to train or to predict."""
+
+    def begin(*_: Any, **__: Any) -> None:
+        raise NonFiniteBoundError("it was taken", step=0)
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.predict.predict", begin)
+
+
+def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:
+    """All rows or, in a short run, some of them, the same every time."""
+    if is_long or number >= len(rows):
+        return rows
+    rng = np.random.default_rng(0)
+    return [rows[i] for i in sorted(rng.choice(len(rows), number, replace=False))]

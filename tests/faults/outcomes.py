@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import io
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from gpflow_dwp.cli import main
 
 __all__ = ["Outcome", "Tally", "attempt", "command"]
 
-KINDS = ("held", "refused", "fell back", "lost", "silently wrong", "traceback")
+KINDS = ("held", "refused", "fell back", "lost", "unclear", "silently wrong", "traceback")
 WRONG = KINDS[3:]
 
 
@@ -44,7 +45,7 @@ def command(*arguments: object) -> Outcome:
         except Exception as error:
             return Outcome(None, output.getvalue(), f"{type(error).__name__}: {error}"[:600])
     lines = [line for line in message.getvalue().splitlines() if line.strip()]
-    told = bool(lines) and all(line.startswith("gpflow-dwp ") for line in lines)
+    told = bool(lines) and all(line.startswith("gpflow-dwp") for line in lines)
     return Outcome(code if code == 0 or told else None, output.getvalue(), message.getvalue())
 
 
@@ -74,6 +75,13 @@ class Tally:
         self._counts[self._part][kind] += 1
         if kind in WRONG:
             self._wrong.append(f"{kind}: {what}")
+
+    def add_refusal(self, outcome: Outcome, piece: str, what: str) -> None:
+        """Count a case that has to be refused with a message that holds a pattern."""
+        told = re.search(piece, outcome.message)
+        kinds = {None: "traceback", 2: "refused" if told else "unclear"}
+        kind = kinds.get(outcome.code, "silently wrong")
+        self.add(kind, f"{what}: {outcome.code} {outcome.message[:300]!r}, not {piece!r}")
 
     def check(self) -> None:
         """Fail with all that is wrong."""

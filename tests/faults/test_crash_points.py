@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from faults.conftest import FEW, FIT, begin_run
+from faults.conftest import FEW, FIT, begin_run, some
 from faults.outcomes import Outcome, Tally, attempt, command
 from faults.states import read_tree, record_states, restore
 from model_reference import tiny_model, toy_data
@@ -339,7 +339,7 @@ def test_a_process_that_ends_anywhere_loses_nothing(
     after, left = case.read(), names_in(here)
     expected = None if case.result is None else case.result(first[0])
 
-    for number, state in enumerate(states if is_long else _spread(states)):
+    for number, state in enumerate(some(states, is_long, STATES_IN_SHORT)):
         restore(state.tree, here)
         os.chdir(here)
         found = case.read()
@@ -357,13 +357,6 @@ def test_a_process_that_ends_anywhere_loses_nothing(
                 wrong = f"leftovers {extra}"
         kind = "traceback" if found.code is None else "lost"
         tally.add(kind if wrong else "held", f"{name}, state {number}, {state.moment}: {wrong}")
-
-
-def _spread(states: list[Any]) -> list[Any]:
-    """Some of the states, the same every time."""
-    rng = np.random.default_rng(0)
-    count = min(STATES_IN_SHORT, len(states))
-    return [states[i] for i in sorted(rng.choice(len(states), count, replace=False))]
 
 
 def _compare(found: Outcome, before: Outcome, after: Outcome) -> str:
