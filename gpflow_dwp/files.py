@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["held", "read_arrays", "replacing", "seal", "sync", "unseal", "write_whole"]
+__all__ = [
+    "held",
+    "read_arrays",
+    "read_sealed",
+    "replacing",
+    "seal",
+    "sync",
+    "unseal",
+    "write_whole",
+]
 
 _SEAL = "sha256"
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -96,6 +105,21 @@ def held(path: Path, *, alone: bool = True, wait: bool = False) -> Iterator[None
         yield
     finally:
         os.close(descriptor)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read fields from a file of JSON that holds them with their checksum.
+
+    :param path: The file.
+    :raises ValueError: If it is damaged; the message names it.
+    """
+    try:
+        fields = json.loads(path.read_bytes())
+        if not isinstance(fields, dict):
+            raise ValueError("it holds no fields")
+        return unseal(fields)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:

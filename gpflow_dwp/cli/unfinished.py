@@ -54,7 +54,7 @@ class UnfinishedRun:
     @property
     def has_steps(self) -> bool:
         """Whether any step of training is kept."""
-        return (self.state / "checkpoint").is_file()
+        return any(self.state.glob("save-*"))
 
     @classmethod
     def find(cls, directory: Path) -> UnfinishedRun:

@@ -15,7 +15,7 @@ def begin(directory: Path, note: str, *, steps: bool = True) -> UnfinishedRun:
     run.begin(lambda path: path.write_text(note) and None)
     if steps:
         run.state.mkdir()
-        (run.state / "checkpoint").write_text(note)
+        (run.state / "save-1").write_text(note)
     return run
 
 
@@ -26,7 +26,7 @@ def test_what_is_replaced_comes_back_when_the_new_one_is_discarded(tmp_path: Pat
     assert run.configuration.read_text() == "third"
     for note in ("second", "first"):
         run.discard()
-        assert (run.state / "checkpoint").read_text() == note
+        assert (run.state / "save-1").read_text() == note
     run.discard()
     assert list(tmp_path.iterdir()) == []
 
