@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "copy_tree",
     "held",
+    "named",
     "read_sealed",
     "replacing",
     "seal",
@@ -39,12 +40,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        sync(partial)
-        partial.replace(path)
+        with named(path):
+            yield partial
+            sync(partial)
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name a path in errors of the system that name none, as that of a full disk.
+
+    :param path: What is written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
