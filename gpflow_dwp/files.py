@@ -21,6 +21,7 @@ import numpy.typing as npt
 __all__ = [
     "copy_tree",
     "held",
+    "named",
     "read_arrays",
     "read_sealed",
     "replacing",
@@ -46,12 +47,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        sync(partial)
-        partial.replace(path)
+        with named(path):
+            yield partial
+            sync(partial)
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name a path in errors of the system that name none, as that of a full disk.
+
+    :param path: What is written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

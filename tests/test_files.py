@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -32,6 +33,12 @@ def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path) -> None:
 
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="kept.txt") as caught, replacing(tmp_path / "kept.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "kept.txt")
 
 
 def test_content_that_was_never_written_replaces_nothing(tmp_path: Path) -> None:

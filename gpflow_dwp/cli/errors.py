@@ -14,9 +14,7 @@ from gpflow_dwp.exceptions import NonFiniteBoundError
 __all__ = ["TerminatedError", "UsageError", "exit_code", "explain", "user_mistakes"]
 
 _FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
-_FULL_IN_TEXT = re.compile(
-    r"(?:(/[^\s;:]+)\S*[;:] *)?(No space left on device|Disk quota exceeded)"
-)
+_FULL_IN_TEXT = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
 
 
 class UsageError(Exception):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun
-from gpflow_dwp.files import copy_tree, held, sync, sync_tree
+from gpflow_dwp.files import copy_tree, held, named, sync, sync_tree
 
 __all__ = [
     "DESCRIPTION",
@@ -113,10 +113,11 @@ def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
     """
     partial = directory / f"{PARTIAL}.whole"
     try:
-        partial.mkdir()
-        fill(partial)
-        sync_tree(partial)
-        partial.rename(directory / _WHOLE)
+        with named(directory):
+            partial.mkdir()
+            fill(partial)
+            sync_tree(partial)
+            partial.rename(directory / _WHOLE)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     sync(directory)

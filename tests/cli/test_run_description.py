@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import write_csv
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.data import read_cells
+from gpflow_dwp.exceptions import TableError
 
 RUN = RunDescription(
     feature_names=("a", "b"),
@@ -36,8 +39,14 @@ def test_description_is_read_as_it_was_written(run: RunDescription) -> None:
     assert RunDescription.read(Path()) == run
 
 
-def test_inputs_are_standardised() -> None:
-    np.testing.assert_allclose(RUN.standardise_inputs(np.array([[1.1, 12.0]])), [[1.0, 1.0]])
+def test_rows_are_standardised() -> None:
+    cells = read_cells(write_csv(Path("t.csv"), {"a": [1.1, 1.0], "b": [12.0, 2.0]}))
+    X, Y = np.array([[1.1, 12.0], [1.0, 2.0]]), np.array([[7.0], [3.0]])
+    np.testing.assert_allclose(RUN.standardise_inputs(X, cells), [[1.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_allclose(RUN.standardise_target(Y, cells), [[1.0], [0.0]])
+    np.testing.assert_array_equal(LABELS.standardise_target(Y, cells), Y)
+    with pytest.raises(TableError, match=r"t.csv: column 'b' holds 1e\+300 in data row 2"):
+        RUN.standardise_inputs(np.array([[1.1, 12.0], [1.0, 1e300]]), cells)
 
 
 @pytest.mark.parametrize(
