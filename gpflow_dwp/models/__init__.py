@@ -1,13 +1,12 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
+from gpflow_dwp.models._named_kernels import KERNELS, make_kernels
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
-    KERNELS,
     InducingChoice,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    make_kernels,
 )
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
