@@ -26,18 +26,20 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
+from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_precision,
     initial_pseudo_targets,
 )
 from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
 
 __all__ = [
     "KERNELS",
@@ -96,7 +98,7 @@ def build_deep_wishart_process(
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepWishartProcess:
     """Build a deep Wishart process with the papers' defaults.
@@ -129,12 +131,18 @@ def build_deep_wishart_process(
     :param latent_dim: W, the number of latent variables of each datum, which are appended to its
         inputs; see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and
         a :class:`NetworkEncoder` gives their posterior.
-    :param jitter: See :class:`WishartLayer`.
+    :param jitter: Added to the diagonals that are factorised, relative to their means; None for
+        GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
-    :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
-        not fit the data; or if the data are not two finite matrices of one length.
+    :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
+        fit the data or needs more memory than there is; or if the data are not two finite matrices
+        of one length.
     """
-    check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has one
+    # Also where no layer has them.
+    check_choice(get_args(PosteriorFamily), posterior=posterior)
+    check_flags(
+        whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=stick_the_landing
+    )
 
     def layer(place: _Place) -> WishartLayer:
         return WishartLayer(
@@ -179,7 +187,7 @@ def build_deep_gaussian_process(
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepGaussianProcess:
     """Build the deep Gaussian process with the prior of a deep Wishart process.
@@ -230,7 +238,7 @@ def build_deep_inverse_wishart_process(
     num_samples: int = 2,
     expected_log_ratio: bool = True,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepInverseWishartProcess:
     """Build a deep inverse Wishart process.
@@ -241,6 +249,8 @@ def build_deep_inverse_wishart_process(
 
     All else is as for :func:`build_deep_wishart_process`.
     """
+
+    check_flags(expected_log_ratio=expected_log_ratio)  # also where no layer has it
 
     def layer(place: _Place) -> InverseWishartLayer:
         return InverseWishartLayer(
@@ -339,7 +349,7 @@ def _build(
     output: OutputPosterior | None,
     num_samples: int,
     latent_dim: int,
-    jitter: float,
+    jitter: float | None,
     seed: int,
 ) -> Model:
     X, Y = check_pair(data)
@@ -350,8 +360,13 @@ def _build(
         output = suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)
     num_inputs = X.shape[1] + latent_dim
+    named = {} if width is None else {"width": width}
     width = num_inputs if width is None else width
     check_integers(depth=depth, num_inducing=num_inducing, width=width)
+    jitter = as_jitter(jitter)  # also where no layer has it
+    largest = min(num_inducing, len(X))
+    named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
+    check_memory(depth, largest, max(largest, width, num_inputs), **named)
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
@@ -359,6 +374,7 @@ def _build(
             # Outputs differ in their noise.
             variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
             likelihood = gpflow.likelihoods.Gaussian(variance)
+    check_observations(likelihood, Y)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]
