@@ -56,7 +56,6 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     ((*T, "--model", "VMG", "--latent-dim", "1"), "--latent-dim"),
     ((*T, "--num-pseudo-data", "3"), "--num-pseudo-data"),
     ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
-    ((*T, "--batch-size", "4", "--output-posterior", "regression"), "batch|regression"),
     ((*T, "--patience", "3"), "--patience"),
     ((*T, "--validation-metric", "rmse"), "--validation-metric"),
     ((*T, "--test-fraction", "0.999"), "training"),
