@@ -26,13 +26,14 @@ class DatasetError(ValueError):
 
 
 class NonFiniteBoundError(ArithmeticError):
-    """Training met a bound or a gradient that is not finite.
+    """A bound or, in training, a gradient is not finite.
 
     :param message: What happened, and in which layer.
-    :param step: The step (from 0) that failed; the model holds the last state with a finite bound.
+    :param step: The step (from 0) that failed in training, which leaves the model in the last state
+        with a finite bound; None where a bound was evaluated outside training.
     """
 
-    def __init__(self, message: str, *, step: int) -> None:
+    def __init__(self, message: str, *, step: int | None = None) -> None:
         super().__init__(message)
         self.step = step
 

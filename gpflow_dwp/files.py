@@ -5,17 +5,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import json
+import math
 import os
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = [
     "copy_tree",
     "held",
     "named",
+    "read_arrays",
     "read_sealed",
     "replacing",
     "seal",
@@ -165,6 +172,41 @@ def read_sealed(path: Path) -> dict[str, Any]:
         return unseal(fields)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """Read a NumPy archive as ``np.savez`` writes it, which takes no more memory than it is long.
+
+    :param content: Of the file.
+    :return: Arrays of numbers or text, by their names.
+    :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise ValueError("it is compressed")
+            if sum(member.file_size for member in members) > len(content):
+                raise ValueError("its parts are larger than the whole")
+            return {
+                member.filename.removesuffix(".npy"): _read_array(archive.read(member))
+                for member in members
+            }
+    except Exception as error:  # of a dozen kinds, as the damage falls
+        raise ValueError(f"it is no archive of arrays: {error}") from error
+
+
+def _read_array(content: bytes) -> npt.NDArray[Any]:
+    file, header = io.BytesIO(content), np.lib.format
+    if header.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
+        raise ValueError("an array is in another format")
+    shape, fortran_order, dtype = header.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+    # NumPy would make room for what the header says before it looks for it.
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != len(content) - file.tell():
+        raise ValueError("an array is not as long as it says")
+    flat = np.frombuffer(content, dtype, offset=file.tell()) if size else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if fortran_order else "C").copy()
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,12 +74,8 @@ def test_damaged_files_are_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_what_is_held_alone_is_held_by_nobody_else(tmp_path: Path) -> None:
-    with (
-        held(tmp_path, alone=False),
-        held(tmp_path, alone=False),
-        pytest.raises(BlockingIOError, match="in use by another process"),
-        held(tmp_path),
-    ):
+    taken = pytest.raises(BlockingIOError, match="in use by another process")
+    with held(tmp_path, alone=False), held(tmp_path, alone=False), taken, held(tmp_path):
         pass
     with held(tmp_path), pytest.raises(BlockingIOError), held(tmp_path, alone=False):
         pass

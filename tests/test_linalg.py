@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import gpflow
 import model_reference
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import tensorflow as tf
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.linalg import (
     Factorised,
+    as_jitter,
     cholesky,
     color,
     conditional_mean,
@@ -410,3 +413,17 @@ def test_xla_equals_plain_with_gradient() -> None:
     compiled = tf.function(run, jit_compile=True, autograph=False)
     for value, expected in zip(compiled(batch), run(batch), strict=True):
         np.testing.assert_allclose(value, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_jitter_is_gpflows_where_none_is_given() -> None:
+    assert as_jitter(None) == 1e-6
+    assert as_jitter(0) == 0.0
+    gpflow.config.set_default_jitter(1e-4)
+    assert as_jitter(None) == 1e-4
+    assert as_jitter(np.float32(0.5)) == 0.5
+
+
+@pytest.mark.parametrize("jitter", [np.nan, np.inf, -np.inf, -1e-6, True, "1e-6", np.ones(1)])
+def test_jitter_that_is_no_finite_number_from_zero_is_refused(jitter: Any) -> None:
+    with pytest.raises(ValueError, match="^jitter must "):
+        as_jitter(jitter)

@@ -18,6 +18,7 @@ from gpflow_dwp.experiments import (
     compare_predictions,
     recover_factor_models,
 )
+from gpflow_dwp.files import replacing
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 from gpflow_dwp.validation import check_choice, check_integers
@@ -93,10 +94,9 @@ def _run_parts(parts: list[_Part], table: Any, options: argparse.Namespace) -> A
             print(_title(part, options), file=sys.stderr, flush=True)
         rows = [{**row, **provenance, "versions": versions} for row in part.run()]
         table = pandas.concat([table, pandas.DataFrame(rows)], ignore_index=True)
-        temporary = path.with_name(f".{path.name}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(temporary, index=False)
-        temporary.replace(path)
+        with replacing(path) as partial_table:
+            table.to_csv(partial_table, index=False)
     return table
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 __all__ = ["describe_run", "list_versions"]
 
@@ -42,5 +43,8 @@ def _threads() -> int:
 
 def list_versions() -> dict[str, str]:
     """Return the versions of this package and of those that numbers depend on."""
-    packages = ("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
-    return {package: version(package) for package in packages}
+    modules = {"gpflow": gpflow, "tensorflow": tf, "tensorflow-probability": tfp, "numpy": np}
+    # Of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
+    return {"gpflow-dwp": version("gpflow-dwp")} | {
+        name: str(module.__version__) for name, module in modules.items()
+    }

@@ -51,7 +51,7 @@ class UnfinishedRun:
     @property
     def has_steps(self) -> bool:
         """Whether any step of training is kept, in good order or not."""
-        return any(path.match("*.index") or path.name == "checkpoint" for path in self._saved())
+        return any(self.state.glob("save-*"))
 
     @classmethod
     def latest(cls, directory: Path) -> UnfinishedRun | None:
@@ -159,9 +159,6 @@ class UnfinishedRun:
         if log is not None and kept.is_file():
             write_whole(log, kept.read_bytes())
         self._remove()
-
-    def _saved(self) -> list[Path]:
-        return list(self.state.iterdir()) if self.state.is_dir() else []
 
     def _remove(self) -> None:
         if self.folder.is_dir():

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.validation import as_real_array
 
-__all__ = ["Task", "check_labels", "check_matrix", "check_task"]
+__all__ = ["Task", "as_numbers", "check_labels", "check_matrix", "check_task"]
 
 Array = npt.NDArray[np.float64]
 
@@ -45,17 +46,27 @@ def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) ->
         )
 
 
+def as_numbers(name: str, values: npt.ArrayLike) -> Array:
+    """Convert to float64: see :func:`as_real_array`.
+
+    :raises TableError: If something is no real number.
+    """
+    try:
+        return as_real_array(name, values)
+    except ValueError as error:
+        raise TableError(str(error)) from error
+
+
 def check_matrix(name: str, values: npt.ArrayLike) -> Array:
     """Return values as a matrix.
 
     :param name: What the message starts with.
     :param values: Numbers, [rows, columns].
-    :raises TableError: If they are not finite numbers in two axes; it names the first row at fault.
+    :return: The same as float64.
+    :raises TableError: If they are not finite real numbers in two axes; it names the first row at
+        fault.
     """
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TableError(f"{name} must hold numbers: {error}") from error
+    array = as_numbers(name, values)
     if array.ndim != 2:
         hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
         raise TableError(

@@ -1,9 +1,10 @@
-"""Which kernels can act on a Gram matrix, and what to say about those that cannot."""
+"""Which kernels can act on a Gram matrix or on given inputs, and what to say about the others."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from gpflow.kernels import (
     AnisotropicStationary,
     ChangePoints,
@@ -18,7 +19,7 @@ from gpflow.kernels import (
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels._dispatch import Entries, gram_kernel
 
-__all__ = ["check_gram_kernel"]
+__all__ = ["check_gram_kernel", "check_input_kernel"]
 
 _REASONS: dict[type[Any], str] = {
     MultioutputKernel: (
@@ -49,6 +50,8 @@ _UNKNOWN = (
     "sums and products of these"
 )
 _SCALARS = ("variance", "lengthscales", "weight_variances")
+# Parameters that may have one value for each active column of the inputs.
+_BY_COLUMN = (*_SCALARS, "period")
 
 
 def check_gram_kernel(kernel: Kernel) -> None:
@@ -71,6 +74,38 @@ def check_gram_kernel(kernel: Kernel) -> None:
     if isinstance(kernel, Combination):
         for part in kernel.kernels:
             check_gram_kernel(part)
+
+
+def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
+    """Refuse a kernel that is not for inputs with so many columns. Evaluates nothing.
+
+    :param kernel: Any GPflow kernel; sums and products are checked part by part.
+    :param num_columns: D.
+    :raises ValueError: If ``active_dims`` are not among the columns, or a parameter with one value
+        for each of them (ARD) has another number of values.
+    """
+    active = kernel.active_dims
+    columns = np.arange(num_columns)
+    if isinstance(active, slice):
+        fits = bool(columns[active].size) and (active.stop or 0) <= num_columns
+    else:
+        fits = bool(np.isin(active, columns).all())
+    if not fits:
+        raise ValueError(
+            f"active_dims of {type(kernel).__name__} must be among the {num_columns} columns of "
+            f"the inputs, from 0 to {num_columns - 1}, got {active}."
+        )
+    num_active = len(columns[active] if isinstance(active, slice) else active)
+    for name in _BY_COLUMN:
+        shape: Any = getattr(getattr(kernel, name, None), "shape", ())
+        if len(shape) == 1 and shape[0] not in (1, num_active):
+            raise ValueError(
+                f"{name} of {type(kernel).__name__} must have one value for each of the "
+                f"{num_active} columns that it acts on, got {shape[0]}."
+            )
+    parts = kernel.kernels if isinstance(kernel, Combination) else []
+    for part in [kernel.base_kernel] if isinstance(kernel, Periodic) else parts:
+        check_input_kernel(part, num_columns)
 
 
 def _check_kind(kernel: Kernel) -> None:

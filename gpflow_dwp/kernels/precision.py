@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import gpflow
 import tensorflow as tf
 from gpflow import Parameter
 from gpflow.kernels import Kernel
@@ -27,7 +31,20 @@ def kernel_in_dtype(kernel: Kernel, dtype: tf.DType) -> Kernel:
     for name, value in vars(kernel).items():
         # Past the module's own attribute setter, which would track what is set.
         twin.__dict__[name] = _cast(value, dtype)
+    for name in ("K", "K_diag"):
+        # GPflow's ArcCosine has constants of the default type in its formulas.
+        twin.__dict__[name] = _with_default_float(getattr(twin, name), dtype)
     return twin
+
+
+def _with_default_float(method: Callable[..., tf.Tensor], dtype: tf.DType) -> Any:
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> tf.Tensor:
+        config = dataclasses.replace(gpflow.config.config(), float=dtype.as_numpy_dtype)
+        with gpflow.config.as_context(config):
+            return method(*args, **kwargs)
+
+    return wrapped
 
 
 def _cast(value: Any, dtype: tf.DType) -> Any:

@@ -6,6 +6,7 @@ from gpflow_dwp.layers.gamma_gaussian import GammaGaussian
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
+from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.latent_variable import LatentDraw, LatentVariableLayer, append_latents
 from gpflow_dwp.layers.local_inducing import LocalInducingGPLayer
@@ -56,6 +57,7 @@ __all__ = [
     "WishartLayer",
     "WishartPosterior",
     "append_latents",
+    "as_inducing_points",
     "dropout_kl",
     "propagate_copies",
     "propagate_from_prior",

@@ -9,6 +9,8 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 
 from gpflow_dwp.bijectors import ColumnScaledTril
+from gpflow_dwp.data import check_matrix
+from gpflow_dwp.validation import check_positive
 
 __all__ = ["pseudo_target_parameters"]
 
@@ -20,11 +22,12 @@ def pseudo_target_parameters(
 
     :param pseudo_targets: Starting value of v.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :raises ValueError: If ``precision`` is not positive.
+    :raises ValueError: If ``pseudo_targets`` is not a matrix of finite numbers, or ``precision`` is
+        not positive.
     """
-    if not (np.isfinite(precision) and precision > 0):
-        raise ValueError(f"precision must be a positive number, got {precision}.")
-    precision_tril = np.sqrt(precision) * np.eye(np.shape(pseudo_targets)[0])
+    check_positive(precision=precision)
+    pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
+    precision_tril = np.sqrt(precision) * np.eye(len(pseudo_targets))
     transform = tfp.bijectors.Chain([ColumnScaledTril(), tfp.bijectors.FillTriangular()])
     return (
         Parameter(pseudo_targets, dtype=default_float()),

@@ -11,8 +11,8 @@ from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.linalg import Factorised, factorise, relative_jitter
-from gpflow_dwp.validation import check_instance, check_not_negative
+from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
+from gpflow_dwp.validation import check_instance
 
 __all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
 
@@ -70,14 +70,15 @@ class GramLayer(_Layer):
 
     :param kernel: Acts on what comes from below.
     :param num_inducing: M.
-    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative.
+    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean; None
+        for GPflow's ``default_jitter()`` when the layer is made.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative or not
+        finite.
     """
 
-    def __init__(self, kernel: Kernel, num_inducing: int, jitter: float = 1e-6) -> None:
-        check_not_negative(jitter=jitter)
+    def __init__(self, kernel: Kernel, num_inducing: int, jitter: float | None = None) -> None:
         super().__init__(kernel, num_inducing)
-        self.jitter = jitter
+        self.jitter = as_jitter(jitter)
 
     def _factorise(self, covariance: tf.Tensor) -> Factorised:
         return factorise(
@@ -154,6 +155,19 @@ class OutputLayer(_Layer):
     """
 
     inputs: tf.Tensor | None = None
+
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The data, X [N, D] and Y [N, Q], of which the posterior is made; None where there are
+        none, as it is learned."""
+        return None
+
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Take other data in place of :attr:`rows`; nothing happens where there are none.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, Q].
+        """
 
     @abc.abstractmethod
     @check_shapes(

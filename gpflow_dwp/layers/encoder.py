@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Sequence
 
 import gpflow
@@ -14,7 +15,7 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["Encoder", "FreeEncoder", "NetworkEncoder"]
 
@@ -39,11 +40,13 @@ class FreeEncoder(Encoder):
 
     :param num_data: N.
     :param latent_dim: W.
-    :raises ValueError: If an argument is not a positive integer.
+    :raises ValueError: If an argument is not a positive integer, or too large for the machine's
+        memory.
     """
 
     def __init__(self, num_data: int, latent_dim: int = 1) -> None:
         check_integers(num_data=num_data, latent_dim=latent_dim)
+        check_memory(num_data, latent_dim, num_data=num_data, latent_dim=latent_dim)
         super().__init__(name="FreeEncoder")
         self.num_data = num_data
         self.latent_dim = latent_dim
@@ -75,7 +78,7 @@ class NetworkEncoder(Encoder):
     :param latent_dim: W.
     :param hidden_dims: Widths of the inner layers.
     :param seed: For the starting weights.
-    :raises ValueError: If a size is not a positive integer.
+    :raises ValueError: If a size is not a positive integer, or too large for the machine's memory.
     """
 
     def __init__(
@@ -89,15 +92,23 @@ class NetworkEncoder(Encoder):
         check_integers(num_inputs=num_inputs, latent_dim=latent_dim)
         for width in hidden_dims:
             check_integers(hidden_dims=width)
+        sizes = [num_inputs, *hidden_dims, 2 * latent_dim]
+        for rows, columns in itertools.pairwise(sizes):
+            check_memory(
+                rows,
+                columns,
+                num_inputs=num_inputs,
+                latent_dim=latent_dim,
+                hidden_dims=max(hidden_dims, default=1),
+            )
         super().__init__(name="NetworkEncoder")
         self.num_inputs = num_inputs
         self.latent_dim = latent_dim
         self.hidden_dims = list(hidden_dims)
         rng = as_generator(seed)
-        sizes = [num_inputs, *hidden_dims, 2 * latent_dim]
         self.weights = [
             Parameter(_glorot(rng, rows, columns), dtype=default_float())
-            for rows, columns in zip(sizes, sizes[1:], strict=False)
+            for rows, columns in itertools.pairwise(sizes)
         ]
         self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
 

@@ -7,6 +7,8 @@ import tensorflow as tf
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
+from gpflow_dwp.validation import check_positive
+
 __all__ = ["GammaPrecision"]
 
 
@@ -20,12 +22,7 @@ class GammaPrecision(gpflow.Module):
 
     def __init__(self, prior_concentration: float, prior_rate: float) -> None:
         super().__init__(name="GammaPrecision")
-        for name, value in (
-            ("prior_concentration", prior_concentration),
-            ("prior_rate", prior_rate),
-        ):
-            if not value > 0.0:
-                raise ValueError(f"{name} must be positive, got {value!r}.")
+        check_positive(prior_concentration=prior_concentration, prior_rate=prior_rate)
         self.prior_concentration = float(prior_concentration)
         self.prior_rate = float(prior_rate)
         dtype, transform = default_float(), positive(base="exp", lower=0.0)

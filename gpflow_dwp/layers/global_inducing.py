@@ -13,7 +13,7 @@ from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["GlobalInducingGPLayer"]
 
@@ -40,8 +40,9 @@ class GlobalInducingGPLayer(OutputLayer):
     :param num_inducing: M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``pseudo_targets`` and
-        ``num_inducing`` are both missing or do not fit each other and ``num_outputs``, or
-        ``precision`` is not positive.
+        ``num_inducing`` are both missing or do not fit each other and ``num_outputs``, the former
+        are not finite, the latter too large for the machine's memory, or ``precision`` is not
+        positive.
     """
 
     def __init__(
@@ -58,6 +59,12 @@ class GlobalInducingGPLayer(OutputLayer):
             if num_inducing is None:
                 raise ValueError("pseudo_targets or num_inducing must be given.")
             check_integers(num_inducing=num_inducing)
+            check_memory(
+                num_inducing,
+                max(num_inducing, num_outputs),
+                num_inducing=num_inducing,
+                num_outputs=num_outputs,
+            )
             pseudo_targets = np.zeros((num_inducing, num_outputs))
         shape = np.shape(pseudo_targets)
         wanted = ("num_inducing" if num_inducing is None else num_inducing, num_outputs)

@@ -15,7 +15,7 @@ from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.random import as_generator, normal
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["GlobalInducingGramLayer"]
 
@@ -41,11 +41,11 @@ class GlobalInducingGramLayer(GramLayer):
     :param num_inducing: M.
     :param pseudo_targets: Starting values of v, [M, ν]; None for standard normal ones.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of v.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``width`` or ``num_inducing`` is not
-        a positive integer, ``pseudo_targets`` is not [M, ν], ``precision`` is not positive or
-        ``jitter`` is negative.
+        a positive integer or too large for the machine's memory, ``pseudo_targets`` is not a finite
+        [M, ν], ``precision`` is not positive, or ``jitter`` is negative or not finite.
     """
 
     def __init__(
@@ -56,14 +56,15 @@ class GlobalInducingGramLayer(GramLayer):
         *,
         pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
         precision: float = 1.0,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(width=width, num_inducing=num_inducing)
+        check_memory(num_inducing, max(width, num_inducing), width=width, num_inducing=num_inducing)
         shape = (int(num_inducing), int(width))
         if pseudo_targets is None:
             pseudo_targets = as_generator(seed).standard_normal(shape)
-        if np.shape(pseudo_targets) != shape:
+        elif np.shape(pseudo_targets) != shape:
             raise ValueError(
                 f"pseudo_targets must have shape {list(shape)}, got "
                 f"{list(np.shape(pseudo_targets))}."

@@ -15,7 +15,7 @@ from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
 __all__ = ["InverseWishartLayer"]
 
@@ -51,10 +51,11 @@ class InverseWishartLayer(GramLayer):
     :param extra_df: Starting value of γ, which the posterior has on top of them.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
         the covariance from below, or a sample of it.
-    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting value of V, standard normal.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``num_inducing`` is not a positive
-        integer, ``df`` or ``extra_df`` not a positive number, or ``jitter`` is negative.
+        integer or too large for the machine's memory, ``df`` or ``extra_df`` not a positive number,
+        ``expected_log_ratio`` no Boolean, or ``jitter`` is negative or not finite.
     """
 
     def __init__(
@@ -65,13 +66,13 @@ class InverseWishartLayer(GramLayer):
         df: float = np.exp(4.0),
         extra_df: float = 1.0,
         expected_log_ratio: bool = True,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        for name, value in (("df", df), ("extra_df", extra_df)):
-            if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        check_positive(df=df, extra_df=extra_df)
+        check_flags(expected_log_ratio=expected_log_ratio)
+        check_memory(num_inducing, num_inducing, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
         rng, dtype = as_generator(seed), default_float()
         self.expected_log_ratio = expected_log_ratio

@@ -13,12 +13,14 @@ from gpflow import Parameter, default_float
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.kullback_leiblers import gauss_kl
-from gpflow.models.util import inducingpoint_wrapper
 from gpflow.utilities import triangular
 
+from gpflow_dwp.data import check_matrix
+from gpflow_dwp.kernels import check_input_kernel
 from gpflow_dwp.layers._reparameterisation import with_gradient_of
-from gpflow_dwp.linalg import cholesky, factorise, relative_jitter, whiten
-from gpflow_dwp.validation import check_instance, check_integers, check_not_negative
+from gpflow_dwp.layers.inducing_points import as_inducing_points
+from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["LocalInducingGPLayer"]
 
@@ -42,9 +44,11 @@ class LocalInducingGPLayer(gpflow.Module):
     :param mixing: W, [G, Q]; None for the identity.
     :param skip: A, [D, Q]; None for a mean of zero.
     :param q_scale: Standard deviation at which the whitened posterior starts.
-    :param jitter: Added to the diagonal of what is factorised, relative to the mean variance.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, sizes are not positive integers or
-        do not fit each other, ``q_scale`` is not positive, or ``jitter`` is negative.
+    :param jitter: Added to the diagonal of what is factorised, relative to the mean variance; None
+        for GPflow's ``default_jitter()`` when the layer is made.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind or not for D columns, a matrix is not
+        finite, sizes are not positive integers, do not fit each other or are too large for the
+        machine's memory, ``q_scale`` is not positive, or ``jitter`` is negative or not finite.
     """
 
     def __init__(
@@ -56,23 +60,29 @@ class LocalInducingGPLayer(gpflow.Module):
         mixing: Array | None = None,
         skip: Array | None = None,
         q_scale: float = 1.0,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
     ) -> None:
         check_instance(Kernel, kernel=kernel)
         check_integers(num_outputs=num_outputs)
-        if not q_scale > 0:
-            raise ValueError(f"q_scale must be positive, got {q_scale}.")
-        check_not_negative(jitter=jitter)
+        check_positive(q_scale=q_scale)
         super().__init__(name="LocalInducingGPLayer")
         self.kernel = kernel
-        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self.inducing_variable = as_inducing_points(inducing_variable)
         self.num_outputs = num_outputs
         self.q_scale = q_scale
-        self.jitter = jitter
+        self.jitter = as_jitter(jitter)
         num_inducing, num_inputs = map(int, self.inducing_variable.Z.shape)
+        check_input_kernel(kernel, num_inputs)
         self.mixing = _fixed("mixing", mixing, None, num_outputs)
         self.skip = _fixed("skip", skip, num_inputs, num_outputs)
         num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[0])
+        check_memory(
+            num_functions,
+            num_inducing,
+            num_inducing,
+            num_outputs=num_outputs,
+            inducing_variable=num_inducing,
+        )
         dtype = default_float()
         self.q_mu = Parameter(np.zeros((num_inducing, num_functions)), dtype=dtype)
         self.q_sqrt = Parameter(
@@ -255,8 +265,8 @@ class LocalInducingGPLayer(gpflow.Module):
 def _fixed(name: str, matrix: Array | None, rows: int | None, columns: int) -> Parameter | None:
     if matrix is None:
         return None
-    shape = np.shape(matrix)
-    if len(shape) != 2 or shape[1] != columns or (rows is not None and shape[0] != rows):
+    shape = check_matrix(name, matrix).shape
+    if shape[1] != columns or rows not in (None, shape[0]):
         expected = "any number of" if rows is None else rows
         raise ValueError(f"{name} must have {expected} rows and {columns} columns, got {shape}.")
     return Parameter(matrix, dtype=default_float(), trainable=False)

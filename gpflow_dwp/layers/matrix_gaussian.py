@@ -16,8 +16,9 @@ from gpflow.utilities import positive, triangular
 from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
+from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.random import as_generator, normal, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
 __all__ = ["CovarianceFamily", "MatrixGaussianLayer", "Preactivation", "dropout_kl"]
 
@@ -96,10 +97,18 @@ class MatrixGaussianLayer(gpflow.Module):
                 f"num_pseudo_data must be at most num_inputs={num_inputs}: the linear kernel has "
                 f"finite rank; got {num_pseudo_data}."
             )
-        if not 0.0 < largest_dropout <= 1.0:
+        check_flags(zero_mean=zero_mean, learn_precision=learn_precision)
+        check_positive(largest_dropout=largest_dropout)
+        if largest_dropout > 1.0:
             raise ValueError(
                 f"largest_dropout must be above 0 and at most 1, got {largest_dropout}."
             )
+        check_memory(
+            max(num_inputs + 1, num_outputs if column_covariance == "full" else 0),
+            max(num_outputs, num_inputs + 1 if row_covariance == "full" else 0),
+            num_inputs=num_inputs,
+            num_outputs=num_outputs,
+        )
         self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self.row_covariance = row_covariance
         self.column_covariance = column_covariance
@@ -134,7 +143,7 @@ class MatrixGaussianLayer(gpflow.Module):
         seed: Seed,
         *,
         full_cov: bool = False,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
     ) -> Preactivation:
         """Return each point's distribution, given one draw of the pseudo-data for each sample.
 
@@ -142,7 +151,7 @@ class MatrixGaussianLayer(gpflow.Module):
         :param num_samples: S, the draws of the pseudo-data.
         :param seed: For the pseudo-data.
         :param full_cov: Whether the covariance between the points is wanted.
-        :param jitter: Variance added to the pseudo-outputs.
+        :param jitter: Variance added to the pseudo-outputs; None for GPflow's ``default_jitter()``.
         """
         A = self._augmented(inputs)
         root = self.row_root.operator()
@@ -152,7 +161,7 @@ class MatrixGaussianLayer(gpflow.Module):
         if not self.num_pseudo_data:
             return Preactivation(mean, variance)
 
-        pseudo = self._condition(root, num_samples, seed, jitter)
+        pseudo = self._condition(root, num_samples, seed, as_jitter(jitter))
         sigma_12 = tf.matmul(pseudo.rooted, rooted, transpose_b=True)
         solved = tf.linalg.triangular_solve(pseudo.factor, sigma_12)
         deviation = pseudo.outputs - self._linear(pseudo.inputs)
@@ -165,7 +174,7 @@ class MatrixGaussianLayer(gpflow.Module):
 
     @check_shapes("inputs: [draws, N, D]", "seed: [2]", "return: [S, N, Q]")
     def sample_functions(
-        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float = 1e-6
+        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float | None = None
     ) -> tf.Tensor:
         """Draw outputs of all points jointly: A W with one W for each draw of the pseudo-data.
 
@@ -179,6 +188,7 @@ class MatrixGaussianLayer(gpflow.Module):
         :param jitter: As in :meth:`propagate`.
         """
         weight_seed, noise_seed, pseudo_seed = split_seed(seed, 3)
+        jitter = as_jitter(jitter)
         A, root = self._augmented(inputs), self.row_root.operator()
         size = [num_samples, self.num_inputs + 1, self.num_outputs]
         weights = self._correlated(root.matmul(normal(size, weight_seed, A.dtype)))

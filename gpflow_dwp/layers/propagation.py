@@ -22,6 +22,7 @@ from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtyp
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
+from gpflow_dwp.validation import check_memory
 
 __all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
 
@@ -62,8 +63,12 @@ def sample_inducing_path(
     :param points: Inducing inputs Z, [M, D].
     :param num_samples: S.
     :param seed: A stateless seed, [2].
+    :raises ValueError: If S matrices would not fit into the machine's memory.
     """
     layers = (*hidden, output)
+    if hidden and not tf.is_tensor(num_samples):
+        size = output.num_inducing
+        check_memory(num_samples, size, size, num_samples=num_samples, num_inducing=size)
     covariance = kernel_in_dtype(layers[0].kernel, _ACCURATE)(tf.cast(points, _ACCURATE))[None]
     draws = []
     for index, (layer, above, layer_seed) in enumerate(

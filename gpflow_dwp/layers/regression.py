@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -11,12 +13,15 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
-from gpflow_dwp.linalg import factorise, regression_posterior, relative_jitter
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
+from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
+
+Array = npt.NDArray[np.float64]
 
 
 class RegressionGPLayer(OutputLayer):
@@ -43,10 +48,15 @@ class RegressionGPLayer(OutputLayer):
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
-    :param jitter: Added to the diagonal of K, relative to its mean.
+    :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
+        ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``inputs`` and ``targets`` are not
-        two matrices of one length, ``noise_variance`` is not positive, or ``jitter`` is negative.
+        two finite matrices of one length, ``num_inducing`` is not a positive integer or too large
+        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
+        not finite.
     """
+
+    inputs: Parameter
 
     def __init__(
         self,
@@ -56,28 +66,40 @@ class RegressionGPLayer(OutputLayer):
         targets: npt.NDArray[np.float64] | tf.Tensor,
         *,
         noise_variance: float = np.exp(-4.0),
-        jitter: float = 1e-6,
+        jitter: float | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        shapes = np.shape(inputs), np.shape(targets)
-        if any(len(shape) != 2 for shape in shapes) or shapes[0][0] != shapes[1][0]:
-            raise ValueError(
-                "inputs and targets must be two matrices of one length, got shapes "
-                f"{list(shapes[0])} and {list(shapes[1])}."
-            )
-        if np.ndim(noise_variance) > 0 or not noise_variance > 0:
-            raise ValueError(f"noise_variance must be a positive number, got {noise_variance}.")
-        check_not_negative(jitter=jitter)
+        X, Y = _check_rows("inputs", inputs, "targets", targets)
+        check_positive(noise_variance=noise_variance)
+        check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         super().__init__(kernel, num_inducing)
-        self.inputs = Parameter(inputs, trainable=False)
-        self.targets = Parameter(targets, trainable=False)
+        self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
-        self.jitter = jitter
+        self.jitter = as_jitter(jitter)
 
     @property
     def num_outputs(self) -> int:
         """Q, the number of independent functions that share the kernel."""
         return int(self.targets.shape[1])
+
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The data: ``inputs`` and ``targets``."""
+        return tf.convert_to_tensor(self.inputs), tf.convert_to_tensor(self.targets)
+
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Make the posterior a regression on other data, as many as they are.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, Q].
+        :raises ValueError: If they are not two finite matrices of one length, with D and Q columns.
+        """
+        inputs, targets = _check_rows("X", X, "Y", Y)
+        for name, part, old in (("X", inputs, self.inputs), ("Y", targets, self.targets)):
+            if part.shape[1] != old.shape[1]:
+                raise ValueError(f"{name} must have {old.shape[1]} columns, got {part.shape[1]}.")
+        self.inputs.assign(inputs)
+        self.targets.assign(targets)
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
@@ -99,3 +121,19 @@ class RegressionGPLayer(OutputLayer):
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return moments_at_targets(draw, covariance, full_cov=full_cov)
+
+
+def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:
+    rows = [check_matrix(inputs_name, inputs), check_matrix(targets_name, targets)]
+    if len(rows[0]) != len(rows[1]):
+        raise ValueError(
+            f"{inputs_name} and {targets_name} must be two matrices of one length, got shapes "
+            f"{list(rows[0].shape)} and {list(rows[1].shape)}."
+        )
+    return rows
+
+
+def _any_length(rows: Array) -> Parameter:
+    """Data as a parameter that can take more or fewer rows, also in compiled functions."""
+    shape = [None, rows.shape[1]]
+    return Parameter(rows, trainable=False, unconstrained_shape=shape, constrained_shape=shape)

@@ -6,10 +6,13 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
-from scipy.special import multigammaln
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.distributions import (
+    ABGeneralisedSingularWishart,
+    SingularWishart,
+    wishart_log_normaliser,
+)
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
@@ -23,7 +26,7 @@ from gpflow_dwp.linalg import (
     relative_precision,
 )
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory
 
 __all__ = ["WishartLayer"]
 
@@ -60,10 +63,11 @@ class WishartLayer(GramLayer):
         the draw, not through the density's own parameters. With ``expected_log_ratio`` that
         concerns these alone, and all other gradients are those of the closed form: of the four
         combinations the one with the least noise.
-    :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean.
+    :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of μ and V.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``df`` or ``num_inducing`` is not a
-        positive integer, ``posterior`` is unknown, or ``jitter`` is negative.
+        positive integer or too large for the machine's memory, ``posterior`` is unknown, a flag is
+        no Boolean, or ``jitter`` is negative or not finite.
     """
 
     def __init__(
@@ -76,10 +80,16 @@ class WishartLayer(GramLayer):
         *,
         expected_log_ratio: bool = True,
         stick_the_landing: bool = True,
-        jitter: float = 1e-6,
+        jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(df=df, num_inducing=num_inducing)
+        check_flags(
+            whiten=whiten,
+            expected_log_ratio=expected_log_ratio,
+            stick_the_landing=stick_the_landing,
+        )
+        check_memory(num_inducing, max(df, num_inducing), df=df, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
         rng = as_generator(seed)
         self.df = int(df)
@@ -121,7 +131,9 @@ class WishartLayer(GramLayer):
             gram=tf.matmul(root, root, transpose_b=True),
             root=root,
             covariance=below,
-            log_ratio=log_ratio + self._log_normaliser() + self.df * log_det_ratio,
+            log_ratio=log_ratio
+            + wishart_log_normaliser(self.df, self.num_inducing)
+            + self.df * log_det_ratio,
         )
 
     @inherit_check_shapes
@@ -165,13 +177,4 @@ class WishartLayer(GramLayer):
             mixture.mix(covariance, self.df),
             relative_jitter(covariance, self.jitter),
             name="a layer's posterior scale",
-        )
-
-    def _log_normaliser(self) -> float:
-        """Logarithm of the Wishart's normalising constant, without what depends on the scale."""
-        rank, df, num_inducing = self.bartlett_factor.rank, self.df, self.num_inducing
-        return float(
-            0.5 * df * (rank - num_inducing) * np.log(np.pi)
-            - 0.5 * df * num_inducing * np.log(2.0)
-            - multigammaln(0.5 * df, rank)
         )

@@ -9,6 +9,7 @@ from gpflow_dwp.linalg.conditionals import (
 )
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
+    as_jitter,
     cholesky,
     factorise,
     relative_jitter,
@@ -18,6 +19,7 @@ from gpflow_dwp.linalg.triangular import color, relative_precision, whiten
 
 __all__ = [
     "Factorised",
+    "as_jitter",
     "cholesky",
     "color",
     "conditional_mean",

@@ -15,13 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
+from gpflow import default_jitter
 
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides
+from gpflow_dwp.validation import check_not_negative
 
-__all__ = ["Factorised", "cholesky", "factorise", "relative_jitter"]
+__all__ = ["Factorised", "as_jitter", "cholesky", "factorise", "relative_jitter"]
 
 _JITTER_GROWTH = 10.0
 _MAX_ATTEMPTS = 5
@@ -37,6 +40,20 @@ class Factorised(NamedTuple):
 
     matrix: tf.Tensor
     tril: tf.Tensor
+
+
+def as_jitter(jitter: float | None) -> float:
+    """Make a number of what a layer was given as its jitter.
+
+    :param jitter: A finite number of at least 0; None for GPflow's ``default_jitter()`` at present.
+    :raises ValueError: If it is neither.
+    """
+    if jitter is None:
+        return float(default_jitter())
+    check_not_negative(jitter=jitter)
+    if isinstance(jitter, bool) or not np.isfinite(jitter):
+        raise ValueError(f"jitter must be a finite number, got {jitter!r}.")
+    return float(jitter)
 
 
 @check_shapes("matrix: [batch..., M, M]", "return: [batch...]")

@@ -8,21 +8,19 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
-from gpflow.models.util import inducingpoint_wrapper
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
-from gpflow_dwp.kernels import check_gram_kernel
+from gpflow_dwp.kernels import check_gram_kernel, check_input_kernel
 from gpflow_dwp.layers import (
     GramLayer,
     InducingPath,
     LatentVariableLayer,
     OutputLayer,
     append_latents,
+    as_inducing_points,
     propagate_targets,
     sample_inducing_path,
 )
@@ -31,7 +29,7 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.validation import check_instance, check_integers
+from gpflow_dwp.validation import check_flags, check_instance
 
 __all__ = ["DeepKernelProcess"]
 
@@ -48,7 +46,8 @@ class DeepKernelProcess(VariationalModel):
     :param num_prediction_samples: S in predictions, where no other number is asked for.
     :param latent_layer: Appends latent variables of each datum to its inputs, below the first
         kernel; the last columns of Z are theirs.
-    :raises ValueError: If the parts do not fit together.
+    :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
+        matrix, or a number is not a positive integer or too large for the machine's memory.
     """
 
     hidden_layer_type: ClassVar[type[GramLayer]]
@@ -68,9 +67,11 @@ class DeepKernelProcess(VariationalModel):
         super().__init__()
         check_instance(Sequence, layers=layers)
         check_instance(Likelihood, likelihood=likelihood)
+        if latent_layer is not None:
+            check_instance(LatentVariableLayer, latent_layer=latent_layer)
         self.layers = list(layers)
         self.likelihood = likelihood
-        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self.inducing_variable = as_inducing_points(inducing_variable)
         self.num_data = num_data
         self.num_samples = num_samples
         self.num_prediction_samples = num_prediction_samples
@@ -100,26 +101,27 @@ class DeepKernelProcess(VariationalModel):
         """Latent functions, or None where the output layer does not say."""
         return getattr(self.output_layer, "num_outputs", None)
 
-    @without_autograph
-    def elbo_terms(
-        self,
-        data: RegressionData,
-        *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
-        seed: int | tf.Tensor | None = None,
-    ) -> BoundTerms:
-        """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        return self.output_layer.rows
 
-        Parameters and errors as for :meth:`elbo`.
-        """
-        check_integers(num_importance_samples=num_importance_samples)
+    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        self.output_layer.set_rows(X, Y)
+
+    def _estimate_terms(
+        self,
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        *,
+        num_importance_samples: int,
+        doubly_reparameterized: bool,
+        seed: int | tf.Tensor | None,
+    ) -> BoundTerms:
         if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
             raise ValueError(
                 "doubly_reparameterized must be False: the hidden layers of a "
                 f"{type(self).__name__} draw copies that depend on each other's latent variables."
             )
-        X, Y = (to_default_float(part) for part in data)
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
@@ -196,8 +198,10 @@ class DeepKernelProcess(VariationalModel):
             then smooth functions of the point, as optimisation over points wants them; their Monte
             Carlo errors are of the same size, but no longer average out over points. Without effect
             where points are drawn jointly (``full_cov``).
-        :raises ValueError: If ``num_samples`` is not a positive integer.
+        :raises ValueError: If ``num_samples`` is not a positive integer or too large for the
+            machine's memory, or ``common_random_numbers`` is no Boolean.
         """
+        check_flags(common_random_numbers=common_random_numbers)
         num_samples = self._num_draws(num_samples)
         return DeepPosterior(
             self.hidden_layers,
@@ -218,7 +222,9 @@ class DeepKernelProcess(VariationalModel):
                 + ", ".join(type(layer).__name__ for layer in self.layers)
                 + "."
             )
-        num_inducing = self.inducing_variable.num_inducing
+        num_inducing, num_columns = map(int, self.inducing_variable.Z.shape)
+        self._check_common_parts(*[num_inducing] * (2 if self.hidden_layers else 1))
+        check_input_kernel(self.layers[0].kernel, num_columns)
         for index, layer in enumerate(self.hidden_layers):
             if not isinstance(layer, self.hidden_layer_type):
                 raise ValueError(
@@ -229,7 +235,7 @@ class DeepKernelProcess(VariationalModel):
             if layer.num_inducing != num_inducing:
                 raise ValueError(
                     f"layers[{index}] is made for {layer.num_inducing} inducing points, but "
-                    f"inducing_variable has {int(num_inducing)}."
+                    f"inducing_variable has {num_inducing}."
                 )
             if index > 0:
                 check_gram_kernel(layer.kernel)
@@ -240,8 +246,3 @@ class DeepKernelProcess(VariationalModel):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={num_outputs}."
             )
-        check_integers(
-            num_data=self.num_data,
-            num_samples=self.num_samples,
-            num_prediction_samples=self.num_prediction_samples,
-        )

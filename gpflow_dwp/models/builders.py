@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import gpflow
@@ -26,43 +24,30 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
+from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_precision,
     initial_pseudo_targets,
 )
 from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
 
 __all__ = [
-    "KERNELS",
     "InducingChoice",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
-    "make_kernels",
 ]
 
 Model = TypeVar("Model", bound=DeepKernelProcess)
-
-KERNELS: dict[str, Callable[..., Kernel]] = {
-    kernel.__name__: kernel
-    for kernel in (
-        gpflow.kernels.ArcCosine,
-        gpflow.kernels.Exponential,
-        gpflow.kernels.Matern12,
-        gpflow.kernels.Matern32,
-        gpflow.kernels.Matern52,
-        gpflow.kernels.RationalQuadratic,
-        gpflow.kernels.SquaredExponential,
-    )
-}
-"""Kernels that can be asked for by name, with relevance determination in the first layer."""
 
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
@@ -96,7 +81,7 @@ def build_deep_wishart_process(
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepWishartProcess:
     """Build a deep Wishart process with the papers' defaults.
@@ -129,12 +114,18 @@ def build_deep_wishart_process(
     :param latent_dim: W, the number of latent variables of each datum, which are appended to its
         inputs; see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and
         a :class:`NetworkEncoder` gives their posterior.
-    :param jitter: See :class:`WishartLayer`.
+    :param jitter: Added to the diagonals that are factorised, relative to their means; None for
+        GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
-    :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
-        not fit the data; or if the data are not two finite matrices of one length.
+    :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
+        fit the data or needs more memory than there is; or if the data are not two finite matrices
+        of one length.
     """
-    check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has one
+    # Also where no layer has them.
+    check_choice(get_args(PosteriorFamily), posterior=posterior)
+    check_flags(
+        whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=stick_the_landing
+    )
 
     def layer(place: _Place) -> WishartLayer:
         return WishartLayer(
@@ -179,7 +170,7 @@ def build_deep_gaussian_process(
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepGaussianProcess:
     """Build the deep Gaussian process with the prior of a deep Wishart process.
@@ -230,7 +221,7 @@ def build_deep_inverse_wishart_process(
     num_samples: int = 2,
     expected_log_ratio: bool = True,
     latent_dim: int = 0,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> DeepInverseWishartProcess:
     """Build a deep inverse Wishart process.
@@ -241,6 +232,8 @@ def build_deep_inverse_wishart_process(
 
     All else is as for :func:`build_deep_wishart_process`.
     """
+
+    check_flags(expected_log_ratio=expected_log_ratio)  # also where no layer has it
 
     def layer(place: _Place) -> InverseWishartLayer:
         return InverseWishartLayer(
@@ -284,47 +277,6 @@ def _check_output(output: str, likelihood: Likelihood | None, latent_dim: int) -
             )
 
 
-def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) -> list[Kernel]:
-    """Make one kernel for each layer.
-
-    :param kernel: A name in :data:`KERNELS`, or ``depth`` kernels.
-    :param depth: Number of layers.
-    :param num_inputs: D, the number of lengthscales of the first kernel.
-    :raises ValueError: If the name is unknown, something is no kernel, or the number of kernels is
-        not ``depth``.
-    """
-    if isinstance(kernel, Kernel):
-        raise ValueError(
-            f"kernel must be a name or a sequence of depth={depth} kernels, got one kernel, "
-            f"{type(kernel).__name__}."
-        )
-    if not isinstance(kernel, str):
-        kernels = list(kernel) if isinstance(kernel, Iterable) else [kernel]
-        for one in kernels:
-            if not isinstance(one, Kernel):
-                raise ValueError(
-                    f"kernel must be a name or a sequence of depth={depth} kernels, got {one!r}."
-                )
-        if len(kernels) != depth:
-            raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
-        return kernels
-    check_choice(KERNELS, kernel=kernel)
-    relevances = "weight_variances" if kernel == "ArcCosine" else "lengthscales"
-    with _positive_by_exp():
-        first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})
-        return [first, *(KERNELS[kernel]() for _ in range(depth - 1))]
-
-
-def _positive_by_exp() -> contextlib.AbstractContextManager[None]:
-    """Give new positive parameters a logarithmic scale.
-
-    Adam's steps then change variances and lengthscales by one factor, however large they are; with
-    GPflow's default, softplus, large values are slow to reach.
-    """
-    config = dataclasses.replace(gpflow.config.config(), positive_bijector="exp")
-    return gpflow.config.as_context(config)
-
-
 def _build(
     model_type: type[Model],
     make_layer: Callable[[_Place], GramLayer],
@@ -339,7 +291,7 @@ def _build(
     output: OutputPosterior | None,
     num_samples: int,
     latent_dim: int,
-    jitter: float,
+    jitter: float | None,
     seed: int,
 ) -> Model:
     X, Y = check_pair(data)
@@ -350,15 +302,21 @@ def _build(
         output = suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)
     num_inputs = X.shape[1] + latent_dim
+    named = {} if width is None else {"width": width}
     width = num_inputs if width is None else width
     check_integers(depth=depth, num_inducing=num_inducing, width=width)
+    jitter = as_jitter(jitter)  # also where no layer has it
+    largest = min(num_inducing, len(X))
+    named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
+    check_memory(depth, largest, max(largest, width, num_inputs), **named)
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
-        with _positive_by_exp():
+        with positive_by_exp():
             # Outputs differ in their noise.
             variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
             likelihood = gpflow.likelihoods.Gaussian(variance)
+    check_observations(likelihood, Y)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]

@@ -19,14 +19,12 @@ from gpflow_dwp.layers import (
     WishartLayer,
     sample_inducing_path,
 )
-from gpflow_dwp.linalg import factorise, relative_jitter
+from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["FunctionDraws"]
-
-_JITTER = 1e-6
 
 
 class _Update(NamedTuple):
@@ -85,6 +83,7 @@ class FunctionDraws:
         seed: int | tf.Tensor | None = None,
     ) -> None:
         check_integers(num_samples=num_samples, num_features=num_features)
+        check_memory(num_samples, num_features, num_samples=num_samples, num_features=num_features)
         model = freeze(model)
         output = model.output_layer
         hidden = [
@@ -165,7 +164,9 @@ def _coefficient_noise(draw: GaussianDraw, covariance: tf.Tensor, noise: tf.Tens
     :param covariance: K = L Lᵀ, [S, M, M].
     :param noise: Standard normal numbers, [S, M, Q].
     """
-    tril = factorise(covariance, relative_jitter(covariance, _JITTER), name="a kernel matrix").tril
+    tril = factorise(
+        covariance, relative_jitter(covariance, as_jitter(None)), name="a kernel matrix"
+    ).tril
     whitened = tf.matmul(tril, tf.matmul(draw.inverse, tril), transpose_a=True)
     eigenvalues, vectors = tf.linalg.eigh(whitened)
     p = tf.clip_by_value(eigenvalues, 0.0, 1.0)

@@ -16,9 +16,11 @@ from gpflow_dwp.layers import (
     LocalLayer,
     NetworkEncoder,
 )
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers, check_memory
 
 __all__ = ["build_latent_variable_deep_gp"]
 
@@ -37,7 +39,7 @@ def build_latent_variable_deep_gp(
     num_functions: int = 5,
     likelihood: Likelihood | None = None,
     num_samples: int = 1,
-    jitter: float = 1e-6,
+    jitter: float | None = None,
     seed: int = 0,
 ) -> LatentVariableDeepGP:
     """Build a deep Gaussian process with the defaults of its paper.
@@ -55,20 +57,28 @@ def build_latent_variable_deep_gp(
         mixed by the inputs' first principal components and added to the inputs themselves.
     :param likelihood: None for a Gaussian one with variance 0.01.
     :param num_samples: S in training.
-    :param jitter: See :class:`LocalInducingGPLayer`.
+    :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
+        for GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
     :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
-        integer, or the data are not two finite matrices of one length.
+        integer or needs more memory than there is, or the data are not two finite matrices of one
+        length.
     """
     X, Y = check_pair(data)
     check_integers(latent_dim=latent_dim, num_inducing=num_inducing, num_functions=num_functions)
+    check_instance(str, architecture=architecture)
     kinds = architecture.split("-")
     if kinds[-1] != "GP" or not set(kinds) <= {"GP", "LV"}:
         raise ValueError(
             f"architecture must be GP and LV joined by hyphens and end in GP, got {architecture!r}."
         )
+    if likelihood is not None:
+        check_instance(Likelihood, likelihood=likelihood)
+    widest = X.shape[1] + latent_dim * kinds.count("LV")
+    check_memory(widest, max(len(X), widest), latent_dim=latent_dim)
     rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
+    check_observations(likelihood, Y)
     features, points = X, _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
@@ -82,7 +92,7 @@ def build_latent_variable_deep_gp(
         width = features.shape[1]
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
         if index == len(kinds) - 1:
-            num_outputs = likelihood.latent_dim or Y.shape[1]
+            num_outputs = count_functions(likelihood, Y.shape[1])
             layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter))
         else:
             layers.append(

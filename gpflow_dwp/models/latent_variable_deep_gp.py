@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
@@ -23,7 +21,7 @@ from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_instance, check_integers
+from gpflow_dwp.validation import check_instance
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
 
@@ -40,7 +38,8 @@ class LatentVariableDeepGP(VariationalModel):
     :param num_data: Size of the training data, which scales minibatches.
     :param num_samples: S, the draws that estimate the bound.
     :param num_prediction_samples: S in predictions, where no other number is asked for.
-    :raises ValueError: If the parts do not fit together.
+    :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
+        positive integer or too large for the machine's memory.
     """
 
     def __init__(
@@ -86,17 +85,15 @@ class LatentVariableDeepGP(VariationalModel):
             num_latents += layer.latent_dim
         raise ValueError("layers must have a LocalInducingGPLayer.")
 
-    @without_autograph
-    def elbo_terms(
+    def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
-        seed: int | tf.Tensor | None = None,
+        num_importance_samples: int,
+        doubly_reparameterized: bool,
+        seed: int | tf.Tensor | None,
     ) -> BoundTerms:
-        check_integers(num_importance_samples=num_importance_samples)
-        X, Y = (to_default_float(part) for part in data)
         copies = propagate_copies(
             self.layers,
             X,
@@ -128,6 +125,7 @@ class LatentVariableDeepGP(VariationalModel):
         if output.mixing is not None or output.skip is not None:
             raise ValueError("layers[-1] must have neither mixing nor skip: its outputs are f.")
         width = self.num_inputs
+        self._check_common_parts(output.num_inducing)
         for index, layer in enumerate(self.layers):
             if isinstance(layer, LatentVariableLayer):
                 width += layer.latent_dim
@@ -149,11 +147,6 @@ class LatentVariableDeepGP(VariationalModel):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={output.num_outputs}."
             )
-        check_integers(
-            num_data=self.num_data,
-            num_samples=self.num_samples,
-            num_prediction_samples=self.num_prediction_samples,
-        )
 
 
 class LatentVariablePosterior(MixturePosterior):
@@ -169,6 +162,7 @@ class LatentVariablePosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(
                 layer.num_inducing
                 for layer in model.layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,8 +12,10 @@ from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.matrix_gaussian_network import Activation, MatrixGaussianNetwork
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["build_matrix_gaussian_network"]
 
@@ -64,27 +67,25 @@ def build_matrix_gaussian_network(
     X, Y = check_pair(data)
     check_integers(depth=depth, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
-    if not target_scale > 0.0:
-        raise ValueError(f"target_scale must be positive, got {target_scale}.")
-    counts = [num_pseudo_data] * depth if isinstance(num_pseudo_data, int) else num_pseudo_data
-    if len(counts) != depth:
-        raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
-    hidden = [width] * (depth - 1) if isinstance(width, int) else width
+    check_positive(target_scale=target_scale)
+    if likelihood is not None:
+        check_instance(Likelihood, likelihood=likelihood)
+    check_memory(depth, X.shape[1] + 1, depth=depth)
+    counts = _for_each("num_pseudo_data", num_pseudo_data, f"depth={depth}", depth)
+    hidden = _for_each("width", width, f"depth - 1 = {depth - 1}", depth - 1)
     for units in hidden:
         check_integers(width=units)
-    if len(hidden) != depth - 1:
-        raise ValueError(f"width must hold depth - 1 = {depth - 1} numbers, got {len(hidden)}.")
     loc: npt.NDArray[np.float64] | float = 0.0
     scale: npt.NDArray[np.float64] | float = 1.0
-    num_outputs = Y.shape[1]
     if likelihood is None:
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+    check_observations(likelihood, Y)
     if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
         deviation = Y.std(axis=0)
         loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
-    elif likelihood.latent_dim is not None:
-        num_outputs = likelihood.latent_dim
-    widths = [X.shape[1], *hidden, num_outputs]
+    widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
+    for below, above in itertools.pairwise(widths):
+        check_memory(below + 1, above, width=max(below, above))
     layers = [
         MatrixGaussianLayer(
             num_inputs,
@@ -114,3 +115,12 @@ def build_matrix_gaussian_network(
         output_loc=loc,
         output_scale=scale,
     )
+
+
+def _for_each(name: str, numbers: int | Sequence[int], wanted: str, count: int) -> Sequence[int]:
+    """One number for each layer, where one was given for all."""
+    if not isinstance(numbers, Sequence | np.ndarray):
+        return [numbers] * count
+    if len(numbers) != count:
+        raise ValueError(f"{name} must hold {wanted} numbers, got {len(numbers)}.")
+    return numbers

@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.base import InputData, RegressionData
+from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import MatrixGaussianLayer
+from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_choice, check_instance, check_integers
+from gpflow_dwp.validation import check_choice, check_flags, check_instance
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
 
@@ -57,7 +57,8 @@ class MatrixGaussianNetwork(VariationalModel):
     :param output_loc: Added to the outputs, [Q]; None for 0.
     :param output_scale: Multiplies the outputs, positive, [Q]; None for 1.
     :param num_prediction_samples: S in predictions, where no other number is asked for.
-    :raises ValueError: If the parts do not fit together.
+    :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
+        positive integer or too large for the machine's memory.
     """
 
     def __init__(
@@ -73,11 +74,6 @@ class MatrixGaussianNetwork(VariationalModel):
         num_prediction_samples: int = 100,
     ) -> None:
         super().__init__()
-        check_integers(
-            num_data=num_data,
-            num_samples=num_samples,
-            num_prediction_samples=num_prediction_samples,
-        )
         check_instance(Sequence, layers=layers)
         check_instance(Likelihood, likelihood=likelihood)
         self.layers = list(layers)
@@ -101,21 +97,17 @@ class MatrixGaussianNetwork(VariationalModel):
         """Latent functions."""
         return self.layers[-1].num_outputs
 
-    @without_autograph
-    def elbo_terms(
+    def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
-        seed: int | tf.Tensor | None = None,
+        num_importance_samples: int,
+        doubly_reparameterized: bool,
+        seed: int | tf.Tensor | None,
     ) -> BoundTerms:
-        """Estimate the terms of :meth:`elbo`: the data's, and minus each layer's divergence.
-
-        Parameters as for :meth:`elbo`; the network has no latent variables.
-        """
+        # There are no latent variables.
         del num_importance_samples, doubly_reparameterized
-        X, Y = (to_default_float(part) for part in data)
         shape = [self.num_samples, tf.shape(X)[0]]
 
         def noise(seed: Seed, width: int) -> tf.Tensor:
@@ -202,6 +194,9 @@ class MatrixGaussianNetwork(VariationalModel):
     def _check_parts(self) -> None:
         if not self.layers:
             raise ValueError("layers must hold at least one layer, got none.")
+        for layer in self.layers:
+            check_instance(MatrixGaussianLayer, layers=layer)
+        self._check_common_parts(max(layer.num_outputs for layer in self.layers))
         for below, above in zip(self.layers, self.layers[1:], strict=False):
             if below.num_outputs != above.num_inputs:
                 raise ValueError(
@@ -245,6 +240,7 @@ class NetworkPosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(layer.num_outputs for layer in model.layers),
             num_samples=num_samples,
             function_seed=function_seed,
@@ -253,7 +249,8 @@ class NetworkPosterior(MixturePosterior):
 
     @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
-        X = self._check_inputs(Xnew)
+        check_flags(full_cov=full_cov)
+        X = check_inputs(self, Xnew, "Xnew")
         noise = None if full_cov else self._noise_at(X)
         return self._model.sample(X, self.num_samples, self._seed, noise)
 

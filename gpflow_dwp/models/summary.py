@@ -25,7 +25,8 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
-from gpflow_dwp.validation import check_instance
+from gpflow_dwp.models.accepted_observations import count_columns
+from gpflow_dwp.validation import check_flags, check_instance
 
 if TYPE_CHECKING:
     from gpflow_dwp.models.variational import VariationalModel
@@ -155,6 +156,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
     from gpflow_dwp.models.variational import VariationalModel  # which imports this module
 
     check_instance(VariationalModel, model=model)
+    check_flags(kl=kl)
     counts: dict[str, list[int]] = {}
     seen: set[int] = set()
     for path, parameter in parameter_dict(model).items():
@@ -162,7 +164,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
             continue
         seen.add(id(parameter))
         count = counts.setdefault(_part_name(path), [0, 0])
-        size = int(parameter.unconstrained_variable.shape.num_elements())
+        size = int(np.size(parameter.unconstrained_variable))
         count[0] += size
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
@@ -216,7 +218,7 @@ def _draws(part: Any) -> tuple[str, str]:
     if isinstance(part, GlobalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
     if isinstance(part, RegressionGPLayer):
-        family = f"Gaussian, regression on {part.targets.shape[0]:,} data"
+        family = f"Gaussian, regression on {len(part.targets.numpy()):,} data"
         return f"functions [{part.num_inducing}, {part.num_outputs}]", family
     if isinstance(part, LocalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
@@ -238,15 +240,15 @@ def _kernel_name(kernel: Kernel) -> str:
 
 def _divergences(model: VariationalModel, seed: int) -> list[float]:
     """Minus the expected log ratios, which depend on no datum: any will do."""
-    likelihood = model.likelihood
-    columns = likelihood.observation_dim
-    if columns is None:
-        columns = 1 if likelihood.latent_dim is not None else model.num_outputs or 1
-    data = (
-        tf.zeros([1, model.num_inputs], default_float()),
-        tf.zeros([1, columns], default_float()),
-    )
-    terms = [model.elbo_terms(data, seed=seed + draw) for draw in range(_BOUNDS)]
+    num_columns = count_columns(model.likelihood, model.num_outputs) or 1
+    X, Y = (tf.zeros([1, width], default_float()) for width in (model.num_inputs, num_columns))
+    # No likelihood need admit these observations: its own term may be infinite.
+    terms = [
+        model._estimate_terms(
+            X, Y, num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
+        )
+        for draw in range(_BOUNDS)
+    ]
     log_ratios = np.mean([term.log_ratios.numpy() for term in terms], axis=0)
     return [-float(log_ratio) for log_ratio in log_ratios]
 

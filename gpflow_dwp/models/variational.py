@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
@@ -14,10 +15,15 @@ from gpflow.models import BayesianModel
 from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.autograph import without_autograph
+from gpflow_dwp.data import as_pair
+from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.layers import FreeEncoder, GammaGaussian
+from gpflow_dwp.models.data_checks import check_data
+from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_memory
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
@@ -30,7 +36,11 @@ class PosteriorDraws(Protocol):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions."""
+        """Return mean and variance of the latent functions: see :class:`MixturePosterior`.
+
+        Monte Carlo estimates: with ``full_cov``, which draws the points jointly, they differ from
+        those without it by some standard errors, at one seed as well.
+        """
 
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -74,6 +84,57 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     def num_outputs(self) -> int | None:
         """Latent functions, or None where that is not known."""
 
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The training data, X [N, D] and Y [N, P], where the posterior is made of them."""
+        return None
+
+    def set_data(self, data: RegressionData) -> None:
+        """Give the model other training data: their number, and the rows of a regression output.
+
+        Parameters stay as they are. The posterior of a :class:`RegressionGPLayer` is that of the
+        new data at once, without a step of training; to go on with training after it, call
+        :func:`fit` with ``kl_annealing_steps=0``, which keeps what hidden layers have learned.
+        Compile functions of the model, such as a ``training_loss_closure``, anew.
+
+        :param data: X [N, D] and Y [N, P], any number of rows.
+        :raises ValueError: If they do not fit the model (see :func:`check_data`), or an encoder
+            has parameters of each old row; the model is then as it was.
+        """
+        X, Y = check_data(self, *as_pair(data))
+        for module in self.submodules:
+            if isinstance(module, FreeEncoder):
+                raise ValueError(
+                    "data cannot be replaced: the model's FreeEncoder has learned a posterior "
+                    "for each of its rows."
+                )
+        self._set_rows(X, Y)
+        self.num_data = int(X.shape[0])
+
+    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Replace :attr:`rows`, if there are any."""
+
+    def check_training_data(self, data: RegressionData) -> tuple[tf.Tensor, tf.Tensor]:
+        """Check that data are those that the model is of.
+
+        :param data: X [N, D] and Y [N, P]: all training data, not a batch.
+        :return: Both as tensors of GPflow's default float.
+        :raises ValueError: If they do not fit the model (see :func:`check_data`), there are not
+            ``num_data`` of them, or they are not the model's :attr:`rows`.
+        """
+        X, Y = check_data(self, *as_pair(data))
+        if X.shape[0] != self.num_data:
+            raise ValueError(
+                f"data must hold the model's num_data={self.num_data} rows, got {X.shape[0]}; "
+                "model.set_data(data) gives it others."
+            )
+        if self.rows is not None and not all(map(_are_equal, self.rows, (X, Y))):
+            raise ValueError(
+                "data must hold the rows that the model's output layer is a regression on, in "
+                "their order, got others; model.set_data(data) replaces them."
+            )
+        return X, Y
+
     def elbo(
         self,
         data: RegressionData,
@@ -96,6 +157,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :return: A scalar, unbiased for the bound.
         :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
+        :raises NonFiniteBoundError: If, in eager mode, the bound is not finite; it names the layer.
         """
         return self.elbo_terms(
             data,
@@ -104,7 +166,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             seed=seed,
         ).weighted_sum()
 
-    @abc.abstractmethod
+    @without_autograph
     def elbo_terms(
         self,
         data: RegressionData,
@@ -118,6 +180,33 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         The divergence of a :class:`GammaGaussian` precision from its prior is part of the last log
         ratio. Parameters and errors as for :meth:`elbo`.
         """
+        check_integers(num_importance_samples=num_importance_samples)
+        check_flags(doubly_reparameterized=doubly_reparameterized)
+        terms = self._estimate_terms(
+            *check_data(self, *as_pair(data)),
+            num_importance_samples=num_importance_samples,
+            doubly_reparameterized=doubly_reparameterized,
+            seed=seed,
+        )
+        where = describe_non_finite(self, terms) if tf.executing_eagerly() else None
+        if where is not None:
+            raise NonFiniteBoundError(
+                f"The bound is not a finite number: {where} not finite. Try a larger jitter or "
+                "float64, and look for parameters that have run away."
+            )
+        return terms
+
+    @abc.abstractmethod
+    def _estimate_terms(
+        self,
+        X: tf.Tensor,
+        Y: tf.Tensor,
+        *,
+        num_importance_samples: int,
+        doubly_reparameterized: bool,
+        seed: int | tf.Tensor | None,
+    ) -> BoundTerms:
+        """What :meth:`elbo_terms` returns, finite or not, of arguments that it has checked."""
 
     @abc.abstractmethod
     def posterior(
@@ -147,7 +236,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Return mean and variance of the latent functions: see :meth:`PosteriorDraws.predict_f`.
 
         With the default seed every call has the same draws, so that predictions are a function
-        of their inputs; None asks for fresh draws.
+        of their inputs; None asks for fresh draws. Points are drawn jointly with ``full_cov``, each
+        on its own without: the two are Monte Carlo estimates of the same moments, and differ by
+        some standard errors even with one seed. Errors fall as the root of ``num_samples``.
         """
         return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
 
@@ -202,7 +293,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, N, Q], or [N, Q].
         """
-        del full_output_cov
+        check_flags(full_output_cov=full_output_cov)
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
@@ -229,11 +320,28 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         samples = posterior.sample_y(Xnew, full_cov)
         return samples[0] if num_samples is None else samples
 
+    def _check_common_parts(self, *draw: int) -> None:
+        """Refuse layers that come twice, and numbers that are not positive or fill the memory.
+
+        :param draw: Shape of the largest array that there is for each draw.
+        """
+        for index, layer in enumerate(self.layers):
+            if any(layer is below for below in self.layers[:index]):
+                raise ValueError(
+                    f"layers[{index}] must be a layer of its own, got one ({type(layer).__name__}) "
+                    "that comes before: each layer has a posterior, and is drawn once."
+                )
+        names = ("num_data", "num_samples", "num_prediction_samples")
+        numbers = {name: getattr(self, name) for name in names}
+        check_integers(**numbers)
+        for name in names[1:]:
+            check_memory(numbers[name], *draw, **{name: numbers[name]})
+
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Layers' log ratios, with that of the likelihood's own variables in the last one."""
         *below, last = log_ratios
         if isinstance(self.likelihood, GammaGaussian):
-            last -= self.likelihood.kl_divergence()
+            last -= tf.cast(self.likelihood.kl_divergence(), last.dtype)
         return [*below, last]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
@@ -242,3 +350,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         if not tf.is_tensor(num_samples):
             check_integers(num_samples=num_samples)
         return num_samples
+
+
+def _are_equal(first: tf.Tensor, second: tf.Tensor) -> bool:
+    return np.array_equal(first, tf.cast(second, first.dtype))

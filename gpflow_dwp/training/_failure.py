@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models import VariationalModel, describe_non_finite
+from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 
 __all__ = ["describe_failure"]
@@ -16,13 +16,9 @@ def describe_failure(
     model: VariationalModel, loop: CompiledLoop, record: StepRecords, steps_before: int
 ) -> NonFiniteBoundError:
     step = steps_before + len(record.terms.data) - 1
-    bad_layers = np.flatnonzero(~np.isfinite(record.terms.log_ratios[-1]))
-    if bad_layers.size:
-        index = int(bad_layers[0])
-        where = f"layers[{index}] ({type(model.layers[index]).__name__}) has a log ratio that is"
-    elif not np.isfinite(record.terms.data[-1]):
-        where = f"the likelihood ({type(model.likelihood).__name__}) has an expectation that is"
-    else:
+    last = BoundTerms(record.terms.data[-1], record.terms.log_ratios[-1])
+    where = describe_non_finite(model, last)
+    if where is None:
         paths = {
             id(parameter.unconstrained_variable): path
             for path, parameter in parameter_dict(model).items()

@@ -18,7 +18,7 @@ def begin(
     run = UnfinishedRun.begin(directory, lambda path: path.write_text(note) and None, log=log)
     if steps:
         run.state.mkdir()
-        (run.state / "checkpoint").write_text(note)
+        (run.state / "save-1").write_text(note)
     return run
 
 
@@ -26,7 +26,7 @@ def test_what_is_replaced_comes_back_when_the_new_one_is_discarded(tmp_path: Pat
     runs = [begin(tmp_path, note) for note in ("first", "second", "third")]
     for run, note in zip(reversed(runs), ("third", "second", "first"), strict=True):
         assert UnfinishedRun.find(tmp_path) == run
-        assert (run.state / "checkpoint").read_text() == run.configuration.read_text() == note
+        assert (run.state / "save-1").read_text() == run.configuration.read_text() == note
         run.discard(None)
     assert list(tmp_path.iterdir()) == []
 

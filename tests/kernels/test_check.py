@@ -10,7 +10,13 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import check_gram_kernel, gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels import (
+    check_gram_kernel,
+    check_input_kernel,
+    gram_K,
+    gram_K_cross,
+    gram_K_diag,
+)
 
 
 class OwnShape(gk.IsotropicStationary):
@@ -123,3 +129,43 @@ def test_active_dims_set_later_are_seen() -> None:
     kernel.kernels[1].active_dims = [0]
     with pytest.raises(UnsupportedKernelError, match=r"Linear .* active_dims"):
         check_gram_kernel(kernel)
+
+
+THREE = [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gk.Matern32(),
+        gk.Matern32(lengthscales=[1.0]),
+        gk.Matern32(lengthscales=[1.0, 2.0]),
+        gk.Matern32(active_dims=[1], lengthscales=[1.0]) * gk.Linear(active_dims=slice(0, 1)),
+        gk.Matern32(active_dims=slice(-1, None)),
+        gk.Periodic(gk.Matern32(active_dims=[0])),
+    ],
+)
+def test_kernels_for_two_columns(kernel: gk.Kernel) -> None:
+    check_input_kernel(kernel, 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (gk.Matern32(lengthscales=THREE), "lengthscales of Matern32 must .* 2 columns .* got 3"),
+        (gk.Matern12() + gk.Matern32(lengthscales=THREE), "lengthscales of Matern32 must"),
+        (gk.Matern12() * (gk.White() + gk.Linear(THREE)), "variance of Linear must"),
+        (gk.ArcCosine(weight_variances=THREE), "weight_variances of ArcCosine must"),
+        (gk.Periodic(gk.Matern32(), period=THREE), "period of Periodic must"),
+        (gk.ChangePoints([gk.RBF(lengthscales=THREE), gk.RBF()], [0.0]), "lengthscales of Squared"),
+        (gk.Matern32(lengthscales=[1, 2], active_dims=slice(0, 1)), "for each of the 1 columns"),
+        (gk.Matern32(active_dims=[0, 2]), r"active_dims of Matern32 must .* from 0 to 1, .*\[0 2"),
+        (gk.Matern32(active_dims=[-1]), "active_dims of Matern32 must be among the 2 columns"),
+        (gk.Matern32(active_dims=slice(0, 3)), "active_dims of Matern32 must"),
+        (gk.White() + gk.RBF(active_dims=slice(2, None)), "active_dims of SquaredExp.* must"),
+        (gk.Periodic(gk.Matern32(active_dims=[2])), "active_dims of Periodic must"),
+    ],
+)
+def test_kernels_for_other_columns_are_refused(kernel: gk.Kernel, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_input_kernel(kernel, 2)

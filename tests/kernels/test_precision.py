@@ -26,7 +26,8 @@ def test_values_and_gradients_are_those_of_the_other_precision(name: str) -> Non
         kernel = KERNELS[name]()
         variables = kernel.trainable_variables
         with tf.GradientTape() as tape:
-            values = kernel_in_dtype(kernel, tf.float64)(X)
+            accurate = kernel_in_dtype(kernel, tf.float64)
+            values, diagonal = accurate(X), accurate(X, full_cov=False)
             total = tf.reduce_sum(values**2)
         gradients = tape.gradient(total, variables)
     with tf.GradientTape() as tape:
@@ -34,6 +35,7 @@ def test_values_and_gradients_are_those_of_the_other_precision(name: str) -> Non
 
     assert values.dtype == tf.float64
     np.testing.assert_allclose(values, expected(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(diagonal, np.diag(values), rtol=1e-6)
     others = tape.gradient(total, expected.trainable_variables)
     for gradient, other in zip(gradients, others, strict=True):
         assert gradient.dtype == tf.float32

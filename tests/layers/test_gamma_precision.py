@@ -29,7 +29,7 @@ def test_moments_and_divergence_are_those_of_gamma_distributions() -> None:
 
 
 def test_bad_priors_are_refused() -> None:
-    with pytest.raises(ValueError, match="prior_rate must be positive"):
+    with pytest.raises(ValueError, match="prior_rate must be a positive number"):
         GammaPrecision(1.0, 0.0)
 
 

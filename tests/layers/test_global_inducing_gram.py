@@ -303,7 +303,9 @@ def test_starting_values_depend_on_the_seed() -> None:
         ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
         ({"precision": np.nan}, "precision must be a positive number, got nan"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
-        ({"jitter": np.nan}, "jitter must not be negative, got nan"),
+        ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
+        ({"width": 10**15}, "width must be smaller, got 1000000000000000"),
+        ({"pseudo_targets": np.full((3, 2), np.nan)}, "pseudo_targets holds nan in row 1"),
     ],
 )
 def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -467,7 +467,9 @@ def test_joint_targets_compile_with_any_number_of_them() -> None:
         ({"df": [1.0, 2.0]}, "df must be a positive number"),
         ({"extra_df": -1}, "extra_df must be a positive number, got -1"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
-        ({"jitter": np.nan}, "jitter must not be negative, got nan"),
+        ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
+        ({"num_inducing": 10**15}, "num_inducing must be smaller, got 1000000000000000"),
+        ({"expected_log_ratio": "no"}, "expected_log_ratio must be True or False, got 'no'"),
     ],
 )
 def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:

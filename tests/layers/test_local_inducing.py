@@ -138,7 +138,16 @@ def test_bad_arguments() -> None:
         make_layer(2, skip=np.eye(3))
     with pytest.raises(ValueError, match="mixing must have any number of rows and 2 columns"):
         make_layer(2, mixing=np.eye(3))
-    with pytest.raises(ValueError, match="q_scale must be positive"):
+    with pytest.raises(ValueError, match="q_scale must be a positive number"):
         make_layer(q_scale=0.0)
-    with pytest.raises(ValueError, match="jitter must not be negative"):
-        make_layer(jitter=-1.0)
+    with pytest.raises(ValueError, match="jitter must be a finite number, got inf"):
+        make_layer(jitter=np.inf)
+    with pytest.raises(ValueError, match="skip holds nan in row 1, column 1"):
+        make_layer(2, skip=np.full((2, 2), np.nan))
+    kernel, Z = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0, 3.0]), np.eye(2)
+    with pytest.raises(ValueError, match="lengthscales of SquaredExponential must"):
+        LocalInducingGPLayer(kernel, Z, 1)
+    with pytest.raises(ValueError, match="inducing_variable holds inf in row 2, column 2"):
+        LocalInducingGPLayer(gpflow.kernels.SquaredExponential(), np.diag([1.0, np.inf]), 1)
+    with pytest.raises(ValueError, match="num_outputs must be smaller"):
+        make_layer(10**15)

@@ -125,7 +125,7 @@ def test_more_pseudo_data_than_inputs_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"largest_dropout": 0.0}, "largest_dropout must be above 0"),
+        ({"largest_dropout": 0.0}, "largest_dropout must be a positive number, got 0.0"),
         ({"largest_dropout": 1.5}, "largest_dropout must be above 0"),
         ({"row_covariance": "dense"}, "row_covariance must be diagonal, rank_one or full"),
     ],

@@ -240,11 +240,14 @@ def test_predictions_and_files(build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"inputs": np.zeros(6)}, r"two matrices of one length, got shapes \[6\] and \[6, 2\]"),
+        ({"inputs": np.zeros(6)}, r"inputs must have two axes, .* got shape \[6\]"),
         ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
         ({"noise_variance": 0.0}, "noise_variance must be a positive number, got 0.0"),
         ({"noise_variance": np.ones(M)}, "noise_variance must be a positive number, got "),
-        ({"jitter": -1.0}, "jitter must not be negative, got -1.0"),
+        ({"inputs": np.full((C, 3), np.nan)}, "inputs holds nan in row 1, column 1"),
+        ({"targets": np.full((C, Q), np.inf)}, "targets holds inf in row 1, column 1"),
+        ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
+        ({"num_inducing": 10**9}, "num_inducing must be smaller"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
     ],
 )

@@ -76,8 +76,10 @@ def output_layer(num_inducing: int = 5, num_outputs: int = 1) -> GlobalInducingG
     )
 
 
-def hidden_layer(num_inducing: int = 5, kind: Kind = WISHART) -> GramLayer:
-    return kind.hidden_layer(gk.SquaredExponential(), num_inducing)
+def hidden_layer(
+    num_inducing: int = 5, kind: Kind = WISHART, kernel: gk.Kernel | None = None
+) -> GramLayer:
+    return kind.hidden_layer(kernel or gk.SquaredExponential(), num_inducing)
 
 
 def exact_regression(
@@ -446,6 +448,18 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
         ),
         ([hidden_layer(4), output_layer()], r"layers\[0\] is made for 4 inducing .* has 5"),
         ([hidden_layer(), output_layer(6)], r"layers\[1\] is made for 6 inducing .* has 5"),
+        ([layer := hidden_layer(), layer, output_layer()], r"layers\[1\] must be .* of its own"),
+        (
+            [
+                hidden_layer(kernel=gk.White() + gk.RBF(lengthscales=[1.0, 2.0, 3.0])),
+                output_layer(),
+            ],
+            "lengthscales of SquaredExponential must have .* 2 columns .* got 3",
+        ),
+        (
+            [hidden_layer(kernel=gk.RBF(active_dims=[0, 2])), output_layer()],
+            r"active_dims of SquaredExponential must be among the 2 columns .* got \[0 2\]",
+        ),
     ],
 )
 def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> None:
@@ -480,6 +494,18 @@ def test_bound_names_the_layer_whose_factorisation_fails(kind: Kind) -> None:
 def test_numbers_that_are_not_positive_integers_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a positive integer, got {value}"):
         build([output_layer()], **{name: value})
+
+
+@pytest.mark.parametrize("name", ["num_samples", "num_prediction_samples"])
+def test_more_draws_than_fit_into_the_memory_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be smaller, got 2147483648: .* GiB"):
+        build([hidden_layer(), output_layer()], **{name: 2**40 // 512})
+
+
+@pytest.mark.parametrize("points", [DATA[0][:5] + [[0.0, np.nan]], DATA[0][:5] * 1j, "points"])
+def test_inducing_points_that_are_no_finite_matrix_are_refused(points: Any) -> None:
+    with pytest.raises(ValueError, match="inducing_variable (holds nan|must hold real numbers)"):
+        build([hidden_layer(), output_layer()], inducing_variable=points)
 
 
 def test_relevance_determination_is_refused_above_the_first_layer() -> None:

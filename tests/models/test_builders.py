@@ -79,6 +79,15 @@ def test_defaults_of_inverse_wishart_layers() -> None:
 
 
 @every_builder
+def test_the_default_jitter_is_gpflows(builder: str) -> None:
+    gpflow.config.set_default_jitter(1e-4)
+    model = build(builder=builder, output="regression")
+    gpflow.config.set_default_jitter(1e-5)
+
+    assert [layer.jitter for layer in model.layers] == [1e-4, 1e-4]
+
+
+@every_builder
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_depth(builder: str, depth: int) -> None:
     assert len(build(depth=depth, builder=builder).layers) == depth
@@ -183,11 +192,22 @@ def test_no_more_inducing_points_than_distinct_inputs(inducing: Any) -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_by_name(name: str) -> None:
-    model = build(kernel=name)
+def test_kernels_by_name_in_both_precisions(name: str) -> None:
+    # Noise is a function of a point's digits, of which float32 must hold all.
+    data = tuple(part.astype(np.float32).astype(np.float64) for part in (X, Y))
+    results = []
+    for dtype in (np.float64, np.float32):
+        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+            model = build(data, kernel=name, num_samples=2)
+            with tf.GradientTape() as tape:
+                bound = model.elbo(data, seed=0)
+            results.append([bound, *tape.gradient(bound, model.trainable_variables)])
 
     assert [type(layer.kernel).__name__ for layer in model.layers] == [name, name]
-    assert np.isfinite(model.elbo((X, Y)))
+    for value, single in zip(*results, strict=True):
+        assert (value.dtype, single.dtype) == (tf.float64, tf.float32)
+        scale = 1e-3 + np.abs(value).max()
+        np.testing.assert_allclose(single / scale, value / scale, atol=1e-3)
 
 
 def test_kernels_as_objects() -> None:
@@ -214,7 +234,7 @@ def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() ->
         (gpflow.likelihoods.Gaussian(scale=0.5), 4.0),
         (gpflow.likelihoods.Gaussian(variance=[0.1, 0.5]), 6.0),
         (gpflow.likelihoods.StudentT(scale=0.2), 25.0),
-        (gpflow.likelihoods.Poisson(), np.exp(-4.0)),
+        (gpflow.likelihoods.HeteroskedasticTFPConditional(), np.exp(-4.0)),
     ],
 )
 def test_pseudo_targets_are_precise_where_they_are_observations(
@@ -335,7 +355,11 @@ def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:
         ({"kernel": ["Linear", "Linear"]}, "kernel must be .* sequence .* got 'Linear'"),
         ({"likelihood": 5}, "likelihood must be one of GPflow's kind or None, got 5"),
         ({"jitter": "abc"}, "jitter must be a number, got 'abc'"),
-        ({"jitter": -1.0}, "jitter must not be negative"),
+        ({"whiten": "no", "depth": 1}, "whiten must be True or False, got 'no'"),
+        ({"stick_the_landing": 1}, "stick_the_landing must be True or False, got 1"),
+        ({"width": 2**40}, "width must be smaller, got 1099511627776: two arrays of shape"),
+        ({"latent_dim": 2**40}, "latent_dim must be smaller, got 1099511627776"),
+        ({"data": (X + 1j, Y)}, "X must hold real numbers, got an array of complex128"),
         ({"data": (X[:, 0], Y)}, "X must have two axes"),
         ({"data": (X[:5], Y)}, "X and Y must have the same rows"),
         ({"data": (np.where(X[3] == X, np.nan, X), Y)}, "X holds nan in row 4"),
@@ -367,7 +391,12 @@ def test_all_models_start_at_the_same_outputs(builder: str) -> None:
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
         ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
         ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
-        ({"jitter": -1.0}, "jitter must not be negative"),
+        ({"jitter": np.inf, "depth": 1}, "jitter must be a finite number, got inf"),
+        ({"depth": 2**40}, "depth must be smaller, got 1099511627776"),
+        (
+            {"kernel": [gpflow.kernels.RBF(lengthscales=[1, 2, 3]), gpflow.kernels.RBF()]},
+            "lengthscales of SquaredExponential must have .* 2 columns",
+        ),
         ({"data": (X[:, 0], Y)}, "X must have two axes"),
         ({"data": X}, r"data must be a pair \(X, Y\), got ndarray"),
         ({"seed": 1.5}, "seed must be an integer of at least 0, .* got 1.5"),

@@ -118,7 +118,11 @@ def test_digits_are_told_apart() -> None:
 def test_hidden_layers_may_differ_in_width() -> None:
     model = build_matrix_gaussian_network((X, Y), 3, width=(7, 5))
     assert [layer.num_outputs for layer in model.layers] == [7, 5, 1]
-    for width, message in (((7,), "width must hold depth - 1 = 2"), ((7, 0), "got 0")):
+    for width, message in (
+        ((7,), "width must hold depth - 1 = 2"),
+        ((7, 0), "got 0"),
+        (2**40, "width must be smaller, got 1099511627776"),
+    ):
         with pytest.raises(ValueError, match=message):
             build_matrix_gaussian_network((X, Y), 3, width=width)
 
@@ -127,6 +131,9 @@ def test_layers_that_do_not_fit_are_refused() -> None:
     layers = [MatrixGaussianLayer(3, 4), MatrixGaussianLayer(5, 1)]
     with pytest.raises(ValueError, match="num_outputs=4 is below a layer of num_inputs=5"):
         MatrixGaussianNetwork(layers, gpflow.likelihoods.Gaussian(), 10)
+    twice = [layer := MatrixGaussianLayer(3, 3), layer]
+    with pytest.raises(ValueError, match=r"layers\[1\] must be a layer of its own"):
+        MatrixGaussianNetwork(twice, gpflow.likelihoods.Gaussian(), 10)
     with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
         MatrixGaussianNetwork(layers, "gaussian", 10)  # type: ignore[arg-type]
 
