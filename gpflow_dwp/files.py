@@ -163,6 +163,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
     :param path: The file.
     :raises ValueError: If it is damaged; the message names it.
+    :raises OSError: If it cannot be read.
     """
     try:
         fields = json.loads(path.read_bytes())
