@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import io
 import json
@@ -41,11 +42,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a place beside a file; what is written there takes the file's place in one step.
 
     The new content is on the disk before the old one is gone. If the body raises, the file stays
-    as it was.
+    as it was. What processes that were killed have left of the same file is taken away.
 
     :param path: The file, which need not exist.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        if _has_ended(left.name.split(".")[-2]):
+            left.unlink(missing_ok=True)
     try:
         with named(path):
             yield partial
@@ -54,6 +58,19 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def _has_ended(process: str) -> bool:
+    """Whether a process of this machine is no longer there; not where the system cannot say."""
+    if os.name == "nt" or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 @contextlib.contextmanager
