@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import io
 import json
+import math
 import os
+import shutil
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["replacing", "seal", "sync", "unseal", "write_whole"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "copy_tree",
+    "held",
+    "named",
+    "read_arrays",
+    "read_sealed",
+    "replacing",
+    "seal",
+    "sync",
+    "sync_tree",
+    "unseal",
+    "write_whole",
+]
 
 _SEAL = "sha256"
+_NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextlib.contextmanager
@@ -26,12 +47,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        sync(partial)
-        partial.replace(path)
+        with named(path):
+            yield partial
+            sync(partial)
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name a path in errors of the system that name none, as that of a full disk.
+
+    :param path: What is written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -57,6 +93,119 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder is on the disk with everything below it.
+
+    :param folder: Of files and folders.
+    """
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            sync(Path(parent, name))
+        sync(Path(parent))
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Put what a folder holds into another, too, and wait until it is on the disk.
+
+    :param source: The folder; it takes no space twice where the file system has links.
+    :param target: Made if it is missing; what else is in it stays.
+    """
+
+    def copy(one: str, other: str) -> None:
+        try:
+            os.link(one, other)
+        except OSError:
+            shutil.copy2(one, other)
+            sync(Path(other))
+
+    shutil.copytree(source, target, copy_function=copy, dirs_exist_ok=True)
+    for parent, _, _ in os.walk(source):
+        sync(target / Path(parent).relative_to(source))
+
+
+@contextlib.contextmanager
+def held(path: Path, *, alone: bool = True, wait: bool = False) -> Iterator[None]:
+    """Hold a file or folder; the system lets go of it however the process ends.
+
+    Where the system or file system has no locks, nothing is held.
+
+    :param path: It must be there.
+    :param alone: Whether nobody else may hold it, or only nobody who wants to be alone.
+    :param wait: Whether to wait until that is so.
+    :raises BlockingIOError: If another process holds it, and ``wait`` is not set.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    way = (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or not alone else os.O_RDWR)
+    try:
+        try:
+            fcntl.flock(descriptor, way)
+        except BlockingIOError:
+            raise BlockingIOError(f"{path} is in use by another process") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        if not (path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())):
+            raise BlockingIOError(f"{path} was replaced by another process")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read fields from a file of JSON that holds them with their checksum.
+
+    :param path: The file.
+    :raises ValueError: If it is damaged; the message names it.
+    """
+    try:
+        fields = json.loads(path.read_bytes())
+        if not isinstance(fields, dict):
+            raise ValueError("it holds no fields")
+        return unseal(fields)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """Read a NumPy archive as ``np.savez`` writes it, which takes no more memory than it is long.
+
+    :param content: Of the file.
+    :return: Arrays of numbers or text, by their names.
+    :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise ValueError("it is compressed")
+            if sum(member.file_size for member in members) > len(content):
+                raise ValueError("its parts are larger than the whole")
+            return {
+                member.filename.removesuffix(".npy"): _read_array(archive.read(member))
+                for member in members
+            }
+    except Exception as error:  # of a dozen kinds, as the damage falls
+        raise ValueError(f"it is no archive of arrays: {error}") from error
+
+
+def _read_array(content: bytes) -> npt.NDArray[Any]:
+    file, header = io.BytesIO(content), np.lib.format
+    if header.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
+        raise ValueError("an array is in another format")
+    shape, fortran_order, dtype = header.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+    # NumPy would make room for what the header says before it looks for it.
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != len(content) - file.tell():
+        raise ValueError("an array is not as long as it says")
+    flat = np.frombuffer(content, dtype, offset=file.tell()) if size else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if fortran_order else "C").copy()
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 __all__ = [
+    "BatchSlicing",
     "Requirement",
     "assertions",
     "check_batch_shapes",
@@ -126,6 +127,36 @@ def check_batch_shapes(event_ndims: Mapping[str, int], parameters: Mapping[str, 
             ) from error
 
 
+class BatchSlicing:
+    """What keeps the static shapes of parameters where the batch of their owner is sliced.
+
+    TFP broadcasts a parameter before it slices it. In a compiled function with an unknown batch
+    shape TensorFlow then forgets of a size of 1 what it is. Stands before TFP's class among the
+    bases of a distribution or bijector.
+    """
+
+    def __getitem__(self, slices: Any) -> Any:
+        owner: Any = self
+        is_bijector = isinstance(self, tfp.bijectors.Bijector)
+        known = owner.experimental_batch_shape() if is_bijector else owner.batch_shape
+        if tf.executing_eagerly() or known.is_fully_defined():
+            return super().__getitem__(slices)  # type: ignore[misc]
+        dynamic = (
+            owner.experimental_batch_shape_tensor() if is_bijector else owner.batch_shape_tensor()
+        )
+        index = slices if isinstance(slices, tuple) else (slices,)
+        if not any(part is Ellipsis for part in index):
+            index += (Ellipsis,)
+        sliced = {}
+        for name, properties in owner.parameter_properties().items():
+            parameter, ndims = getattr(owner, name), properties.event_ndims
+            event = parameter.shape[parameter.shape.rank - ndims :]
+            whole = tf.broadcast_to(parameter, tf.concat([dynamic, event.as_list()], axis=0))
+            whole = tf.ensure_shape(whole, known.concatenate(event))
+            sliced[name] = whole[index + ndims * (slice(None),)]
+        return owner.copy(**sliced)
+
+
 class Requirement(NamedTuple):
     """What the entries of a parameter must fulfil.
 
@@ -202,7 +233,7 @@ def tril_with_nonzero_diagonal(x: Any) -> Any:
 def invertible(x: Any) -> Any:
     """Whether the matrices are finite and numerically invertible."""
     if not isinstance(x, np.ndarray):
-        return tf.math.is_finite(tf.linalg.slogdet(x)[1])
+        return _invertible_at_run_time(x)
     if not np.all(np.isfinite(x)):
         return np.array(False)
     # Scaling rows and columns keeps, say, diag(1e-20, 1) from being taken for singular.
@@ -210,6 +241,15 @@ def invertible(x: Any) -> Any:
         largest = np.max(np.abs(x), axis=axis, keepdims=True)
         x = x / np.where(largest > 0.0, largest, 1.0)
     return np.linalg.matrix_rank(x) == x.shape[-1]
+
+
+def _invertible_at_run_time(x: tf.Tensor) -> tf.Tensor:
+    # By what a column adds to those before it. XLA has no log-determinant on the CPU.
+    x = x / tf.reduce_max(tf.abs(x), axis=-1, keepdims=True)
+    added = tf.abs(tf.linalg.diag_part(tf.linalg.qr(x).r))
+    precision = x.shape[-1] * np.finfo(x.dtype.as_numpy_dtype).eps
+    # With an entry that is not finite, or a row of zeros, these are NaN, and nothing holds.
+    return added > precision * tf.linalg.norm(x, axis=-2)
 
 
 def _finite(x: Any) -> Any:

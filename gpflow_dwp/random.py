@@ -2,7 +2,8 @@
 
 TensorFlow's own real-valued draws are not, but its integers of a named algorithm are: everything
 here is made of those. Its functions for them add some 45 nodes to a graph with every call, most of
-them to scramble the seed; here the same numbers take a third of that.
+them to scramble the seed; here the same numbers take a third of that. None of them takes a number
+off a GPU: there TensorFlow splits, stacks and slices integers of 32 bits on the host.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def split_seed(seed: Seed, num: int) -> list[Seed]:
     :return: A list of ``num`` stateless seeds.
     """
     seed = tf.convert_to_tensor(seed)
-    return list(tf.unstack(_integers([num, 2], seed, seed.dtype), num=num))
+    seeds = _integers([num, 2], seed, seed.dtype)
+    return [tf.gather(seeds, index) for index in range(num)]
 
 
 def fold_in(seed: Seed, number: int | tf.Tensor) -> Seed:
@@ -92,7 +94,9 @@ def fold_in(seed: Seed, number: int | tf.Tensor) -> Seed:
     :return: A stateless seed, [2].
     """
     number = tf.convert_to_tensor(number)
-    return tf.stack([_integers([], seed, number.dtype), number])
+    drawn = _integers([], seed, number.dtype)
+    pair = tf.stack([tf.cast(drawn, tf.int64), tf.cast(number, tf.int64)])
+    return tf.cast(pair, number.dtype)
 
 
 def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
@@ -143,7 +147,7 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
 def _integers(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
     """Integers that are uniform on all of their type: those of tf.random.stateless_uniform."""
     scrambled = _philox([2], _SCRAMBLING_KEY, tf.cast(seed, tf.uint64), tf.uint64)
-    key, upper = tf.split(scrambled, 2)
+    key, upper = scrambled[:1], scrambled[1:]
     return _philox(shape, key, tf.concat([tf.zeros_like(upper), upper], axis=0), dtype)
 
 
@@ -179,7 +183,7 @@ def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
     # same point as 0.0. (Graph optimisers take the addition of zero away.)
     points = tf.cast(points, tf.float64)
     bits = tf.bitcast(tf.where(points == 0.0, tf.zeros_like(points), points), tf.int64)
-    columns = tf.range(1, tf.shape(points, out_type=tf.int64)[1] + 1, dtype=tf.int64)
+    columns = tf.cast(tf.range(1, tf.shape(points)[1] + 1), tf.int64)
     seed = tf.cast(seed, tf.int64)
     key = _mix(_mix(seed[0] + _INCREMENT) + seed[1])
     return _mix(tf.reduce_sum(_mix(_mix(bits) + _INCREMENT * columns), axis=1) + key)

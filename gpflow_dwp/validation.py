@@ -21,6 +21,7 @@ __all__ = [
     "check_integers",
     "check_memory",
     "check_not_negative",
+    "check_path",
     "check_positive",
 ]
 
@@ -164,3 +165,14 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     elif array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
     return np.asarray(array, np.float64)
+
+
+def check_path(**arguments: object) -> None:
+    """Refuse arguments that are no paths.
+
+    :param arguments: Values by the names that the caller gave them.
+    :raises ValueError: If a value is neither text nor a path; the message names it.
+    """
+    for name, value in arguments.items():
+        if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+            raise ValueError(f"{name} must be a path, got {value!r}.")

@@ -6,13 +6,14 @@ writes N or P for M. Indices in comments count from 1, as in the paper, indices 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 from scipy import special, stats
 
-SIZES = [(size, df) for size in range(1, 6) for df in range(1, 8)]
-"""(M, df) with singular, square and full-rank cases."""
+SIZES = [(size, df) for size in range(1, 6) for df in range(1, size + 3)]
+"""(M, df) with singular, square and full-rank cases; above full rank df is in exponents only."""
 
 
 def free_entries(matrix: np.ndarray, rank: int) -> np.ndarray:
@@ -166,6 +167,47 @@ def gram(t: np.ndarray, row_mixing: np.ndarray, column_mixing_tril: np.ndarray) 
     return factor @ np.swapaxes(factor, -1, -2)
 
 
+def bartlett_moments(parameters: dict[str, np.ndarray]) -> np.ndarray:
+    """E T_ij^k for k = 0..4 and the entries with j <= i, in row-major order, [n, 5]."""
+    size, rank = parameters["loc"].shape
+    moments = []
+    for i in range(size):
+        for j in range(min(i + 1, rank)):
+            if i == j:
+                alpha, beta = parameters["concentration"][j], parameters["rate"][j]
+                law = stats.gengamma(alpha, 2.0, scale=beta**-0.5)
+            else:
+                law = stats.norm(parameters["loc"][i, j], parameters["scale"][i, j])
+            moments.append([1.0, *(law.moment(order) for order in range(1, 5))])
+    return np.array(moments)
+
+
+def gram_covariance(
+    parameters: dict[str, np.ndarray], row_mixing: np.ndarray, column_mixing_tril: np.ndarray
+) -> np.ndarray:
+    """Cov(G_ij, G_kl), [M, M, M, M], by all products of four entries of the factor."""
+    moments = bartlett_moments(parameters)
+    size, rank = parameters["loc"].shape
+    places = [(i, j) for i in range(size) for j in range(min(i + 1, rank))]
+    # G_ij as a polynomial: its coefficient of each product of two entries.
+    column_gram = column_mixing_tril @ column_mixing_tril.T
+    coefficients = np.zeros((len(places), len(places), size, size))
+    for (a, (k, c)), (b, (m, d)) in itertools.product(enumerate(places), repeat=2):
+        coefficients[a, b] = np.outer(row_mixing[:, k], row_mixing[:, m]) * column_gram[c, d]
+
+    def expectation(*entries: int) -> float:
+        counts = np.bincount(entries, minlength=len(places))
+        return np.prod(moments[np.arange(len(places)), counts])
+
+    pairs = list(itertools.product(range(len(places)), repeat=2))
+    covariance = np.zeros((size,) * 4)
+    for (a, b), (c, d) in itertools.product(pairs, repeat=2):
+        spread = expectation(a, b, c, d) - expectation(a, b) * expectation(c, d)
+        if spread != 0.0:
+            covariance += spread * np.multiply.outer(coefficients[a, b], coefficients[c, d])
+    return covariance
+
+
 def random_tril(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Lower-triangular matrices with a positive diagonal, well conditioned."""
     result = np.tril(0.4 * rng.normal(size=shape), -1)
@@ -216,8 +258,11 @@ def wishart_bartlett(size: int, df: int) -> dict[str, np.ndarray]:
 def random_parameters(
     name: str, rng: np.random.Generator, size: int, df: int, batch: tuple[int, ...] = ()
 ) -> dict[str, np.ndarray]:
-    """All parameters but df of the distribution of that name."""
+    """All parameters but an integer df of the distribution of that name."""
     rank = min(df, size)
+    if name == "InverseWishart":
+        degrees = rng.uniform(size + 3.5, size + 6.0, size=batch)
+        return {"df": degrees, "scale_tril": random_tril(rng, *batch, size, size)}
     parameters = {}
     if name in ("SingularWishart", "GeneralisedSingularWishart"):
         parameters["scale_tril"] = random_tril(rng, *batch, size, size)

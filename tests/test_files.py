@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from gpflow_dwp.files import replacing, seal, unseal, write_whole
+from gpflow_dwp.files import (
+    copy_tree,
+    held,
+    read_sealed,
+    replacing,
+    seal,
+    unseal,
+    write_whole,
+)
 
 
 def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path) -> None:
@@ -23,6 +33,12 @@ def test_a_file_stays_as_it_was_where_writing_fails(tmp_path: Path) -> None:
 
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="kept.txt") as caught, replacing(tmp_path / "kept.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "kept.txt")
 
 
 def test_content_that_was_never_written_replaces_nothing(tmp_path: Path) -> None:
@@ -45,6 +61,45 @@ def test_seals_survive_json_and_no_flipped_digit_does() -> None:
             flipped = text[:place] + ("7" if character != "7" else "8") + text[place + 1 :]
             with pytest.raises(ValueError, match="checksum"):
                 unseal(json.loads(flipped))
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"a": 1}', b"[" * 5000, b"\xff"])
+def test_damaged_files_are_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "fields.json"
+    write_whole(path, json.dumps(seal({"a": 1})))
+    assert read_sealed(path) == {"a": 1}
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="fields.json is damaged: "):
+        read_sealed(path)
+
+
+def test_what_is_held_alone_is_held_by_nobody_else(tmp_path: Path) -> None:
+    taken = pytest.raises(BlockingIOError, match="in use by another process")
+    with held(tmp_path, alone=False), held(tmp_path, alone=False), taken, held(tmp_path):
+        pass
+    with held(tmp_path), pytest.raises(BlockingIOError), held(tmp_path, alone=False):
+        pass
+    with held(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_copy_stays_where_its_source_goes(
+    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    for path in (source / "deep/a.txt", target / "deep/b.txt"):
+        path.parent.mkdir(parents=True)
+        path.write_text("x")
+
+    def refuse(*_: object) -> None:
+        raise OSError("no links here")
+
+    if not links:
+        monkeypatch.setattr("os.link", refuse)
+    copy_tree(source, target)
+    shutil.rmtree(source)
+    assert [(target / "deep" / name).read_text() for name in ("a.txt", "b.txt")] == ["x", "x"]
 
 
 def test_what_has_no_seal_is_refused() -> None:

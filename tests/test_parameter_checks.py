@@ -49,7 +49,11 @@ def test_batch_shapes_that_do_not_broadcast_raise() -> None:
             [[[np.nan, 1.0], [1.0, 0.0]]],
             [[[0, 0], [np.inf, 0]]],
         ),
-        (checks.invertible, [np.eye(2), 1e-30 * np.eye(2)], [np.ones([2, 2])]),
+        (
+            checks.invertible,
+            [np.eye(2), 1e-30 * np.eye(2), [[1.0, 1.0], [1e-20, 0.0]]],
+            [np.ones([2, 2]), np.zeros([2, 2]), [[np.inf, 0.0], [0.0, 1.0]]],
+        ),
     ],
 )
 def test_conditions_agree_on_arrays_and_tensors(condition: object, good: list, bad: list) -> None:

@@ -13,7 +13,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["RightTriangularProduct"]
 
 
-class RightTriangularProduct(tfp.bijectors.Bijector):
+class RightTriangularProduct(checks.BatchSlicing, tfp.bijectors.Bijector):
     r"""Right product of a lower trapezoid by a lower-triangular matrix: Λ = T B.
 
     T is lower trapezoidal, [..., M, R] with M ≥ R; B is lower triangular with a positive diagonal,
@@ -72,7 +72,7 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
         return {
             "column_mixing_tril": tfp.util.ParameterProperties(
                 event_ndims=2,
-                shape_fn=lambda shape: tf.concat([shape[:-2], shape[-1:], shape[-1:]], axis=0),
+                shape_fn=_square_of_columns,
                 default_constraining_bijector_fn=lambda: tfp.bijectors.FillScaleTriL(
                     diag_shift=dtype.as_numpy_dtype(1e-6)
                 ),
@@ -121,3 +121,9 @@ class RightTriangularProduct(tfp.bijectors.Bijector):
                 f"column_mixing_tril, got shape {x.shape}."
             )
         return rows
+
+
+def _square_of_columns(sample_shape: Any) -> tf.Tensor:
+    # As a tensor: an empty slice of a list would become one of floating point.
+    shape = tf.cast(sample_shape, tf.int32)
+    return tf.concat([shape[:-2], shape[-1:], shape[-1:]], axis=0)

@@ -12,7 +12,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["SingularCongruence"]
 
 
-class SingularCongruence(tfp.bijectors.Bijector):
+class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
     r"""Congruence by an invertible matrix: G = A C Aᵀ.
 
     C and G, [..., M, M], are symmetric, positive semi-definite and of rank R = min(ν, M), with a
@@ -104,12 +104,30 @@ class SingularCongruence(tfp.bijectors.Bijector):
         :return: The log-determinant at C, [...].
         """
         if self.is_constant_jacobian:
-            return self._constant_log_det()
+            return self.constant_log_det()
         top = mixed_factor[..., : self._rank, :]
         return self._log_det(
             2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1),
-            2.0 * tf.linalg.slogdet(top).log_abs_determinant,
+            2.0 * _log_abs_determinant(top),
         )
+
+    def constant_log_det(self) -> tf.Tensor:
+        """Compute the forward log-determinant where it is the same for every C, [...]."""
+        if not self._is_triangular:
+            return (self._size + 1) * self.log_abs_determinant()
+        log_diagonal = tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
+        log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
+        return (
+            self._df * tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
+            + (self._size + 1) * log_minor
+        )
+
+    def log_abs_determinant(self) -> tf.Tensor:
+        """Compute ``log|det A|``, [...]."""
+        matrix = self._matrix()
+        if not self._is_triangular:
+            return _log_abs_determinant(matrix)
+        return tf.reduce_sum(tf.math.log(tf.abs(tf.linalg.diag_part(matrix))), axis=-1)
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
@@ -149,29 +167,19 @@ class SingularCongruence(tfp.bijectors.Bijector):
     def _forward_log_det_jacobian(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)
         if self.is_constant_jacobian:
-            return self._constant_log_det()
+            return self.constant_log_det()
         return self._log_det(self._log_det_minor(x), self._log_det_minor(self._forward(x)))
 
     def _inverse_log_det_jacobian(self, y: tf.Tensor) -> tf.Tensor:
         self._check_input(y)
         if self.is_constant_jacobian:
-            return -self._constant_log_det()
+            return -self.constant_log_det()
         return -self._log_det(self._log_det_minor(self._inverse(y)), self._log_det_minor(y))
 
     def _log_det(self, log_det_c: tf.Tensor, log_det_g: tf.Tensor) -> tf.Tensor:
-        log_det_a = tf.linalg.slogdet(self._matrix()).log_abs_determinant
+        log_det_a = self.log_abs_determinant()
         exponent = 0.5 * (self._df - self._size - 1)
         return self._df * log_det_a + exponent * (log_det_c - log_det_g)
-
-    def _constant_log_det(self) -> tf.Tensor:
-        if not self._is_triangular:
-            return (self._size + 1) * tf.linalg.slogdet(self._matrix()).log_abs_determinant
-        log_diagonal = tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
-        log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
-        return (
-            self._df * tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
-            + (self._size + 1) * log_minor
-        )
 
     def _log_det_minor(self, matrix: tf.Tensor) -> tf.Tensor:
         factor = tf.linalg.cholesky(matrix[..., : self._rank, : self._rank])
@@ -183,6 +191,12 @@ class SingularCongruence(tfp.bijectors.Bijector):
 
     def _check_input(self, x: tf.Tensor) -> None:
         checks.check_event("The input", x, [self._size, self._size], "that of row_mixing")
+
+
+def _log_abs_determinant(matrix: tf.Tensor) -> tf.Tensor:
+    # As a sum, by the triangle of A = Q R. XLA has no determinants on the CPU.
+    triangle = tf.linalg.qr(matrix).r
+    return tf.reduce_sum(tf.math.log(tf.abs(tf.linalg.diag_part(triangle))), axis=-1)
 
 
 def _symmetric(matrix: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 from gpflow_dwp.benchmarks import ESTIMATORS, benchmark_variance, posterior_arguments
 from gpflow_dwp.cli.reports import write_json
 from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.files import replacing
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.study import describe_provenance
 from gpflow_dwp.validation import check_choice
@@ -47,7 +48,10 @@ def run_variance(options: argparse.Namespace, report: Callable[[str], None]) -> 
     settings = ("dataset", "split", "depth", "model", "num_inducing", "num_gradients", "seed")
     source = {name: provenance[name] for name in ("dtype", "commit", "date", "machine")}
     source["versions"] = "; ".join(f"{name} {v}" for name, v in provenance["versions"].items())
-    with options.out.open("w", newline="", encoding="utf-8") as file:
+    with (
+        replacing(options.out) as partial,
+        partial.open("w", newline="", encoding="utf-8") as file,
+    ):
         records = [
             {name: getattr(options, name) for name in settings} | _flat(row) | source
             for row in rows

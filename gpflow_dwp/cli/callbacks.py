@@ -30,8 +30,7 @@ _LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 def check_log(options: argparse.Namespace) -> None:
     """Refuse a log that cannot be written.
 
-    :raises UsageError: If the file has no known suffix, is the table that is read, or is there and
-        is not to be replaced.
+    :raises UsageError: If the file has no known suffix, or is there and is not to be replaced.
     """
     path = options.log
     if path is None:
@@ -40,11 +39,8 @@ def check_log(options: argparse.Namespace) -> None:
         raise UsageError(f"--log must end in {' or '.join(_LOGS)}, got {str(path)!r}")
     if path.is_dir():
         raise UsageError(f"{path} is a directory; --log takes a file")
-    if options.resume is None and path.exists():
-        if not options.overwrite:
-            raise UsageError(f"{path} exists; give --overwrite to replace it")
-        if options.table is not None and path.samefile(options.table):
-            raise UsageError(f"--log {path} is the table that is read")
+    if options.resume is None and path.exists() and not options.overwrite:
+        raise UsageError(f"{path} exists; give --overwrite to replace it")
 
 
 def check_stopping(options: argparse.Namespace) -> None:

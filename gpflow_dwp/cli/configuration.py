@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.run_directory import read_run
 from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.files import write_whole
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["complete_options", "parse_options", "write_configuration"]
@@ -32,7 +34,7 @@ def write_configuration(path: Path, options: Mapping[str, Any]) -> None:
         if name not in _NOT_WRITTEN and not _is_absent(value)
     }
     text = import_optional("yaml", "cli").safe_dump(fields, sort_keys=False, allow_unicode=True)
-    path.write_text(f"# gpflow-dwp {options['command']} --config {path.name}\n{text}", "utf-8")
+    write_whole(path, f"# gpflow-dwp {options['command']} --config {path.name}\n{text}")
 
 
 def parse_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -81,8 +83,8 @@ def complete_options(
                 raise UsageError(
                     f"{_name(action)} cannot go with --resume: a run goes on as it began"
                 )
-        unfinished = UnfinishedRun.find(options.resume)
-        fields = _read(unfinished.configuration, command)
+        with read_run(options.resume) as folder:
+            fields = _read(UnfinishedRun.find(folder).configuration, command)
         resumed = _parse(parser, command, options.command, fields)
         vars(resumed).update({name: given[name] for name in kept if name in given})
         resumed.out = options.resume
@@ -122,30 +124,41 @@ def _refuse_repeated_lists(
 
 
 def _read(path: Path, command: argparse.ArgumentParser) -> dict[str, Any]:
-    yaml = import_optional("yaml", "cli")
-    try:
-        with user_mistakes():
-            content = path.read_bytes()
-        fields = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise UsageError(
-            f"{path} is neither YAML nor JSON: {' '.join(str(error).split())}"
-        ) from error
-    if not isinstance(fields, dict):
-        raise UsageError(f"{path} must hold options by name")
-    fields = {str(name).replace("-", "_"): value for name, value in fields.items()}
+    given = _read_pairs(path)
     names = {
         string.lstrip("-").replace("-", "_"): action.dest
         for action in command._actions
         for string in (*action.option_strings, action.dest)
     }
-    known = [name for name in names if len(name) > 1 and name not in ("help", "config")]
-    for name in fields:
+    known = [name for name in names if len(name) > 1 and name not in ("help", "config", "debug")]
+    fields: dict[str, Any] = {}
+    for name, value in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(f"{path} has an option {name!r}, which {command.prog} has not{hint}")
-    return {names[name]: value for name, value in fields.items()}
+        if names[name] in fields:
+            raise UsageError(f"{path} has the option {name!r} twice")
+        fields[names[name]] = value
+    return fields
+
+
+def _read_pairs(path: Path) -> list[tuple[str, Any]]:
+    """The names and values of a file, also of names that are there twice."""
+    yaml = import_optional("yaml", "cli")
+    with user_mistakes():
+        content = path.read_bytes()
+    try:
+        node = yaml.compose(content, yaml.SafeLoader)
+        values = yaml.safe_load(content)
+        if not isinstance(values, dict):
+            raise UsageError(f"{path} must hold options by name")
+        plain = {str(name): value for name, value in values.items()}
+        names = [str(name.value) for name, _ in node.value]
+        return [(name.replace("-", "_"), plain.get(name)) for name in names]
+    # Dates that no calendar has are a ValueError, and deep brackets are a RecursionError.
+    except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is neither YAML nor JSON: {error}") from error
 
 
 def _parse(

@@ -7,9 +7,9 @@ __all__ = ["COMMANDS", "EXIT_CODES"]
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    training failed, or a cell of a study; or memory or disk is full
+  1    training failed, or a cell of a study; or memory or disk is full; or a mistake of ours
   2    something that was given cannot be used; one line says what
-  130  ended by Ctrl-C
+  130  ended by Ctrl-C; 128 + N: by signal N
 """
 
 _FIT = """\

@@ -1,15 +1,35 @@
-"""A user's mistake, as opposed to ours."""
+"""What becomes of errors: the user's mistakes, as opposed to ours, and a line for each."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import re
+import signal
+import sys
 from collections.abc import Iterator
 
-__all__ = ["UsageError", "user_mistakes"]
+from gpflow_dwp.exceptions import NonFiniteBoundError
+
+__all__ = ["TerminatedError", "UsageError", "exit_code", "explain", "user_mistakes"]
+
+_FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
+_FULL_IN_TEXT = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
 
 
 class UsageError(Exception):
     """Something that the user gave cannot be used; shown as one line, with exit code 2."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The process was asked to end, by a signal that is not Ctrl-C's.
+
+    :param number: Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.number = number
 
 
 @contextlib.contextmanager
@@ -19,3 +39,58 @@ def user_mistakes() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as error:
         raise UsageError(str(error)) from error
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """Return the exit code of a command that was interrupted: 128 more than the signal's number."""
+    return 128 + (error.number if isinstance(error, TerminatedError) else signal.SIGINT)
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Return the exit code that an error leads to, and the line that tells of it.
+
+    :param error: Any that a command ended with.
+    """
+    full = _full_disk(error)
+    if full is not None:
+        return 1, full
+    if isinstance(error, UsageError):
+        return 2, f"error: {_one_line(error)}"
+    if isinstance(error, NonFiniteBoundError):
+        return 1, _one_line(error)
+    if isinstance(error, KeyboardInterrupt):
+        return exit_code(error), f"{_one_line(error)}, nothing was written"
+    if isinstance(error, MemoryError) or _is_tensorflow(error, "ResourceExhaustedError"):
+        return 1, (
+            "out of memory; less is needed with a smaller --num-samples, --num-inducing, --width "
+            "or --batch-size, and for smaller tables"
+        )
+    if isinstance(error, OSError):
+        return 1, _one_line(error)
+    return 1, f"{type(error).__name__}: {_one_line(error)} (--debug shows where)"
+
+
+def _full_disk(error: BaseException | None) -> str | None:
+    """What an error says of a full disk, if that was the cause of it."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            where = f": {error.filename}" if error.filename else ""
+            return f"{_FULL[error.errno]}{where}"
+        # TensorFlow says so by the kind of error that it has for too little memory, too.
+        found = _FULL_IN_TEXT.search(str(error)) if _is_tensorflow(error, "OpError") else None
+        if found:
+            where = f": {found[1]}" if found[1] else ""
+            return f"the disk is full{where}"
+        error = error.__cause__
+    return None
+
+
+def _is_tensorflow(error: BaseException, kind: str) -> bool:
+    module = sys.modules.get("tensorflow")
+    return module is not None and isinstance(error, getattr(module.errors, kind))
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt) and not isinstance(error, TerminatedError):
+        return "interrupted"
+    return " ".join(str(error).split()) or type(error).__name__

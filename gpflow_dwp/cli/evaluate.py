@@ -11,8 +11,9 @@ from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.predict import read_rows
 from gpflow_dwp.cli.predictions import predict
 from gpflow_dwp.cli.reports import as_json, report_cells
-from gpflow_dwp.cli.run_directory import MODEL, RunDescription
-from gpflow_dwp.cli.scores import mean_log_density
+from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.cli.run_directory import MODEL, read_run
+from gpflow_dwp.cli.scores import error_name, mean_log_density
 from gpflow_dwp.data import Cells, Standardiser
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.models import load_model
@@ -29,18 +30,18 @@ def run_evaluate(options: argparse.Namespace) -> None:
     :raises UsageError: If the run or the table cannot be used.
     """
     with user_mistakes():
-        run = RunDescription.read(options.run)
+        with read_run(options.run) as folder:
+            run, model = RunDescription.read(folder), load_model(folder / MODEL)
         cells, X = read_rows(options.table, run)
         Y = _read_known_target(cells, run)
-        model = load_model(options.run / MODEL)
+        data = run.standardise_inputs(X, cells), run.standardise_target(Y, cells)
     report_cells("evaluate", run.encoder, cells)
     target = None if run.target is None else Standardiser.from_dict(run.target)
-    inputs, draws = run.standardise_inputs(X), {"num_samples": options.num_samples}
-    predictions = predict(model, inputs, target, Y=Y, seed=options.seed, **draws)
-    data = (inputs, Y if target is None else target.transform(Y))
+    draws = {"num_samples": options.num_samples}
+    predictions = predict(model, data[0], target, Y=Y, seed=options.seed, **draws)
     scores = {
         "log_likelihood": mean_log_density(model, data, target, seed=options.seed, **draws),
-        "rmse" if target is not None else "error_rate": predictions.error(Y),
+        error_name(run.task): predictions.error(Y),
         **predictions.calibration(Y),
     }
     if options.json:

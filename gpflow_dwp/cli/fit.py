@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -14,27 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.cli.aside import forget_aside, put_back
 from gpflow_dwp.cli.callbacks import make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.errors import exit_code, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_likelihood
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
 from gpflow_dwp.cli.provenance import describe_run, list_versions
 from gpflow_dwp.cli.reports import as_json, print_now, silent
-from gpflow_dwp.cli.run_directory import (
-    FIGURES,
-    HISTORY,
-    METRICS,
-    MODEL,
-    RunDescription,
-    release_directory,
-    write_run,
-)
-from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table
-from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
+from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.cli.run_directory import FIGURES, HISTORY, METRICS, MODEL, write_run
+from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table, scores_by_name
+from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.evaluation import (
     Scores,
     linear_scores,
@@ -42,6 +34,7 @@ from gpflow_dwp.evaluation import (
     sparse_gp_scores,
 )
 from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.files import seal
 from gpflow_dwp.models import (
     DeepKernelProcess,
     VariationalModel,
@@ -61,26 +54,26 @@ def run_fit(options: argparse.Namespace) -> int:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
 
     :param options: As ``gpflow-dwp fit`` parses them.
-    :return: The exit code: 0, or 130 for Ctrl-C that leaves no model but a run that can go on.
+    :return: The exit code: 0, or that of Ctrl-C, which leaves no model but a run that can go on.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     options = complete(options)
-    with user_mistakes():
-        prepared = prepare_run(options)
-    try:
-        _train_and_write(prepared, options)
-    except BaseException as error:
-        if isinstance(error, NonFiniteBoundError) or not prepared.unfinished.has_steps:
-            prepared.unfinished.discard()
-            if options.log is not None:
-                put_back(options.log)
-            release_directory(prepared.directory)
-        elif isinstance(error, KeyboardInterrupt):
-            print(
-                f"gpflow-dwp fit: interrupted; {_how_to_resume(prepared)} goes on", file=sys.stderr
-            )
-            return 130
-        raise
+    with contextlib.ExitStack() as holding:
+        with user_mistakes():
+            prepared = prepare_run(options, holding)
+        try:
+            _train_and_write(prepared, options)
+        except BaseException as error:
+            begun_here = options.resume is None and not prepared.unfinished.has_steps
+            if isinstance(error, NonFiniteBoundError) or begun_here:
+                prepared.unfinished.discard(options.log)
+            elif isinstance(error, KeyboardInterrupt):
+                print(
+                    f"gpflow-dwp fit: interrupted; {_how_to_resume(prepared)} goes on",
+                    file=sys.stderr,
+                )
+                return exit_code(error)
+            raise
     return 0
 
 
@@ -110,7 +103,7 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
     show(score_table(scores, train.task))
 
     metrics = {
-        "scores": {model: score._asdict() for model, score in scores.items()},
+        "scores": scores_by_name(scores, train.task),
         "units": "those of the target" if train.task == "regression" else "nats, shares",
         "training_rows": len(train.X),
         "validation_rows": 0 if validation is None else len(validation.X),
@@ -122,14 +115,16 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         **predictions.calibration(test.Y),
         "provenance": describe_run(options),
     }
-    write_run(
-        prepared.directory,
-        lambda path: _fill(path, prepared, history, predictions, metrics, options),
-    )
-    if options.log is not None:
-        forget_aside(options.log)
+    can_go_on = interrupted and prepared.unfinished.has_steps
+
+    def fill(path: Path) -> None:
+        if can_go_on:
+            prepared.unfinished.copy_to(path)
+        _fill(path, prepared, history, predictions, metrics, options)
+
+    write_run(prepared.directory, fill)
     show(f"Model, metrics and figures are in {prepared.directory}")
-    if interrupted and prepared.unfinished.has_steps:
+    if can_go_on:
         show(f"To go on: {_how_to_resume(prepared)}")
     if options.json:
         print(as_json({"directory": str(prepared.directory), **metrics}))
@@ -217,8 +212,6 @@ def _fill(
 ) -> None:
     save_model(prepared.model, directory / MODEL)
     write_configuration(directory / CONFIGURATION, vars(options))
-    if history.stop_reason.startswith("interrupted") and prepared.unfinished.has_steps:
-        shutil.copytree(prepared.unfinished.folder, UnfinishedRun(directory).folder)
     train = prepared.train
     RunDescription(
         feature_names=prepared.encoder.columns,
@@ -235,7 +228,7 @@ def _fill(
         categories=dict(prepared.encoder.categories),
         fill=dict(prepared.encoder.fill),
     ).write(directory)
-    (directory / METRICS).write_text(json.dumps(metrics, indent=1))
+    (directory / METRICS).write_text(json.dumps(seal(metrics), indent=1))
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     elbo = history.elbo_per_datum + offset
     with (directory / HISTORY).open("w", newline="") as file:

@@ -14,10 +14,11 @@ import numpy as np
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.provenance import list_versions
 from gpflow_dwp.cli.reports import as_json
-from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, RunDescription
-from gpflow_dwp.cli.scores import score_table
+from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, read_run
+from gpflow_dwp.cli.scores import score_table, scores_by_name, scores_from_names
 from gpflow_dwp.cli.unfinished import UnfinishedRun
-from gpflow_dwp.evaluation import Scores
+from gpflow_dwp.files import read_sealed
 from gpflow_dwp.models import VariationalModel, load_model
 
 __all__ = ["run_info"]
@@ -29,8 +30,12 @@ def run_info(options: argparse.Namespace) -> None:
     :param options: As ``gpflow-dwp info`` parses them.
     :raises UsageError: If the directory is neither a run nor a saved model.
     """
-    with user_mistakes():
-        found = _describe(options.run)
+    found: dict[str, dict[str, Any]]
+    if options.run is None:
+        found = {"versions": {**list_versions(), "python": platform.python_version()}}
+    else:
+        with user_mistakes(), read_run(options.run) as folder:
+            found = _describe(folder)
     if options.json:
         print(as_json(found))
         return
@@ -41,13 +46,11 @@ def run_info(options: argparse.Namespace) -> None:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
-        shown = {name: Scores(**score) for name, score in scores.items()}
-        print(score_table(shown, found["run"]["task"]))
+        task = found["run"]["task"]
+        print(score_table(scores_from_names(scores, task), task))
 
 
-def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
-    if directory is None:
-        return {"versions": {**list_versions(), "python": platform.python_version()}}
+def _describe(directory: Path) -> dict[str, dict[str, Any]]:
     if (directory / DESCRIPTION).is_file():
         run = RunDescription.read(directory)
         return {
@@ -55,8 +58,9 @@ def _describe(directory: Path | None) -> dict[str, dict[str, Any]]:
             "model": _describe_model(_load(directory / MODEL)),
             "versions": run.versions,
         }
-    if UnfinishedRun(directory).configuration.is_file():
-        return {"run": {"unfinished": True, "has_steps": UnfinishedRun(directory).has_steps}}
+    unfinished = UnfinishedRun.latest(directory)
+    if unfinished is not None:
+        return {"run": {"unfinished": True, "has_steps": unfinished.has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     saved = directory / MODEL if (directory / MODEL).is_dir() else directory  # mnist's directory
@@ -78,18 +82,19 @@ def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
     path = directory / METRICS
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     try:
-        metrics = json.loads(path.read_text())
+        metrics = read_sealed(path)
         known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
-        scores = {name: Scores(**score)._asdict() for name, score in metrics["scores"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        scores = scores_by_name(scores_from_names(metrics["scores"], run.task), run.task)
+    except (OSError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is missing or damaged: {error}") from error
+    unfinished = UnfinishedRun.latest(directory)
     return {
         "target": run.target_name,
         "task": run.task,
         **({} if run.classes is None else {"classes": list(run.classes)}),
         "columns": list(run.feature_names),
         **known,
-        "can_go_on": UnfinishedRun(directory).has_steps,
+        "can_go_on": unfinished is not None and unfinished.has_steps,
         "scores": scores,
     }
 

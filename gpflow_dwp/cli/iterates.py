@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.errors import UsageError, exit_code, user_mistakes
 from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.experiments import (
     compare_iterate_posteriors,
@@ -18,6 +18,7 @@ from gpflow_dwp.experiments import (
     compare_predictions,
     recover_factor_models,
 )
+from gpflow_dwp.files import replacing
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study import describe_provenance
 from gpflow_dwp.validation import check_choice, check_integers
@@ -65,7 +66,7 @@ def run_iterates(options: argparse.Namespace) -> int:
         _check(options, parts)
     try:
         table = _run_parts(parts, table, options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if not path.exists():
             raise
         print(
@@ -73,7 +74,7 @@ def run_iterates(options: argparse.Namespace) -> int:
             "runs the others",
             file=sys.stderr,
         )
-        return 130
+        return exit_code(error)
     summary = table.groupby(experiment.groups, sort=False)[experiment.values].agg(["mean", "sem"])
     if options.json:
         summary.columns = [f"{name}_{statistic}" for name, statistic in summary.columns]
@@ -93,10 +94,9 @@ def _run_parts(parts: list[_Part], table: Any, options: argparse.Namespace) -> A
             print(_title(part, options), file=sys.stderr, flush=True)
         rows = [{**row, **provenance, "versions": versions} for row in part.run()]
         table = pandas.concat([table, pandas.DataFrame(rows)], ignore_index=True)
-        temporary = path.with_name(f".{path.name}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(temporary, index=False)
-        temporary.replace(path)
+        with replacing(path) as partial_table:
+            table.to_csv(partial_table, index=False)
     return table
 
 

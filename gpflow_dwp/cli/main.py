@@ -9,7 +9,10 @@ import argparse
 import contextlib
 import io
 import os
+import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -19,18 +22,19 @@ from gpflow_dwp.cli.benchmark_options import add_benchmark_options
 from gpflow_dwp.cli.completion import add_completion_options, print_completion
 from gpflow_dwp.cli.configuration import complete_options, parse_options
 from gpflow_dwp.cli.descriptions import COMMANDS, EXIT_CODES
-from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.errors import TerminatedError, explain
 from gpflow_dwp.cli.fit_options import add_fit_options
 from gpflow_dwp.cli.iterates_options import add_iterates_options
 from gpflow_dwp.cli.mnist_options import add_mnist_options
 from gpflow_dwp.cli.options import (
+    add_debug_option,
     add_evaluate_options,
     add_export_options,
     add_info_options,
     add_predict_options,
 )
+from gpflow_dwp.cli.outputs import check_outputs
 from gpflow_dwp.cli.study_options import add_study_options, add_study_report_options
-from gpflow_dwp.exceptions import NonFiniteBoundError
 
 __all__ = ["main", "make_parser"]
 
@@ -48,6 +52,8 @@ _ADD_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "completion": add_completion_options,
 }
 
+_DEBUG = "--debug"
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -63,35 +69,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: The exit code, as :data:`EXIT_CODES` explains it.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    debug = _DEBUG in arguments
+    arguments = [argument for argument in arguments if argument != _DEBUG]
     _print_any_text()
-    parser = make_parser()
-    options = parse_options(parser, arguments)
     try:
-        if options.command == "completion":
-            print_completion(parser, options.shell)
-            return 0
-        code = _run(complete_options(parser, options, arguments))
-        sys.stdout.flush()
+        with _signals_as_errors():
+            code = _run(arguments)
+            sys.stdout.flush()
         return code
-    except UsageError as error:
-        return _fail(options, 2, f"error: {error}")
-    except NonFiniteBoundError as error:
-        return _fail(options, 1, str(error))
-    except MemoryError:
-        return _fail(
-            options,
-            1,
-            "out of memory; less is needed with a smaller --num-samples, --num-inducing, --width "
-            "or --batch-size, and for smaller tables",
-        )
     except BrokenPipeError:  # who reads the output, such as head, has seen enough
+        _discard_output()
+        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            traceback.print_exception(error)
+        code, line = explain(error)
+        _discard_output()
+        print(f"gpflow-dwp {next(iter(arguments), '')}: {line}", file=sys.stderr)
+        return code
+
+
+@contextlib.contextmanager
+def _signals_as_errors() -> Iterator[None]:
+    """Let what asks the process to end be an error, so that nothing is left half done."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise TerminatedError(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # What is ignored, as after nohup, stays so.
+    taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _discard_output() -> None:
+    """Forget output that could not be written, which Python would try again as it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return 1
-    except OSError as error:  # such as a full disk
-        return _fail(options, 1, str(error))
-    except KeyboardInterrupt:
-        return _fail(options, 130, "interrupted, nothing was written")
 
 
 def _print_any_text() -> None:
@@ -101,13 +127,14 @@ def _print_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _fail(options: argparse.Namespace, code: int, message: str) -> int:
-    print(f"gpflow-dwp {options.command}: {message}", file=sys.stderr)
-    return code
-
-
-def _run(options: argparse.Namespace) -> int:
-    """Run a command whose arguments are right."""
+def _run(arguments: list[str]) -> int:
+    parser = make_parser()
+    options = parse_options(parser, arguments)
+    if options.command == "completion":
+        print_completion(parser, options.shell)
+        return 0
+    options = complete_options(parser, options, arguments)
+    check_outputs(options)
     with _native_log_discarded():
         from gpflow_dwp.cli.benchmark import run_benchmark
         from gpflow_dwp.cli.evaluate import run_evaluate
@@ -131,12 +158,7 @@ def _run(options: argparse.Namespace) -> int:
         "iterates": run_iterates,
         "mnist": run_mnist,
     }
-    import tensorflow as tf
-
-    try:
-        return commands[options.command](options) or 0
-    except tf.errors.ResourceExhaustedError as error:
-        raise MemoryError from error
+    return commands[options.command](options) or 0
 
 
 @contextlib.contextmanager
@@ -171,8 +193,10 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('gpflow-dwp')}")
+    add_debug_option(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (line, text) in COMMANDS.items():
         command = commands.add_parser(name, help=line, formatter_class=layout, description=text)
         _ADD_OPTIONS[name](command)
+        add_debug_option(command)
     return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ import tensorflow as tf
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.reports import as_json
-from gpflow_dwp.cli.run_directory import release_directory
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.data import load_mnist
+from gpflow_dwp.files import write_whole
 from gpflow_dwp.models import (
     MatrixGaussianNetwork,
     build_matrix_gaussian_network,
@@ -63,7 +64,8 @@ def run_mnist(options: argparse.Namespace) -> None:
         except BaseException:
             if options.out is not None:
                 (options.out / CONFIGURATION).unlink(missing_ok=True)
-                release_directory(options.out)
+                with contextlib.suppress(OSError):
+                    options.out.rmdir()
             raise
         if history.stop_reason.startswith("interrupted") and not options.json:
             print(f"Training was {history.stop_reason}.", flush=True)
@@ -77,7 +79,7 @@ def run_mnist(options: argparse.Namespace) -> None:
         if options.out is not None:
             save_model(model, options.out / "model")
             text = json.dumps(_result(options, errors, history), indent=1) + "\n"
-            (options.out / "results.json").write_text(text, encoding="utf-8")
+            write_whole(options.out / "results.json", text)
     if options.json:
         print(as_json(_result(options, errors, history)))
         return

@@ -81,7 +81,7 @@ def build_model(
     process = {
         "num_inducing": options.num_inducing,
         "inducing": options.inducing or "subset",
-        "kernel": options.kernel or "SquaredExponential",
+        "kernel": "SquaredExponential" if options.kernel is None else options.kernel,
         "latent_dim": options.latent_dim or 0,
         "output_posterior": options.output_posterior,
     }
@@ -98,7 +98,7 @@ def build_model(
     }
     choices = {name for arguments in own.values() for name in arguments}
     for name in sorted(choices - {"num_inducing", "target_scale"}):
-        if name not in own[options.model] and getattr(options, name):
+        if name not in own[options.model] and getattr(options, name) not in (None, False):
             raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
     if options.num_importance_samples > 1 and options.model == "VMG":
         raise UsageError("--importance-samples must be 1 for --model VMG")

@@ -12,6 +12,7 @@ from gpflow_dwp.cli.argument_types import seed, size
 
 __all__ = [
     "add_config_option",
+    "add_debug_option",
     "add_evaluate_options",
     "add_export_options",
     "add_info_options",
@@ -99,6 +100,16 @@ def add_config_option(parser: argparse._ActionsContainer) -> None:
         metavar="FILE",
         help="YAML or JSON file of options by name, such as the config.yaml that every run writes; "
         "options of the command line go before it",
+    )
+
+
+def add_debug_option(parser: argparse._ActionsContainer) -> None:
+    """Add the option of all commands for who looks for a mistake in them."""
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show where in the program an error came up",
     )
 
 

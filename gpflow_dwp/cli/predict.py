@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,11 @@ import numpy.typing as npt
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.predictions import predict
 from gpflow_dwp.cli.reports import check_out, report_cells
-from gpflow_dwp.cli.run_directory import MODEL, RunDescription
+from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.cli.run_directory import MODEL, read_run
 from gpflow_dwp.data import Cells, Standardiser, read_cells
 from gpflow_dwp.exceptions import TableError
+from gpflow_dwp.files import replacing
 from gpflow_dwp.models import load_model
 from gpflow_dwp.optional import import_optional
 
@@ -33,14 +34,15 @@ def run_predict(options: argparse.Namespace) -> None:
         check_out(options.out, overwrite=options.overwrite)
         if _is_parquet(options.out):
             import_optional("pyarrow", "cli")
-        run = RunDescription.read(options.run)
+        with read_run(options.run) as folder:
+            run, model = RunDescription.read(folder), load_model(folder / MODEL)
         cells, X = read_rows(options.table, run)
-        model = load_model(options.run / MODEL)
+        inputs = run.standardise_inputs(X, cells)
     report_cells("predict", run.encoder, cells)
     target = None if run.target is None else Standardiser.from_dict(run.target)
     predictions = predict(
         model,
-        run.standardise_inputs(X),
+        inputs,
         target,
         num_samples=options.num_samples,
         seed=options.seed,
@@ -85,16 +87,12 @@ def _typed(cells: Cells, run: RunDescription, path: Path) -> Any:
 
 def _write(path: Path, frame: Any) -> None:
     """Write a file as a whole or not at all; with the table's index, if it has a name."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     index = any(name is not None for name in frame.index.names)
-    try:
+    with replacing(path) as partial:
         if _is_parquet(path):
             frame.to_parquet(partial, index=index)
         else:
             frame.to_csv(partial, index=index, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _is_parquet(path: Path) -> bool:

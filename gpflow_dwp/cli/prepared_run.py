@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.cli.aside import set_aside
 from gpflow_dwp.cli.callbacks import check_log, check_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.model_choice import build_model, make_likelihood
 from gpflow_dwp.cli.reports import report_cells
-from gpflow_dwp.cli.run_directory import check_apart, choose_directory
+from gpflow_dwp.cli.run_directory import check_apart, hold_directory, resume_directory
 from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.units import fit_standardiser, standardise
 from gpflow_dwp.data import (
     ColumnEncoder,
     SplitTable,
@@ -38,6 +39,7 @@ class PreparedRun(NamedTuple):
     """Everything that a run needs, checked before anything is trained.
 
     :param directory: Of the run.
+    :param unfinished: What goes on if this run is cut off.
     :param train: Rows to train on, in raw units.
     :param validation: Rows that say when to stop; None for no early stopping.
     :param test: Rows to judge on.
@@ -48,6 +50,7 @@ class PreparedRun(NamedTuple):
     """
 
     directory: Path
+    unfinished: UnfinishedRun
     train: Table
     validation: Table | None
     test: Table
@@ -58,19 +61,14 @@ class PreparedRun(NamedTuple):
 
     def standardised(self, table: Table) -> tuple[Array, Array]:
         """X and Y in the model's units."""
-        Y = table.Y if self.target is None else self.target.transform(table.Y)
-        return self.inputs.transform(table.X), Y
-
-    @property
-    def unfinished(self) -> UnfinishedRun:
-        """What goes on if this run is cut off."""
-        return UnfinishedRun(self.directory)
+        return _standardise(table, self.inputs, self.target)
 
 
-def prepare_run(options: argparse.Namespace) -> PreparedRun:
-    """Read, split, standardise, build, and claim the run's directory.
+def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> PreparedRun:
+    """Read, split, standardise, build, and hold the run's directory.
 
     :param options: Complete ones of ``gpflow-dwp fit``.
+    :param holding: Lets go of the directory.
     :raises UsageError: If options do not go together or with the table.
     :raises TableError: If the table cannot be used.
     :raises ValueError: If an option's value cannot be used.
@@ -90,28 +88,55 @@ def prepare_run(options: argparse.Namespace) -> PreparedRun:
     _check_training_rows(train)
     if split.cells is not None:
         report_cells("fit", split.encoder, split.cells)
-    inputs = Standardiser.fit(train.X)
-    target = Standardiser.fit(train.Y) if train.task == "regression" else None
-    Y = train.Y if target is None else target.transform(train.Y)
+    inputs = fit_standardiser(train.X, names=train.feature_names, path=options.table)
+    target = None
+    if train.task == "regression":
+        target = fit_standardiser(train.Y, names=(train.target_name,), path=options.table)
+    for table in (test, *([] if validation is None else [validation])):
+        _standardise(table, inputs, target, options.table)
+    data = _standardise(train, inputs, target, options.table)
     target_scale = 1.0 if target is None else float(target.scale[0])
-    data = inputs.transform(train.X), Y
     model = build_model(options, data, make_likelihood(train), target_scale)
-    directory = _claim(options)
-    return PreparedRun(directory, train, validation, test, split.encoder, inputs, target, model)
+    directory, unfinished = _begin(options, holding)
+    return PreparedRun(
+        directory, unfinished, train, validation, test, split.encoder, inputs, target, model
+    )
 
 
-def _claim(options: argparse.Namespace) -> Path:
-    """The run's directory, in which it is begun; what it replaces is set aside."""
+def _begin(
+    options: argparse.Namespace, holding: contextlib.ExitStack
+) -> tuple[Path, UnfinishedRun]:
+    """The run's directory, and the run that is begun in it or goes on."""
     if options.resume is not None:
-        UnfinishedRun(options.resume).check_table(options.table)
-        return options.resume
-    directory = choose_directory(options.out, options.table, overwrite=options.overwrite)
-    UnfinishedRun(directory).begin(
-        lambda path: write_configuration(path, vars(options)), options.table
+        unfinished = holding.enter_context(resume_directory(options.resume))
+        unfinished.check_table(options.table)
+        return options.resume, unfinished
+    directory = holding.enter_context(
+        hold_directory(options.out, options.table, overwrite=options.overwrite)
+    )
+    unfinished = UnfinishedRun.begin(
+        directory,
+        lambda path: write_configuration(path, vars(options)),
+        options.table,
+        options.log,
     )
     if options.log is not None:
-        set_aside(options.log)  # check_log refused it where it is not to be replaced
-    return directory
+        options.log.unlink(missing_ok=True)  # check_log refused what is not to be replaced
+    return directory, unfinished
+
+
+def _standardise(
+    table: Table, inputs: Standardiser, target: Standardiser | None, path: Path | None = None
+) -> tuple[Array, Array]:
+    """X and Y in the model's units."""
+
+    def place(row: int) -> str:
+        return "a row that is held out"
+
+    X = standardise(inputs, table.X, names=table.feature_names, path=path, place=place)
+    if target is None:
+        return X, table.Y
+    return X, standardise(target, table.Y, names=(table.target_name,), path=path, place=place)
 
 
 def _read(options: argparse.Namespace) -> SplitTable:

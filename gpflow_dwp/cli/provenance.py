@@ -13,6 +13,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 __all__ = ["describe_run", "list_versions"]
 
@@ -23,7 +24,7 @@ def describe_run(options: argparse.Namespace) -> dict[str, Any]:
         "command": ["gpflow-dwp", *sys.argv[1:]],
         "seed": options.seed,
         "dtype": np.dtype(gpflow.default_float()).name,
-        "threads": tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count(),
+        "threads": _threads(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -31,7 +32,19 @@ def describe_run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _threads() -> int:
+    """How many TensorFlow may use: as it was told, in the program or before it, or all cores."""
+    told = tf.config.threading.get_intra_op_parallelism_threads()
+    before = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    if told or before.isdecimal():
+        return told or int(before)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def list_versions() -> dict[str, str]:
     """Return the versions of this package and of those that numbers depend on."""
-    packages = ("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "numpy")
-    return {package: version(package) for package in packages}
+    modules = {"gpflow": gpflow, "tensorflow": tf, "tensorflow-probability": tfp, "numpy": np}
+    # Of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
+    return {"gpflow-dwp": version("gpflow-dwp")} | {
+        name: str(module.__version__) for name, module in modules.items()
+    }

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Cells, ColumnEncoder
+from gpflow_dwp.files import write_whole
 
 __all__ = ["as_json", "check_out", "print_now", "report_cells", "silent", "write_json"]
 
@@ -47,7 +48,7 @@ def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
     :return: Whether nothing else is to be printed.
     """
     if isinstance(where, Path):
-        where.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        write_whole(where, json.dumps(values, indent=1) + "\n")
         return False
     if where:
         print(json.dumps(values))

@@ -1,120 +1,127 @@
-"""The directory that a run leaves: claimed before training, filled in one step after it."""
+"""The directory that a run leaves: held while it is trained, filled in one step after it.
+
+A run is written into a folder of its own below the directory. That this folder gets its name is the
+one step; what it holds is then put where users look for it, again if a process is killed meanwhile.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import json
-import os
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from gpflow_dwp.cli.aside import aside_of
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
-from gpflow_dwp.data import ColumnEncoder, Standardiser, Task
+from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun
+from gpflow_dwp.files import copy_tree, held, named, sync, sync_tree
 
 __all__ = [
     "DESCRIPTION",
     "FIGURES",
+    "FORMAT",
     "HISTORY",
     "METRICS",
     "MODEL",
-    "RunDescription",
     "check_apart",
-    "choose_directory",
-    "release_directory",
+    "format_of",
+    "hold_directory",
+    "holds_run",
+    "read_run",
+    "resume_directory",
     "write_run",
 ]
 
 DESCRIPTION = "run.json"
 FIGURES = "figures"
+FORMAT = "gpflow_dwp.run"
 HISTORY = "history.csv"
 METRICS = "metrics.json"
 MODEL = "model"
-_WRITTEN = (CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL)
-_FORMAT = "gpflow_dwp.run"
-_FORMAT_VERSION = 1
+_CONTENT = (CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL)
+_LOCK = ".run.lock"
+_WHOLE = ".run.whole"
+_PLACED = ".run.placed"
 
 
-@dataclass(frozen=True)
-class RunDescription:
-    """What predictions need besides the model.
+@contextlib.contextmanager
+def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Iterator[Path]:
+    """Make the directory of a new run, and hold it, so that no other run takes it meanwhile.
 
-    :param feature_names: The columns that the model takes, in its order.
-    :param target_name: The column that it predicts.
-    :param task: Regression or classification.
-    :param classes: For classification, the label of each class.
-    :param inputs: Standardiser of the inputs, as a dictionary.
-    :param target: Standardiser of the target, as a dictionary; None for classification.
-    :param options: The options of the command that made the run.
-    :param versions: Versions of the packages that it ran with.
-    :param categories: Of each categorical column, the categories.
-    :param fill: What replaces a missing cell, by column.
+    What cannot be used is refused before anything is computed. A directory that stays empty is
+    removed in the end.
+
+    :param wanted: The user's choice; None for the next free ``runs/NAME-K``.
+    :param table: The user's table, whose name the run takes.
+    :param overwrite: Whether a run that is there may be replaced.
+    :raises UsageError: If the directory is in use, holds a run and ``overwrite`` is not set, or
+        holds anything else.
+    :raises OSError: If the directory cannot be made.
     """
+    if wanted is None:
+        directory = _make_next("diabetes" if table is None else table.stem)
+    else:
+        directory = wanted
+        if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
+            raise UsageError(f"{directory} is where you are, or above it; choose another --out")
+        if directory.exists() and not directory.is_dir():
+            raise UsageError(f"{directory} is a file; --out takes a directory")
+        directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with _held(directory):
+            _check_free(directory, overwrite=overwrite)
+            yield directory
+    finally:
+        with contextlib.suppress(OSError):
+            directory.rmdir()
 
-    feature_names: tuple[str, ...]
-    target_name: str
-    task: Task
-    classes: tuple[str, ...] | None
-    inputs: dict[str, list[float]]
-    target: dict[str, list[float]] | None
-    options: dict[str, Any]
-    versions: dict[str, str]
-    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    fill: dict[str, float | str] = field(default_factory=dict)
 
-    @property
-    def encoder(self) -> ColumnEncoder:
-        """What makes numbers of a table's columns."""
-        return ColumnEncoder(self.feature_names, self.categories, self.fill)
+@contextlib.contextmanager
+def resume_directory(directory: Path) -> Iterator[UnfinishedRun]:
+    """Hold the directory of a run that goes on.
 
-    def standardise_inputs(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Bring raw inputs, [N, D], to the model's units."""
-        return Standardiser.from_dict(self.inputs).transform(X)
+    :raises UsageError: If it is in use, or holds no run that could go on.
+    """
+    UnfinishedRun.find(directory)
+    with _held(directory):
+        yield UnfinishedRun.find(directory)
 
-    def write(self, directory: Path) -> None:
-        """Write ``run.json``."""
-        fields = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **asdict(self)}
-        (directory / DESCRIPTION).write_text(json.dumps(fields, indent=1))
 
-    @classmethod
-    def read(cls, directory: Path) -> RunDescription:
-        """Read ``run.json``.
+@contextlib.contextmanager
+def read_run(directory: Path) -> Iterator[Path]:
+    """Keep a run from being replaced while it is read; give the folder of its files.
 
-        :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
-        """
-        path = directory / DESCRIPTION
-        if not path.is_file():
-            raise UsageError(f"{directory} is not a run directory: it has no {DESCRIPTION}")
-        try:
-            fields = json.loads(path.read_text())
-            if fields.pop("format") != _FORMAT or fields.pop("format_version") != _FORMAT_VERSION:
-                raise UsageError(f"{path} was not written by this version of gpflow-dwp")
-            for name in ("feature_names", "classes"):
-                fields[name] = None if fields[name] is None else tuple(fields[name])
-            categories = fields.get("categories", {})
-            fields["categories"] = {name: tuple(values) for name, values in categories.items()}
-            run = cls(**fields)
-            run._check()
-            return run
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{path} is damaged: {error}") from error
+    :param directory: Of the run, or any other.
+    """
+    with contextlib.suppress(OSError):  # a run can be read where nothing can be written
+        _place(directory)
+    if not directory.is_dir():
+        yield directory
+        return
+    with held(directory, alone=False, wait=True):
+        whole = directory / _WHOLE
+        yield whole if whole.is_dir() else directory
 
-    def _check(self) -> None:
-        if len(Standardiser.from_dict(self.inputs).mean) != len(self.encoder.feature_names):
-            raise ValueError("inputs and columns have different lengths")
-        if self.target is not None and len(Standardiser.from_dict(self.target).mean) != 1:
-            raise ValueError("target must hold one mean and one scale")
-        labelled = self.task == "classification"
-        if labelled != (self.classes is not None) or labelled == (self.target is not None):
-            raise ValueError("task, classes and target do not fit together")
+
+def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a directory that is held, in one step.
+
+    :param directory: Where the run goes; a run that is there, finished or not, is replaced, not
+        mixed with, but whatever else is there stays.
+    :param fill: Writes everything into the directory that it is given.
+    """
+    partial = directory / f"{PARTIAL}.whole"
+    try:
+        with named(directory):
+            partial.mkdir()
+            fill(partial)
+            sync_tree(partial)
+            partial.rename(directory / _WHOLE)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    sync(directory)
+    _place(directory)
 
 
 def check_apart(name: str, path: Path | None, directory: Path) -> None:
@@ -128,115 +135,98 @@ def check_apart(name: str, path: Path | None, directory: Path) -> None:
     if path is None or not path.resolve().is_relative_to(directory.resolve()):
         return
     parts = path.resolve().relative_to(directory.resolve()).parts
-    if parts and _is_written(parts[0]):
+    if parts and (_is_content(parts[0]) or parts[0].startswith(".run.")):
         raise UsageError(
             f"{name} {path} is among the files that a run itself has in {directory}; choose "
             "another place for it"
         )
 
 
-def choose_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Path:
-    """Make the directory of a run, and refuse before anything is computed what cannot be used.
-
-    It is made here, so that no other run takes it meanwhile.
-
-    :param wanted: The user's choice; None for the next free ``runs/NAME-K``.
-    :param table: The user's table, whose name the run takes.
-    :param overwrite: Whether a run that is there may be replaced.
-    :raises UsageError: If the directory holds a run and ``overwrite`` is not set, or holds
-        anything else.
-    :raises OSError: If the directory cannot be made.
-    """
-    if wanted is None:
-        return _make_next("diabetes" if table is None else table.stem)
-    if wanted.resolve() in (Path.cwd(), *Path.cwd().parents):
-        raise UsageError(f"{wanted} is where you are, or above it; choose another --out")
-    _recover(wanted.resolve())
-    if not wanted.exists():
-        wanted.mkdir(parents=True)
-        return wanted
-    if not wanted.is_dir():
-        raise UsageError(f"{wanted} is a file; --out takes a directory")
-    if any(wanted.iterdir()):
-        if not _is_run(wanted):
-            raise UsageError(f"{wanted} holds something that is not a run; choose another --out")
-        if not overwrite and UnfinishedRun(wanted).has_steps:
-            raise UsageError(
-                f"{wanted} holds an unfinished run; go on with it by --resume, or give "
-                "--overwrite to replace it"
-            )
-        if not overwrite:
-            raise UsageError(f"{wanted} holds another run; give --overwrite to replace it")
-    return wanted
+def holds_run(directory: Path) -> bool:
+    """Whether a directory holds a run of any version, finished or not."""
+    begun = (directory / _WHOLE).is_dir() or UnfinishedRun.latest(directory) is not None
+    return begun or format_of(directory / DESCRIPTION) == FORMAT
 
 
-def release_directory(directory: Path) -> None:
-    """Give a directory back that :func:`choose_directory` made and that stayed empty."""
-    with contextlib.suppress(OSError):
-        directory.rmdir()
+def format_of(path: Path) -> object:
+    """Return what a file of JSON says that it is; None for any other file, or none at all."""
+    try:
+        fields = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return fields.get("format") if isinstance(fields, dict) else None
 
 
 def _make_next(name: str) -> Path:
     numbers = itertools.count(1)
     while True:
         directory = Path("runs") / f"{name}-{next(numbers)}"
-        _recover(directory)
         # Two runs that start at once both see a free number, but only one of them makes it.
         with contextlib.suppress(FileExistsError):
             directory.mkdir(parents=True)
             return directory
 
 
-def _is_run(directory: Path) -> bool:
-    if UnfinishedRun(directory).configuration.is_file():
-        return True
+@contextlib.contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Hold a directory for this process, and clear away what killed ones left in it."""
+    lock = directory / _LOCK
+    lock.touch()
     try:
-        fields = json.loads((directory / DESCRIPTION).read_text())
-    except (OSError, ValueError):
-        return False
-    return isinstance(fields, dict) and fields.get("format") == _FORMAT
+        hold = contextlib.ExitStack()
+        hold.enter_context(held(lock))
+    except BlockingIOError:
+        raise UsageError(f"{directory} is in use by another gpflow-dwp fit") from None
+    with hold:
+        try:
+            _place(directory)
+            for path in directory.glob(f"{PARTIAL}*"):
+                shutil.rmtree(path)
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
-def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a directory beside its place and move it there, so that no half-written run is seen.
-
-    :param directory: Where the run goes; a run that is there is replaced, not mixed with, but
-        whatever else is there stays.
-    :param fill: Writes everything into the directory that it is given.
-    """
-    directory = directory.resolve()  # a link stays, and what it leads to is replaced
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    partial = directory.with_name(f".{directory.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    fill(partial)
-    _recover(directory)
-    if directory.exists():
-        directory.rename(aside_of(directory))
-    partial.rename(directory)
-    _recover(directory)
-
-
-def _recover(directory: Path) -> None:
-    """Bring back the user's files, or the whole of a run, from where :func:`write_run` put it.
-
-    It ends every writing, and makes up for one that was cut off.
-
-    :raises UsageError: If a file of the user's has another of its name in its way.
-    """
-    replaced = aside_of(directory)
-    if not replaced.exists():
+def _check_free(directory: Path, *, overwrite: bool) -> None:
+    if all(path.name == _LOCK for path in directory.iterdir()):
         return
-    if not directory.exists():
-        replaced.rename(directory)
+    if not holds_run(directory):
+        raise UsageError(f"{directory} holds something that is not a run; choose another --out")
+    unfinished = UnfinishedRun.latest(directory)
+    if not overwrite and unfinished is not None and unfinished.has_steps:
+        raise UsageError(
+            f"{directory} holds an unfinished run; go on with it by --resume, or give "
+            "--overwrite to replace it"
+        )
+    if not overwrite:
+        raise UsageError(f"{directory} holds another run; give --overwrite to replace it")
+
+
+def _place(directory: Path) -> None:
+    """Put the files of a run where users look for them, once nobody reads the last run."""
+    whole, placed = directory / _WHOLE, directory / _PLACED
+    if not whole.is_dir() and not placed.is_dir():
         return
-    for path in [path for path in replaced.iterdir() if not _is_written(path.name)]:
-        if os.path.lexists(directory / path.name):
-            raise UsageError(f"{path} would replace another in {directory}; move one of them away")
-        path.rename(directory / path.name)
-    shutil.rmtree(replaced)
+    with held(directory, wait=True):
+        shutil.rmtree(placed, ignore_errors=True)
+        if not whole.is_dir():
+            return  # another process has done it
+        for path in directory.iterdir():
+            if _is_content(path.name):
+                _remove(path)
+        copy_tree(whole, directory)
+        whole.rename(placed)
+        sync(directory)
+        shutil.rmtree(placed)
 
 
-def _is_written(name: str) -> bool:
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _is_content(name: str) -> bool:
     """Whether an entry of a run's directory is the run's own."""
-    return name in _WRITTEN or UnfinishedRun.is_its_name(name)
+    return name in _CONTENT or UnfinishedRun.is_its_name(name)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from tabulate import tabulate
 
-from gpflow_dwp.data import Standardiser
+from gpflow_dwp.data import Standardiser, Task
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.models import VariationalModel
 
-__all__ = ["convert_scores", "mean_log_density", "score_table"]
+__all__ = [
+    "convert_scores",
+    "error_name",
+    "mean_log_density",
+    "score_table",
+    "scores_by_name",
+    "scores_from_names",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +64,37 @@ def mean_log_density(
     return float(tf.reduce_mean(log_density)) + offset
 
 
-def score_table(scores: dict[str, Scores], task: str) -> str:
+def error_name(task: Task) -> str:
+    """Return what the error of a task is called in results."""
+    return "rmse" if task == "regression" else "error_rate"
+
+
+def scores_by_name(scores: Mapping[str, Scores], task: Task) -> dict[str, dict[str, Any]]:
+    """Return the scores of models as plain values, each with its name.
+
+    :param scores: Of models by name.
+    :param task: What the models were trained for.
+    """
+    found = {model: score._asdict() for model, score in scores.items()}
+    for values in found.values():
+        values[error_name(task)] = values.pop("error")
+    return found
+
+
+def scores_from_names(found: Mapping[str, Mapping[str, Any]], task: Task) -> dict[str, Scores]:
+    """Return the inverse of :func:`scores_by_name`.
+
+    :raises KeyError: If a score is missing.
+    :raises TypeError: If there is another.
+    """
+    scores = {}
+    for model, values in found.items():
+        plain = dict(values)
+        scores[model] = Scores(error=plain.pop(error_name(task)), **plain)
+    return scores
+
+
+def score_table(scores: Mapping[str, Scores], task: Task) -> str:
     """Return a table of the scores of models, by name."""
     error = "test RMSE" if task == "regression" else "test error rate"
     rows = [

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from gpflow_dwp import study
 from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.errors import UsageError, exit_code, user_mistakes
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.optional import import_optional
 
@@ -59,13 +59,13 @@ def run_study(options: argparse.Namespace) -> int:
                 retry_failed=options.retry_failed,
                 on_start=lambda: write_configuration(options.out / CONFIGURATION, vars(options)),
             )
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             print(
                 f"gpflow-dwp study: interrupted; finished cells are in {options.out}, and the same "
                 "command resumes the others",
                 file=sys.stderr,
             )
-            return 130
+            return exit_code(error)
     failed = [record for record in records if record.status == "failed"]
     if options.json:
         results = [asdict(record) for record in records]

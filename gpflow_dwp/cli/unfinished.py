@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpflow_dwp.cli.aside import ASIDE, put_back, set_aside
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.files import read_sealed, seal, sync, sync_tree, write_whole
 
-__all__ = ["CONFIGURATION", "UnfinishedRun"]
-
-_FOLDER = "unfinished"
+__all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun"]
 
 CONFIGURATION = "config.yaml"
 """The file of a run's options, in the directory of a finished run as well."""
+
+PARTIAL = ".run.partial"
+"""What the names of folders begin with that are still written, or removed, by who holds a run."""
+
+_NAME = re.compile(r"unfinished(?:-(\d{1,3}))?")
+_LOG = "replaced-log"
+_BEGUN = "begun.json"
 
 
 @dataclass(frozen=True)
 class UnfinishedRun:
     """A run that can go on, below the directory that it will fill.
 
-    It is a folder of its own, so that a run that is to be replaced stays whole meanwhile.
+    It is a folder of its own, so that a run that is to be replaced stays whole meanwhile. A run
+    that replaces an unfinished one has the next number, and goes before it: see :meth:`latest`.
 
-    :param directory: Of the run.
+    :param folder: Where everything of it is.
     """
 
-    directory: Path
-
-    @property
-    def folder(self) -> Path:
-        """Where everything of it is."""
-        return self.directory / _FOLDER
+    folder: Path
 
     @property
     def configuration(self) -> Path:
@@ -47,73 +49,148 @@ class UnfinishedRun:
         return self.folder / "state"
 
     @property
-    def table_digest(self) -> Path:
-        """The file of the table's SHA-256; a run without a table of the user's has none."""
-        return self.folder / "table.sha256"
-
-    @property
     def has_steps(self) -> bool:
-        """Whether any step of training is kept."""
-        return (self.state / "checkpoint").is_file()
+        """Whether any step of training is kept, in good order or not."""
+        return any(self.state.glob("save-*"))
+
+    @classmethod
+    def latest(cls, directory: Path) -> UnfinishedRun | None:
+        """Return what is unfinished in a directory, if anything is.
+
+        :param directory: Of the run.
+        """
+        found = _all(directory)
+        return found[-1] if found else None
 
     @classmethod
     def find(cls, directory: Path) -> UnfinishedRun:
         """Return what is unfinished in a directory.
 
-        :raises UsageError: If nothing is.
+        :raises UsageError: If nothing is, or its options are not those that it began with.
         """
-        run = cls(directory)
-        if not run.configuration.is_file():
+        run = cls.latest(directory)
+        if run is None:
             raise UsageError(f"{directory} holds no run that could go on")
+        if run._digest(CONFIGURATION) != _digest(run.configuration):
+            raise UsageError(
+                f"{run.configuration} is not as it was when the run began; begin a new run for "
+                "other options"
+            )
         return run
 
     @staticmethod
     def is_its_name(name: str) -> bool:
-        """Whether an entry of a run's directory is an unfinished run, also one set aside.
+        """Whether an entry of a run's directory is an unfinished run.
 
         :param name: Of the entry.
         """
-        return name.lstrip(".").partition(ASIDE)[0] == _FOLDER
+        return _NAME.fullmatch(name) is not None
 
-    def begin(self, write_options: Callable[[Path], None], table: Path | None = None) -> None:
-        """Start anew; what is unfinished and has steps is set aside until :meth:`discard`.
+    @classmethod
+    def begin(
+        cls,
+        directory: Path,
+        write_options: Callable[[Path], None],
+        table: Path | None = None,
+        log: Path | None = None,
+    ) -> UnfinishedRun:
+        """Start anew, in one step; what is unfinished is kept below it, if it has steps.
 
+        :param directory: Of the run; it must be held.
         :param write_options: Writes the options into the file that it is given.
         :param table: The user's table.
+        :param log: A file that is to be replaced; what it holds is kept for :meth:`discard`.
         """
-        if not self.has_steps:
-            self.discard()
-        new = UnfinishedRun(self.directory / f".{_FOLDER}.{os.getpid()}.partial")
+        before = _all(directory)
+        new = cls(directory / f"{PARTIAL}.begin")
         try:
-            new.folder.mkdir(parents=True)
+            new.folder.mkdir()
             write_options(new.configuration)
+            digests = {CONFIGURATION: _digest(new.configuration)}
             if table is not None:
-                new.table_digest.write_text(_digest(table))
-            set_aside(self.folder)
-            new.folder.rename(self.folder)
+                digests["table"] = _digest(table)
+            write_whole(new.folder / _BEGUN, json.dumps(seal(digests)))
+            # A run that was killed before its first step had the log begun anew, too.
+            kept = [run.folder / _LOG for run in before[-1:] if not run.has_steps]
+            last = next(
+                (path for path in (*kept, log) if path is not None and path.is_file()), None
+            )
+            if log is not None and last is not None:
+                shutil.copyfile(last, new.folder / _LOG)
+            sync_tree(new.folder)
+            begun = cls(directory / _name(_number(before[-1].folder) + 1 if before else 1))
+            new.folder.rename(begun.folder)
         finally:
-            shutil.rmtree(new.directory, ignore_errors=True)
+            shutil.rmtree(new.folder, ignore_errors=True)
+        sync(directory)
+        for run in before:
+            if not run.has_steps:
+                run._remove()
+        return begun
 
     def check_table(self, table: Path | None) -> None:
         """Refuse a table that is no longer what the run began with.
 
-        :param table: The user's table. Runs that began without a record of it take any.
+        :param table: The user's table.
         :raises UsageError: If the file has changed.
         """
-        if table is None or not self.table_digest.is_file():
+        if table is None:
             return
-        began, now = self.table_digest.read_text().strip(), _digest(table)
+        began, now = self._digest("table"), _digest(table)
         if now != began:
             raise UsageError(
                 f"{table} has changed since the run began: its SHA-256 was {began[:12]}... and is "
                 f"{now[:12]}...; bring the old file back, or begin a new run"
             )
 
-    def discard(self) -> None:
-        """Remove it, and put back what it replaced."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        put_back(self.folder)
+    def copy_to(self, directory: Path) -> None:
+        """Copy what the run needs to go on.
+
+        :param directory: Of the copy of the run.
+        """
+        shutil.copytree(self.folder, directory / _name(1), ignore=shutil.ignore_patterns(_LOG))
+
+    def discard(self, log: Path | None) -> None:
+        """Remove it, and put back the log that it replaced.
+
+        :param log: As it was given to :meth:`begin`.
+        """
+        kept = self.folder / _LOG
+        if log is not None and kept.is_file():
+            write_whole(log, kept.read_bytes())
+        self._remove()
+
+    def _remove(self) -> None:
+        if self.folder.is_dir():
+            gone = self.folder.with_name(f"{PARTIAL}.{self.folder.name}")
+            self.folder.rename(gone)
+            shutil.rmtree(gone)
+
+    def _digest(self, name: str) -> str:
+        try:
+            return str(read_sealed(self.folder / _BEGUN)[name])
+        except (OSError, KeyError, ValueError) as error:
+            raise UsageError(f"{self.folder / _BEGUN} is missing or damaged: {error}") from error
 
 
-def _digest(table: Path) -> str:
-    return hashlib.sha256(table.read_bytes()).hexdigest()
+def _all(directory: Path) -> list[UnfinishedRun]:
+    """Those of a directory, the first first."""
+    folders = (path.parent for path in directory.glob(f"*/{CONFIGURATION}"))
+    named = [folder for folder in folders if _NAME.fullmatch(folder.name)]
+    return [UnfinishedRun(folder) for folder in sorted(named, key=_number)]
+
+
+def _name(number: int) -> str:
+    return "unfinished" if number == 1 else f"unfinished-{number}"
+
+
+def _number(folder: Path) -> int:
+    match = _NAME.fullmatch(folder.name)
+    return int(match[1] or 1) if match else 0
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error

@@ -13,7 +13,15 @@ from gpflow_dwp.data.reading import (
     read_target,
 )
 from gpflow_dwp.data.standardiser import Standardiser
-from gpflow_dwp.data.table import Table, Task, check_data, check_pair, split_rows, split_table
+from gpflow_dwp.data.table import (
+    Table,
+    Task,
+    as_pair,
+    check_arrays,
+    check_pair,
+    split_rows,
+    split_table,
+)
 from gpflow_dwp.data.toy import step_function, varying_sine
 from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
 
@@ -29,7 +37,8 @@ __all__ = [
     "Task",
     "UCIDataset",
     "UCISplit",
-    "check_data",
+    "as_pair",
+    "check_arrays",
     "check_matrix",
     "check_pair",
     "load_diabetes",

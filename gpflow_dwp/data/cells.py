@@ -6,7 +6,8 @@ Rows are counted as a user sees them: the first line below the header is data ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -98,6 +99,8 @@ class Cells:
             close = get_close_matches(missing[0], [name for name in self.header if name], n=1)
             if len(self.header) == 1 and any(mark in self.header[0] for mark in ";\t|"):
                 message += "; columns must be separated by commas"
+            elif missing[0] in map(str, self.original.index.names):
+                message += "; the file has an index of this name: write it as a column"
             elif close:
                 message += f"; did you mean {close[0]!r}?"
             raise TableError(message)
@@ -143,7 +146,7 @@ class Cells:
                 wrong = f"{labels[row]} in {self.place(row)}"
                 raise TableError(
                     f"{where} holds numbers that are no labels: {wrong}; "
-                    "for numbers use the task regression"
+                    "for numbers use the task regression (--task regression)"
                 )
         merged = merge_whole(labels)
         are_whole = all(as_whole(label) is not None for label in labels)
@@ -206,8 +209,10 @@ def read_cells(path: str | Path) -> Cells:
     if path.is_dir():
         raise TableError(f"{path}: a directory, not a CSV file")
     if path.suffix.lower() == ".parquet":
-        return _read_parquet(pandas, path)
-    try:
+        import_optional("pyarrow", "cli")
+        with _unreadable_named(pandas, path):
+            return _as_cells(path, pandas.read_parquet(path))
+    with _unreadable_named(pandas, path):
         frame = pandas.read_csv(
             path,
             header=None,
@@ -218,12 +223,6 @@ def read_cells(path: str | Path) -> Cells:
             skipinitialspace=True,
             encoding="utf-8-sig",
         )
-    except pandas.errors.EmptyDataError:
-        raise TableError(f"{path}: the file is empty") from None
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
-    except (OSError, EOFError, pandas.errors.ParserError) as error:
-        raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
     text = frame.fillna("").apply(lambda column: column.str.strip())
     text = text[(text != "").any(axis=1)]
     if text.empty:
@@ -236,18 +235,32 @@ def read_cells(path: str | Path) -> Cells:
     return Cells(path, header, rows, rows.set_axis(header, axis=1), numbers, lines)
 
 
+@contextlib.contextmanager
+def _unreadable_named(pandas: Any, path: Path) -> Iterator[None]:
+    """Name the file in whatever error reading it ends in, of which archives have many kinds."""
+    try:
+        yield
+    except (TableError, MemoryError):
+        raise
+    except pandas.errors.EmptyDataError:
+        raise TableError(f"{path}: the file is empty") from None
+    except Exception as error:
+        if isinstance(error, UnicodeDecodeError) and path.suffix.lower() != ".parquet":
+            raise TableError(f"{path}: not a text file in UTF-8 (byte {error.start})") from error
+        raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+
+
 def _last_known_line(frame: Any) -> int:
     """The line, from 1, of the first row with a cell of several lines; without one, of the last."""
     broken = frame.apply(lambda column: column.str.contains(r"[\r\n]", na=False)).any(axis=1)
     return int(broken.argmax()) + 1 if broken.any() else len(frame)
 
 
-def _read_parquet(pandas: Any, path: Path) -> Cells:
-    arrow = import_optional("pyarrow", "cli")
-    try:
-        frame = pandas.read_parquet(path)
-    except (OSError, arrow.ArrowException) as error:
-        raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+def _as_cells(path: Path, frame: Any) -> Cells:
+    """The cells of a frame that a Parquet file holds."""
+    for name in frame.index.names:
+        if name is not None and name in frame.columns:
+            raise TableError(f"{path}: the index and a column are both named {name!r}")
     # Text of a float has all its digits.
     text = frame.apply(
         lambda column: column.astype(object).where(column.notna(), "").map(str).str.strip()

@@ -23,8 +23,12 @@ ImputationStrategy = Literal["mean", "median", "most_frequent"]
 """What a missing number is replaced by, of the column in the training rows; a missing category by
 the most frequent one in any case."""
 
-_HINT_CATEGORIES = "; a column of categories has to be named as categorical"
-_HINT_MISSING = "; missing cells are filled only where a strategy of imputation is named"
+_HINT_CATEGORIES = "; a column of categories has to be named as categorical (--categorical)"
+_HINT_MISSING = "; missing cells are filled only where impute (--impute) names a strategy"
+
+_FEW_CATEGORIES = 10
+_MOST_CATEGORIES = 100
+"""More would be as many inputs, of which a row has one: a name or a date rather than a category."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ class ColumnEncoder:
         :param categorical: Those of them that hold categories.
         :param impute: What replaces missing cells; None to refuse them.
         :raises TableError: If a name or strategy is unknown, a column is empty, a cell of a numeric
-            column is no number, or one is missing and ``impute`` is None.
+            column is no number, or one is missing and ``impute`` is None, or a column holds more
+            than 100 categories, or one for each row.
         """
         if impute is not None and impute not in get_args(ImputationStrategy):
             raise TableError(
@@ -91,6 +96,8 @@ class ColumnEncoder:
                     else _statistic(cells, name, impute)
                 )
         categories = {name: tuple(sorted(set(present[name]))) for name in categorical}
+        for name, found in categories.items():
+            _check_categories(f"{cells.path}: column {name!r}", found, len(present[name]))
         return cls(tuple(columns), categories, fill)
 
     @property
@@ -175,6 +182,21 @@ class ColumnEncoder:
 def _categories(cells: Cells, name: str) -> list[str]:
     """Those of all cells that are not missing."""
     return merge_whole([str(cell) for cell in cells.column(name)[~cells.is_missing(name)]])
+
+
+def _check_categories(where: str, found: Sequence[str], count: int) -> None:
+    """Refuse what only looks like categories, of which each row has its own."""
+    if len(found) > _MOST_CATEGORIES:
+        raise TableError(
+            f"{where} holds {len(found)} categories, such as {found[0]!r}, and each would be an "
+            f"input; at most {_MOST_CATEGORIES} can be used: leave the column out, or join some"
+        )
+    if len(found) > max(_FEW_CATEGORIES, count // 2):
+        raise TableError(
+            f"{where} holds {len(found)} categories, such as {found[0]!r}, in {count} rows; more "
+            f"than {_FEW_CATEGORIES} need at least two rows each on average: leave the column "
+            "out, or join some"
+        )
 
 
 def _most_frequent(categories: Sequence[str]) -> str:

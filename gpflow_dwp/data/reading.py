@@ -121,7 +121,7 @@ def read_target(cells: Cells, target: str, task: Task) -> tuple[Array, tuple[str
     """
     if task == "classification":
         return cells.labels(target)
-    Y = cells.numbers(target, "; for labels use the task classification")
+    Y = cells.numbers(target, "; for labels use the task classification (--task classification)")
     if Y.min() == Y.max():
         raise TableError(
             f"{cells.path}: target column {target!r} is constant ({Y[0]:g}): "

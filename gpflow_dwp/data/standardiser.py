@@ -42,13 +42,14 @@ class Standardiser:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def fit(cls, values: npt.ArrayLike) -> Standardiser:
+    def fit(cls, values: npt.ArrayLike, *, names: Sequence[str] | None = None) -> Standardiser:
         """Mean and population standard deviation of each column.
 
         A constant column gets scale 1: it becomes zero instead of a division by zero, and as an
         input it does no harm.
 
         :param values: Training rows in raw units, [N, D]; no others.
+        :param names: Of the columns, for messages; None for their numbers, from 1.
         :raises ValueError: If the values are not a finite matrix with at least one row, or the
             variance of a column is no positive number in double precision.
         """
@@ -63,9 +64,10 @@ class Standardiser:
             mean = np.where(constant, rows[0], rows.mean(axis=0))
             scale = np.where(constant, 1.0, rows.std(axis=0))
         for column in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0))):
+            name = column + 1 if names is None else repr(names[column])
             low, high = rows[:, column].min(), rows[:, column].max()
             raise ValueError(
-                f"values from {low:g} to {high:g} (column {column + 1}) are too large or too close "
+                f"values from {low:g} to {high:g} (column {name}) are too large or too close "
                 "together for their standard deviation: give them in other units"
             )
         return cls(mean, scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from gpflow_dwp.data._validation import (
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Table", "Task", "check_data", "check_pair", "split_rows", "split_table"]
+__all__ = ["Table", "Task", "as_pair", "check_arrays", "check_pair", "split_rows", "split_table"]
 
 Array = npt.NDArray[np.float64]
 
@@ -59,7 +60,7 @@ class Table:
         object.__setattr__(self, "Y", Y)
 
 
-def check_data(
+def check_arrays(
     X: npt.ArrayLike, Y: npt.ArrayLike, *, task: Task = "regression"
 ) -> tuple[Array, Array]:
     """Check inputs and targets that come as arrays, and give them the shapes that models take.
@@ -88,15 +89,23 @@ def check_data(
 
 
 def check_pair(data: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Array, Array]:
-    """Check a pair of inputs and targets of regression, as :func:`check_data` does.
+    """Check a pair of inputs and targets of regression, as :func:`check_arrays` does.
 
     :param data: X [N, D] and Y [N, Q].
     :return: Both as float64.
-    :raises ValueError: If ``data`` is no pair, or as :func:`check_data` does.
+    :raises ValueError: If ``data`` is no pair, or as :func:`check_arrays` does.
+    """
+    return check_arrays(*as_pair(data))
+
+
+def as_pair(data: Any) -> tuple[Any, Any]:
+    """Return data as a pair.
+
+    :raises ValueError: If they are none.
     """
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
-    return check_data(*data)
+    return data[0], data[1]
 
 
 def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, Table]:

@@ -1,10 +1,29 @@
-"""Wishart distributions, possibly singular, their generalised posteriors, and their inverses."""
+"""Wishart distributions, possibly singular, their generalised posteriors, and their inverses.
+
+All are distributions of TensorFlow Probability: they pickle, slice, run under ``tf.function`` with
+and without XLA, and have ``mean``, ``variance``, ``mode``, ``entropy`` and ``kl_divergence`` where
+these have closed forms; where not, they raise ``NotImplementedError``.
+``experimental_default_event_space_bijector`` maps real vectors one to one onto the support, also
+where samples are singular.
+
+A density is with respect to the entries that describe a matrix: G_ij with j ≤ min(i, R) for a Gram
+matrix, of rank R, and T_ij with j ≤ i for a factor. TFP's element-wise bijectors (``Exp``,
+``Scale``, ``Shift`` and the like) do not know that: applied to an [M, M] matrix they count M²
+factors of the Jacobian, and so those of entries that are zero or repeated. Use bijectors of
+matrices instead, such as :class:`gpflow_dwp.bijectors.SingularCongruence`: to scale G by c is the
+congruence by √c I.
+"""
 
 from gpflow_dwp.distributions.a_generalised_singular_wishart import AGeneralisedSingularWishart
 from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralisedSingularWishart
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
+from gpflow_dwp.distributions.kullback_leibler import (
+    expected_squared_norm,
+    log_volume_over_minor,
+    wishart_log_normaliser,
+)
 from gpflow_dwp.distributions.matrix_normal import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
@@ -16,5 +35,8 @@ __all__ = [
     "InverseWishart",
     "SingularWishart",
     "expected_matrix_normal_kl",
+    "expected_squared_norm",
+    "log_volume_over_minor",
     "rank_one_root",
+    "wishart_log_normaliser",
 ]

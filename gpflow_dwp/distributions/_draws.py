@@ -57,7 +57,7 @@ def _marsaglia_tsang(alpha: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     log_v = 3.0 * tf.math.log(tf.where(positive, root_v, tf.ones([], dtype)))
     bound = 0.5 * x**2 + d * (1.0 - root_v**3 + log_v)
     accepted = tf.logical_and(positive, log_u < bound)
-    is_first = tf.logical_and(accepted, tf.cumsum(tf.cast(accepted, tf.int32), axis=0) == 1)
+    is_first = tf.logical_and(accepted, tf.cumsum(tf.cast(accepted, dtype), axis=0) == 1.0)
     log_v = tf.reduce_sum(tf.where(is_first, log_v, tf.zeros([], dtype)), axis=0)
     return tf.math.log(d) + log_v + log_boost / alpha
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from gpflow_dwp.bijectors import (
     SingularCongruence,
     TallCholeskyOuterProduct,
 )
-from gpflow_dwp.distributions import _parameters
+from gpflow_dwp.distributions._event_space import fill_trapezoid
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
-__all__ = ["FactoredGram", "GeneralisedGram", "check_factor_shapes", "scale_tril_requirement"]
+__all__ = ["FactoredGram", "scale_tril_requirement"]
 
 
-class FactoredGram(tfp.distributions.Distribution):
+class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
     r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a generalised Bartlett factor T.
 
     Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
@@ -145,21 +144,13 @@ class FactoredGram(tfp.distributions.Distribution):
         log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
         return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
 
-    def _mean(self) -> tf.Tensor:
-        # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
-        mean, variance = self._factor.mean_and_variance()
-        mean = self._congruence.mix_rows(self._mix_columns(mean))
-        column_norms = self._squared_row_norms_of_column_mixing()
-        variance = tf.reduce_sum(variance * column_norms[..., None, :], axis=-1)
-        spread = self._congruence._forward(tf.linalg.diag(variance))
-        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
-        return tf.broadcast_to(self._gram(mean) + spread, shape)
+    def _default_event_space_bijector(self) -> Any:
+        trapezoid = fill_trapezoid(self._size, self._rank)
+        return tfp.bijectors.Chain([self._outer_product, trapezoid])
 
-    def _squared_row_norms_of_column_mixing(self) -> tf.Tensor:
-        if self._column_mixing is None:
-            return tf.ones([self._rank], self.dtype)
-        matrix = tf.convert_to_tensor(self._column_mixing.column_mixing_tril)
-        return tf.reduce_sum(tf.linalg.band_part(matrix, -1, 0) ** 2, axis=-1)
+    def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
+        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
+        return tf.broadcast_to(matrix, shape)
 
     def _mix_columns(self, factor: tf.Tensor) -> tf.Tensor:
         return factor if self._column_mixing is None else self._column_mixing._forward(factor)
@@ -173,55 +164,6 @@ class FactoredGram(tfp.distributions.Distribution):
         if self.batch_shape.is_fully_defined() and self.batch_shape == self._factor.batch_shape:
             return self._factor
         return tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
-
-
-class GeneralisedGram(FactoredGram):
-    """A distribution over Gram matrices whose factor has parameters of its own. Abstract."""
-
-    @property
-    def concentration(self) -> Any:
-        """The concentrations α of the factor, [..., R]."""
-        return self._factor.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rates β of the factor, [..., R]."""
-        return self._factor.rate
-
-    @property
-    def loc(self) -> Any:
-        """The means μ of the factor, [..., M, R]."""
-        return self._factor.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations σ of the factor, [..., M, R]."""
-        return self._factor.scale
-
-
-def check_factor_shapes(
-    df: int, matrix_name: str, parameters: Mapping[str, Any], column_mixing_tril: Any = None
-) -> None:
-    """Check that the parameters of a generalised Wishart fit each other.
-
-    :param df: The degrees of freedom ν, checked.
-    :param matrix_name: The name of the [..., M, M] parameter in ``parameters``.
-    :param parameters: All of them but B, by name.
-    :param column_mixing_tril: B, or None.
-    :raises ValueError: If a shape does not follow from M and R = min(ν, M).
-    """
-    size, _ = checks.matrix_shape(matrix_name, parameters[matrix_name], square=True)
-    rank = min(df, size)
-    why = f"M = {size}, R = min(df, M) = {rank} for df = {df}"
-    for name, ndims in _parameters.BARTLETT_EVENT_NDIMS.items():
-        expected = [rank] if ndims == 1 else [size, rank]
-        checks.check_event(name, parameters[name], expected, why)
-    event_ndims = {**_parameters.BARTLETT_EVENT_NDIMS, matrix_name: 2}
-    if column_mixing_tril is not None:
-        checks.check_event("column_mixing_tril", column_mixing_tril, [rank, rank], why)
-        event_ndims["column_mixing_tril"] = 2
-        parameters = {**parameters, "column_mixing_tril": column_mixing_tril}
-    checks.check_batch_shapes(event_ndims, parameters)
 
 
 def scale_tril_requirement(scale_tril: Any) -> checks.Requirement:

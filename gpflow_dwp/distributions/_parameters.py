@@ -15,6 +15,8 @@ __all__ = [
     "gram_factor_properties",
     "matrix_property",
     "shape_depends_on_df",
+    "shape_of_columns",
+    "shape_of_sample",
     "tril_property",
 ]
 
@@ -27,7 +29,21 @@ def shape_depends_on_df(sample_shape: Any) -> tf.Tensor:
 
     :raises NotImplementedError: Always.
     """
-    raise NotImplementedError(f"The shape depends on df, not only on {sample_shape}.")
+    raise NotImplementedError(
+        f"The shape depends on df, not only on {sample_shape}: give this parameter yourself."
+    )
+
+
+def shape_of_sample(sample_shape: Any) -> Any:
+    """The shape of a parameter that has one entry for each of a sample."""
+    return sample_shape
+
+
+def shape_of_columns(sample_shape: Any) -> tf.Tensor:
+    """The shape of a parameter that has one entry for each column of a sampled matrix."""
+    # As a tensor: an empty slice of a list would become one of floating point.
+    shape = tf.cast(sample_shape, tf.int32)
+    return tf.concat([shape[:-2], shape[-1:]], axis=0)
 
 
 def bartlett_properties(
@@ -75,9 +91,7 @@ def matrix_property() -> Any:
     return tfp.util.ParameterProperties(event_ndims=2)
 
 
-def tril_property(
-    dtype: tf.DType, shape_fn: Callable[[Any], tf.Tensor] = lambda shape: shape
-) -> Any:
+def tril_property(dtype: tf.DType, shape_fn: Callable[[Any], tf.Tensor] = shape_of_sample) -> Any:
     """Describe a lower-triangular matrix with a positive diagonal.
 
     :param dtype: Its dtype.

@@ -10,14 +10,20 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions import _parameters
+from gpflow_dwp.distributions import _parameters, _root_gamma
+from gpflow_dwp.distributions._bartlett_checks import (
+    bartlett_requirements,
+    check_bartlett_shapes,
+)
 from gpflow_dwp.distributions._draws import sample_log_gamma
+from gpflow_dwp.distributions._event_space import fill_trapezoid
+from gpflow_dwp.distributions._statistics import where_defined
 from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["GeneralisedBartlett"]
 
 
-class GeneralisedBartlett(tfp.distributions.Distribution):
+class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
     r"""Random lower trapezoid T, [M, R] with M ≥ R, with independent entries:
 
     .. math:: T_{jj}^2 \sim \mathrm{Gamma}(\alpha_j, \text{rate } \beta_j), \; T_{jj} > 0; \quad
@@ -42,7 +48,8 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
     :param scale: σ, [..., M, R]. Entries on and above the diagonal are ignored.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.
-    :param allow_nan_stats: Not used: all statistics are defined.
+    :param allow_nan_stats: Whether the mode is NaN where an α_j is below ½. Otherwise that is an
+        error when it is asked for.
     :param name: Name of the operations.
     :raises ValueError: If the shapes do not fit each other, or ``concentration``, ``rate`` or,
         below the diagonal, ``scale`` are known not to be positive, or any parameter not to be
@@ -65,8 +72,9 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
             self._concentration, self._rate, self._loc, self._scale = checks.convert_parameters(
                 concentration=concentration, rate=rate, loc=loc, scale=scale
             )
-            self._num_rows, self._rank = checks.matrix_shape("loc", self._loc)
-            self._check_shapes()
+            self._num_rows, self._rank = check_bartlett_shapes(
+                self._concentration, self._rate, self._loc, self._scale
+            )
             checks.check_requirements(self._requirements())
             super().__init__(
                 dtype=self._loc.dtype,
@@ -101,44 +109,12 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return _parameters.bartlett_properties(
             dtype,
-            vector_shape=lambda shape: tf.concat([shape[:-2], shape[-1:]], axis=0),
-            matrix_shape=lambda shape: shape,
-        )
-
-    def _check_shapes(self) -> None:
-        if self._num_rows < self._rank:
-            raise ValueError(
-                "loc must have shape [..., M, R] with M >= R (R = min(df, M)), got shape "
-                f"{self._loc.shape}."
-            )
-        why = "R, the number of columns of loc"
-        checks.check_event("concentration", self._concentration, [self._rank], why)
-        checks.check_event("rate", self._rate, [self._rank], why)
-        checks.check_event("scale", self._scale, [self._num_rows, self._rank], "as loc")
-        checks.check_batch_shapes(
-            _parameters.BARTLETT_EVENT_NDIMS,
-            {
-                "concentration": self._concentration,
-                "rate": self._rate,
-                "loc": self._loc,
-                "scale": self._scale,
-            },
+            vector_shape=_parameters.shape_of_columns,
+            matrix_shape=_parameters.shape_of_sample,
         )
 
     def _requirements(self) -> list[checks.Requirement]:
-        make = checks.Requirement
-        positive, below = "positive and finite entries", "entries below its diagonal"
-        return [
-            make("concentration", self._concentration, checks.positive, positive),
-            make("rate", self._rate, checks.positive, positive),
-            make("loc", self._loc, checks.finite_below_diagonal, f"finite {below}"),
-            make(
-                "scale",
-                self._scale,
-                checks.positive_below_diagonal,
-                f"positive and finite {below}",
-            ),
-        ]
+        return bartlett_requirements(self._concentration, self._rate, self._loc, self._scale)
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         if not self.validate_args:
@@ -201,14 +177,39 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
 
     def mean_and_variance(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Return what ``mean`` and ``variance`` do, [..., M, R] each, for less than both."""
-        mean_diagonal = self._mean_diagonal()
-        # E[T_jj²] is the mean of the Gamma distribution.
-        variance_diagonal = tf.convert_to_tensor(self._concentration) / self._rate
-        variance_diagonal -= mean_diagonal**2
+        mean, variance = _root_gamma.mean_and_variance(self._concentration, self._rate)
         loc, scale = self._loc_and_scale()
-        return (
-            self._at_batch_shape(mean_diagonal, loc),
-            self._at_batch_shape(variance_diagonal, scale**2),
+        return self._at_batch_shape(mean, loc), self._at_batch_shape(variance, scale**2)
+
+    def mean_log_diagonal(self) -> tf.Tensor:
+        """Return E log T_jj = ½ (ψ(α_j) - log β_j), [..., R]."""
+        return _root_gamma.mean_log(self._concentration, self._rate)
+
+    def cumulants_of_diagonal(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the third and fourth cumulants of T_jj, [..., R] each."""
+        moments = _root_gamma.mean_and_variance(self._concentration, self._rate)
+        return _root_gamma.cumulants(self._concentration, self._rate, *moments)
+
+    def mode_under(self, exponents: tf.Tensor, *, allow_nan: bool, message: str) -> tf.Tensor:
+        """Return the maximum of p(T) Π_j T_jj^(e_j), [..., M, R].
+
+        What depends on T_jj is T_jj^(2 α_j - 1 + e_j) exp(-β_j T_jj²). It is unbounded near zero,
+        and has no maximum, where the exponent is negative; where it is zero, the density decreases
+        from T_jj = 0, at the edge of the support.
+
+        :param exponents: e, [R]. Those of a Jacobian determinant make it the mode of what T is
+            mapped to.
+        :param allow_nan: Whether it is NaN where there is none. Otherwise that is an error.
+        :param message: What the error says.
+        """
+        exponents = 2.0 * tf.convert_to_tensor(self._concentration) - 1.0 + exponents
+        loc, _ = self._loc_and_scale()
+        diagonal = tf.sqrt(tf.maximum(exponents, 0.0) / (2.0 * self._rate))
+        return where_defined(
+            self._at_batch_shape(diagonal, loc),
+            tf.reduce_all(exponents >= 0.0, axis=-1)[..., None, None],
+            allow_nan=allow_nan,
+            message=message,
         )
 
     def _mean(self) -> tf.Tensor:
@@ -217,28 +218,29 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
     def _variance(self) -> tf.Tensor:
         return self.mean_and_variance()[1]
 
+    def _covariance(self) -> tf.Tensor:
+        # The entries are independent.
+        variance = self.variance()
+        entries = [self._num_rows * self._rank]
+        shape = tf.concat([tf.shape(variance)[:-2], entries], axis=0)
+        return tf.linalg.diag(tf.reshape(variance, shape))
+
+    def _mode(self) -> tf.Tensor:
+        return self.mode_under(
+            tf.zeros([self._rank], self.dtype),
+            allow_nan=self.allow_nan_stats,
+            message="The mode is defined where concentration >= 1/2 only.",
+        )
+
     def _entropy(self) -> tf.Tensor:
-        concentration, rate = tf.convert_to_tensor(self._concentration), self._rate
-        log_rate, digamma = tf.math.log(rate), tf.math.digamma(concentration)
-        # That of T_jj² ~ Gamma(α_j, β_j), less E[log 2 T_jj], for the change to T_jj.
-        gamma_entropy = (
-            concentration
-            - log_rate
-            + tf.math.lgamma(concentration)
-            + (1.0 - concentration) * digamma
-        )
-        diagonal = tf.reduce_sum(
-            gamma_entropy - math.log(2.0) - 0.5 * (digamma - log_rate), axis=-1
-        )
+        diagonal = tf.reduce_sum(_root_gamma.entropy(self._concentration, self._rate), axis=-1)
         _, scale = self._loc_and_scale()
         count = float(np.sum(self._below_diagonal()))
         below = tf.reduce_sum(tf.math.log(scale), axis=[-2, -1])
         return diagonal + below + 0.5 * count * math.log(2.0 * math.pi * math.e)
 
-    def _mean_diagonal(self) -> tf.Tensor:
-        # E[T_jj] = Γ(α_j + ½) / (Γ(α_j) √β_j)
-        log_ratio = tf.cast(_log_gamma_half_step(self._concentration), self.dtype)
-        return tf.exp(log_ratio - 0.5 * tf.math.log(self._rate))
+    def _default_event_space_bijector(self) -> Any:
+        return fill_trapezoid(self._num_rows, self._rank)
 
     def _loc_and_scale(self) -> tuple[tf.Tensor, tf.Tensor]:
         # Selecting before anything is computed keeps ignored entries out of values and gradients.
@@ -264,20 +266,3 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
 
     def _below_diagonal(self) -> Any:
         return np.tri(self._num_rows, self._rank, -1, dtype=bool)
-
-
-def _log_gamma_half_step(alpha: tf.Tensor) -> tf.Tensor:
-    """Return log Γ(α + ½) - log Γ(α) in float64, without the cancellation for large α.
-
-    There by its asymptotic series (Tricomi and Erdélyi, 1951), of which four terms leave a relative
-    error below 1e-17. TFP's ``log_gamma_difference`` is as accurate, with a graph several times as
-    large.
-    """
-    alpha = tf.cast(alpha, tf.float64)
-    large = tf.maximum(alpha, 100.0)
-    square = 1.0 / large**2
-    series = 0.5 * tf.math.log(large) - (1.0 + square * (square / 80.0 - 1.0 / 24.0)) / (
-        8.0 * large
-    )
-    difference = tf.math.lgamma(alpha + 0.5) - tf.math.lgamma(alpha)
-    return tf.where(alpha > 100.0, series, difference)

@@ -9,11 +9,8 @@ import tensorflow as tf
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._factored_gram import (
-    GeneralisedGram,
-    check_factor_shapes,
-    scale_tril_requirement,
-)
+from gpflow_dwp.distributions._bartlett_gram import GeneralisedGram, check_factor_shapes
+from gpflow_dwp.distributions._factored_gram import scale_tril_requirement
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["GeneralisedSingularWishart"]
@@ -39,7 +36,6 @@ class GeneralisedSingularWishart(GeneralisedGram):
     exactly symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the
     parameters, or GPflow's default.
 
-
     :param df: ν, the degrees of freedom.
     :param scale_tril: L, [..., M, M]. What is above its diagonal is ignored.
     :param concentration: α, [..., R].
@@ -48,7 +44,8 @@ class GeneralisedSingularWishart(GeneralisedGram):
     :param scale: σ, [..., M, R]. Entries on and above the diagonal are ignored.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.
-    :param allow_nan_stats: Not used: all statistics are defined.
+    :param allow_nan_stats: Whether the mode is NaN where there is none. Otherwise that is an error
+        when it is asked for.
     :param name: Name of the operations.
     :raises ValueError: If ``df`` is not an integer of at least 1, the shapes do not fit each other
         and ``df``, or a value is known not to be admissible.

@@ -13,6 +13,7 @@ from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import FactoredGram, scale_tril_requirement
+from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances, where_defined
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["InverseWishart"]
@@ -105,7 +106,10 @@ class InverseWishart(FactoredGram):
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return {
-            "df": tfp.util.ParameterProperties(shape_fn=lambda shape: shape[:-2]),
+            "df": tfp.util.ParameterProperties(
+                shape_fn=lambda sample_shape: sample_shape[:-2],
+                default_constraining_bijector_fn=_refuse_to_constrain_df,
+            ),
             "scale_tril": _parameters.tril_property(dtype),
         }
 
@@ -137,6 +141,17 @@ class InverseWishart(FactoredGram):
         numerator = (excess + 4.0) * scale**2 + (excess + 2.0) * products
         return self._at_batch_shape(numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess))
 
+    def _covariance(self) -> tf.Tensor:
+        # (2 Ψ_ij Ψ_kl + (n - M - 1) (Ψ_ik Ψ_jl + Ψ_il Ψ_jk)) over the same as the variance
+        excess = self._df_beyond(self._size + 3, "covariance")[..., None, None]
+        scale = self._scale()
+        numerator = 2.0 * scale[..., :, :, None, None] * scale[..., None, None, :, :]
+        numerator += (excess + 2.0) * isserlis(scale)
+        covariances = numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess)
+        size = 2 * [self._size**2]
+        shape = tf.concat([self.batch_shape_tensor(), size], axis=0)
+        return tf.broadcast_to(matrix_of_covariances(covariances), shape)
+
     def _entropy(self) -> tf.Tensor:
         # That of V, and the expected logarithms of how V → V⁻¹ → V⁻¹ V⁻ᵀ → G change the volume:
         # Σ_j [-(M + 1) log V_jj], Σ_j [log 2 - (M - j + 1) log V_jj] and Σ_j (M + 1) log L_jj.
@@ -157,30 +172,42 @@ class InverseWishart(FactoredGram):
     def _scale(self) -> tf.Tensor:
         return self._gram(tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0))
 
-    def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
-        shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
-        return tf.broadcast_to(matrix, shape)
-
     def _df_beyond(self, minimum: int, statistic: str) -> tf.Tensor:
         """n less what it must exceed, [..., 1, 1]; NaN or an error where it does not."""
         excess = tf.convert_to_tensor(self._df) - minimum
-        assertions = []
-        if not self.allow_nan_stats:
-            message = f"The {statistic} is defined where df > {minimum} only."
-            assertions = [tf.debugging.assert_positive(excess, message=message)]
-        with tf.control_dependencies(assertions):
-            nan = tf.constant(np.nan, self.dtype)
-            return tf.where(excess > 0.0, excess, nan)[..., None, None]
+        excess = where_defined(
+            excess,
+            excess > 0.0,
+            allow_nan=self.allow_nan_stats,
+            message=f"The {statistic} is defined where df > {minimum} only.",
+        )
+        return excess[..., None, None]
+
+
+def _refuse_to_constrain_df() -> Any:
+    raise NotImplementedError("The least df depends on the size of scale_tril: give df yourself.")
+
+
+class _Concentration:
+    """From n to (n - M + j)/2 for j = 1..M; not a local function, which could not be pickled."""
+
+    __name__ = "concentration"
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __call__(self, df: Any) -> tf.Tensor:
+        df = tf.convert_to_tensor(df)
+        return 0.5 * df[..., None] + tf.constant(
+            0.5 * (np.arange(self._size) + 1.0 - self._size), df.dtype
+        )
 
 
 def _reversed_bartlett(df: Any, size: int) -> GeneralisedBartlett:
     dtype = tf.as_dtype(df.dtype)
-    # (n - M + j)/2 for j = 1..M, read at each use, as df may be a variable.
-    offsets = tf.constant(0.5 * (np.arange(size) + 1.0 - size), dtype)
+    # Read at each use, as df may be a variable.
     concentration = tfp.util.DeferredTensor(
-        df,
-        lambda df: 0.5 * tf.convert_to_tensor(df)[..., None] + offsets,
-        shape=tf.TensorShape(df.shape).concatenate([size]),
+        df, _Concentration(size), shape=tf.TensorShape(df.shape).concatenate([size])
     )
     return GeneralisedBartlett(
         concentration=concentration,
@@ -188,29 +215,3 @@ def _reversed_bartlett(df: Any, size: int) -> GeneralisedBartlett:
         loc=tf.constant(np.zeros([size, size]), dtype),
         scale=tf.constant(np.ones([size, size]), dtype),
     )
-
-
-@tfp.distributions.RegisterKL(InverseWishart, InverseWishart)
-def _kl_divergence(q: InverseWishart, p: InverseWishart, name: str | None = None) -> tf.Tensor:
-    with tf.name_scope(name or "kl_inverse_wisharts"):
-        q_concentration = tf.convert_to_tensor(q.precision_factor.concentration)
-        p_concentration = tf.convert_to_tensor(p.precision_factor.concentration)
-        q_tril = tf.linalg.band_part(tf.convert_to_tensor(q.scale_tril), -1, 0)
-        p_tril = tf.linalg.band_part(tf.convert_to_tensor(p.scale_tril), -1, 0)
-        q_df, p_df = tf.convert_to_tensor(q.df), tf.convert_to_tensor(p.df)
-        # Under q, E log|G| = log|Ψ_q| - M log 2 - Σ_j ψ(α_j) and E G⁻¹ = n_q Ψ_q⁻¹.
-        log_det_ratio = 2.0 * tf.reduce_sum(
-            tf.math.log(tf.linalg.diag_part(q_tril)) - tf.math.log(tf.linalg.diag_part(p_tril)),
-            axis=-1,
-        )
-        log_gamma_ratio = tf.reduce_sum(
-            tf.math.lgamma(q_concentration) - tf.math.lgamma(p_concentration), axis=-1
-        )
-        digamma = tf.reduce_sum(tf.math.digamma(q_concentration), axis=-1)
-        trace = tf.reduce_sum(tf.linalg.triangular_solve(q_tril, p_tril) ** 2, axis=[-2, -1])
-        return (
-            0.5 * p_df * log_det_ratio
-            - log_gamma_ratio
-            + 0.5 * (q_df - p_df) * digamma
-            + 0.5 * q_df * (trace - q.event_shape[-1])
-        )

@@ -10,13 +10,15 @@ import tensorflow as tf
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._factored_gram import FactoredGram, scale_tril_requirement
+from gpflow_dwp.distributions._bartlett_gram import BartlettGram
+from gpflow_dwp.distributions._factored_gram import scale_tril_requirement
+from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["SingularWishart"]
 
 
-class SingularWishart(FactoredGram):
+class SingularWishart(BartlettGram):
     r"""The Wishart distribution W(S, ν) of G = F Fᵀ, where the ν columns of F are N(0, S).
 
     With ν < M a sample is singular, of rank R = min(ν, M). Support: the symmetric positive
@@ -37,7 +39,8 @@ class SingularWishart(FactoredGram):
         ignored. Its dtype is that of the distribution.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.
-    :param allow_nan_stats: Not used: all statistics are defined.
+    :param allow_nan_stats: Whether the mode is NaN where there is none. Otherwise that is an error
+        when it is asked for.
     :param name: Name of the operations.
     :raises ValueError: If ``df`` is not an integer of at least 1, or ``scale_tril`` not square, or
         known to lack a positive diagonal or to have an entry that is not finite.
@@ -81,9 +84,19 @@ class SingularWishart(FactoredGram):
         return [scale_tril_requirement(self._scale_tril)]
 
     def _mean(self) -> tf.Tensor:
-        return self.df * self._gram(
-            tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0)
-        )
+        return self.df * self._scale()
+
+    def _variance(self) -> tf.Tensor:
+        scale = self._scale()
+        diagonal = tf.linalg.diag_part(scale)
+        return self.df * (scale**2 + diagonal[..., :, None] * diagonal[..., None, :])
+
+    def _covariance(self) -> tf.Tensor:
+        # The ν columns of F are independent.
+        return self.df * matrix_of_covariances(isserlis(self._scale()))
+
+    def _scale(self) -> tf.Tensor:
+        return self._gram(tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0))
 
 
 def _bartlett(df: int, size: int, dtype: tf.DType) -> GeneralisedBartlett:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import zipfile
-import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,25 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.files import held, read_arrays, seal, unseal, write_whole
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["SavedIterates", "read_saved_iterates"]
+__all__ = ["SavedIterates", "read_saved_iterates", "write_saved_iterates"]
 
 Array = npt.NDArray[np.float64]
 
-# A type error, or with Python 3.10 an attribute error: NumPy reads a single array, too, which is no
-# archive. A run-time error: a bit that says that the archive is encrypted or compressed otherwise.
-_UNREADABLE = (
-    AttributeError,
-    OSError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_DIGEST = "arrays"
 
 
 class SavedIterates(NamedTuple):
@@ -45,6 +34,21 @@ class SavedIterates(NamedTuple):
     state: dict[str, Array]
 
 
+def write_saved_iterates(path: Path, saved: SavedIterates) -> None:
+    """Write an archive, in place of one that is there.
+
+    :param path: The file.
+    :param saved: What it is to hold.
+    """
+    header = seal({**saved.header, _DIGEST: _digest(saved.state)})
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.array(json.dumps(header)), **saved.state)
+    with held(path.parent, wait=True):
+        for leftover in path.parent.glob(f".{path.name}.*.partial"):  # of a process that was killed
+            leftover.unlink()
+        write_whole(path, buffer.getvalue())
+
+
 def read_saved_iterates(path: Path) -> SavedIterates:
     """Read an archive.
 
@@ -52,10 +56,8 @@ def read_saved_iterates(path: Path) -> SavedIterates:
     :raises SavedModelError: If it is missing or damaged.
     """
     try:
-        # From bytes: NumPy leaves a file open that turns out to be no archive.
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            state = dict(archive)
-    except _UNREADABLE as error:
+        state = read_arrays(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise SavedModelError(f"{path} cannot be read: {error}") from error
     if "header" not in state:
         raise SavedModelError(f"{path} is damaged: it lacks header.")
@@ -63,7 +65,17 @@ def read_saved_iterates(path: Path) -> SavedIterates:
         header = json.loads(str(state.pop("header")))
         if not isinstance(header, dict):
             raise ValueError(f"header must be a JSON object, got {header!r}.")
+        header = unseal(header)
+        if header.pop(_DIGEST, None) != _digest(state):
+            raise ValueError("its arrays are not those that its header tells of")
         check_integers(at_least=0, num_collected=header.get("num_collected"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SavedModelError(f"{path} is damaged: {error}") from error
     return SavedIterates(header, state)
+
+
+def _digest(state: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(state.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+    return digest.hexdigest()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import io
-import json
 import os
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -16,12 +14,16 @@ import tensorflow as tf
 from gpflow.models import BayesianModel
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.iterates._saved_iterates import SavedIterates, read_saved_iterates
+from gpflow_dwp.iterates._saved_iterates import (
+    SavedIterates,
+    read_saved_iterates,
+    write_saved_iterates,
+)
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
 from gpflow_dwp.training import TrainingProgress
-from gpflow_dwp.validation import check_instance, check_integers
+from gpflow_dwp.validation import check_instance, check_integers, check_path
 
 __all__ = ["IteratePosterior"]
 
@@ -119,20 +121,19 @@ class IteratePosterior(MixturePredictions):
         The file is replaced in one step.
 
         :param directory: Where to; made if it is missing.
+        :raises ValueError: If it is no path.
         """
+        check_path(directory=directory)
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        header = json.dumps(self._header() | {"num_collected": self._num_collected})
-        np.savez(buffer, header=np.array(header), **self._state())
-        temporary = directory / f".{_FILE}.{os.getpid()}.tmp"
-        temporary.write_bytes(buffer.getvalue())
-        temporary.replace(directory / _FILE)
+        header = self._header() | {"num_collected": self._num_collected}
+        write_saved_iterates(directory / _FILE, SavedIterates(header, self._state()))
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Read what :meth:`save` wrote, in place of what was collected.
 
         :param directory: Where from.
+        :raises ValueError: If that is no path.
         :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
             kind of posterior, with other settings, or from another model; nothing has changed then.
         """
@@ -140,6 +141,7 @@ class IteratePosterior(MixturePredictions):
 
     def _read(self, directory: str | os.PathLike[str]) -> SavedIterates:
         """Read and check what :meth:`_take` then takes, so that several can be read before."""
+        check_path(directory=directory)
         path = Path(directory) / _FILE
         header, state = saved = read_saved_iterates(path)
         for name, value in self._header().items():

@@ -156,6 +156,19 @@ class OutputLayer(_Layer):
 
     inputs: tf.Tensor | None = None
 
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The data, X [N, D] and Y [N, Q], of which the posterior is made; None where there are
+        none, as it is learned."""
+        return None
+
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Take other data in place of :attr:`rows`; nothing happens where there are none.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, Q].
+        """
+
     @abc.abstractmethod
     @check_shapes(
         "covariance: [S, M, M]",

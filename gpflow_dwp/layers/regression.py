@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -18,6 +20,8 @@ from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relati
 from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
+
+Array = npt.NDArray[np.float64]
 
 
 class RegressionGPLayer(OutputLayer):
@@ -52,6 +56,8 @@ class RegressionGPLayer(OutputLayer):
         not finite.
     """
 
+    inputs: Parameter
+
     def __init__(
         self,
         kernel: Kernel,
@@ -63,17 +69,11 @@ class RegressionGPLayer(OutputLayer):
         jitter: float | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
-        X, Y = check_matrix("inputs", inputs), check_matrix("targets", targets)
-        if len(X) != len(Y):
-            raise ValueError(
-                "inputs and targets must be two matrices of one length, got shapes "
-                f"{list(X.shape)} and {list(Y.shape)}."
-            )
+        X, Y = _check_rows("inputs", inputs, "targets", targets)
         check_positive(noise_variance=noise_variance)
         check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         super().__init__(kernel, num_inducing)
-        self.inputs = Parameter(X, trainable=False)
-        self.targets = Parameter(Y, trainable=False)
+        self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)
 
@@ -81,6 +81,25 @@ class RegressionGPLayer(OutputLayer):
     def num_outputs(self) -> int:
         """Q, the number of independent functions that share the kernel."""
         return int(self.targets.shape[1])
+
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The data: ``inputs`` and ``targets``."""
+        return tf.convert_to_tensor(self.inputs), tf.convert_to_tensor(self.targets)
+
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Make the posterior a regression on other data, as many as they are.
+
+        :param X: Inputs, [N, D].
+        :param Y: Observations, [N, Q].
+        :raises ValueError: If they are not two finite matrices of one length, with D and Q columns.
+        """
+        inputs, targets = _check_rows("X", X, "Y", Y)
+        for name, part, old in (("X", inputs, self.inputs), ("Y", targets, self.targets)):
+            if part.shape[1] != old.shape[1]:
+                raise ValueError(f"{name} must have {old.shape[1]} columns, got {part.shape[1]}.")
+        self.inputs.assign(inputs)
+        self.targets.assign(targets)
 
     @inherit_check_shapes
     def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
@@ -102,3 +121,19 @@ class RegressionGPLayer(OutputLayer):
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return moments_at_targets(draw, covariance, full_cov=full_cov)
+
+
+def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:
+    rows = [check_matrix(inputs_name, inputs), check_matrix(targets_name, targets)]
+    if len(rows[0]) != len(rows[1]):
+        raise ValueError(
+            f"{inputs_name} and {targets_name} must be two matrices of one length, got shapes "
+            f"{list(rows[0].shape)} and {list(rows[1].shape)}."
+        )
+    return rows
+
+
+def _any_length(rows: Array) -> Parameter:
+    """Data as a parameter that can take more or fewer rows, also in compiled functions."""
+    shape = [None, rows.shape[1]]
+    return Parameter(rows, trainable=False, unconstrained_shape=shape, constrained_shape=shape)

@@ -6,10 +6,13 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
-from scipy.special import multigammaln
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.distributions import (
+    ABGeneralisedSingularWishart,
+    SingularWishart,
+    wishart_log_normaliser,
+)
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
@@ -128,7 +131,9 @@ class WishartLayer(GramLayer):
             gram=tf.matmul(root, root, transpose_b=True),
             root=root,
             covariance=below,
-            log_ratio=log_ratio + self._log_normaliser() + self.df * log_det_ratio,
+            log_ratio=log_ratio
+            + wishart_log_normaliser(self.df, self.num_inducing)
+            + self.df * log_det_ratio,
         )
 
     @inherit_check_shapes
@@ -172,13 +177,4 @@ class WishartLayer(GramLayer):
             mixture.mix(covariance, self.df),
             relative_jitter(covariance, self.jitter),
             name="a layer's posterior scale",
-        )
-
-    def _log_normaliser(self) -> float:
-        """Logarithm of the Wishart's normalising constant, without what depends on the scale."""
-        rank, df, num_inducing = self.bartlett_factor.rank, self.df, self.num_inducing
-        return float(
-            0.5 * df * (rank - num_inducing) * np.log(np.pi)
-            - 0.5 * df * num_inducing * np.log(2.0)
-            - multigammaln(0.5 * df, rank)
         )

@@ -11,7 +11,11 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
-from gpflow_dwp.distributions import GeneralisedBartlett
+from gpflow_dwp.distributions import (
+    GeneralisedBartlett,
+    expected_squared_norm,
+    log_volume_over_minor,
+)
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Mixing", "PosteriorFamily", "WishartPosterior"]
@@ -135,8 +139,7 @@ class WishartPosterior(gpflow.Module):
             2017).
         """
         bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
-        log_volume = self._log_volume(self._log_diagonal(factor))
-        log_volume += self._log_volume_of_mixing(mixing)
+        log_volume = self._log_volume(self._log_diagonal(factor), mixing)
         squared_norm = _squared_norm(mixing.mix(factor), precision)
         return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
 
@@ -148,7 +151,7 @@ class WishartPosterior(gpflow.Module):
         *,
         stick_the_landing: bool,
     ) -> tf.Tensor:
-        """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S].
+        """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S] or [].
 
         :param factor: T, [S, M, R], for the gradient only.
         :param mixing: A' and B.
@@ -158,62 +161,28 @@ class WishartPosterior(gpflow.Module):
             likelihood as the posterior gets better; that of the closed form does not.
         """
         bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
-        log_diagonal = 0.5 * (tf.math.digamma(bartlett.concentration) - tf.math.log(bartlett.rate))
-        log_ratio = (
-            -0.5 * self._expected_squared_norm(bartlett, mixing, precision)
-            + bartlett.entropy()
-            + self._log_volume_of_mixing(mixing)
-        )
+        log_diagonal = bartlett.mean_log_diagonal()
+        squared_norm = expected_squared_norm(bartlett, mixing.rows, mixing.columns, precision)
+        log_ratio = -0.5 * squared_norm + bartlett.entropy()
         if stick_the_landing:
             constants = Mixing(*map(tf.stop_gradient, mixing))
             constant_precision = None if precision is None else tf.stop_gradient(precision)
-            squared_norm = _squared_norm(constants.mix(factor), constant_precision)
-            log_ratio += _gradient_only(-0.5 * squared_norm - bartlett.log_prob(factor))
+            sampled_norm = _squared_norm(constants.mix(factor), constant_precision)
+            log_ratio += _gradient_only(-0.5 * sampled_norm - bartlett.log_prob(factor))
             log_diagonal += _gradient_only(self._log_diagonal(factor))
-        return log_ratio + self._log_volume(log_diagonal)
-
-    def _expected_squared_norm(
-        self, bartlett: GeneralisedBartlett, mixing: Mixing, precision: tf.Tensor | None
-    ) -> tf.Tensor:
-        """E‖C A' T B‖² = tr(CᵀC E[A' T B Bᵀ Tᵀ A'ᵀ]), [S] or [1].
-
-        The second moment on the right is the same for all draws:
-        Y Yᵀ + A' diag_i(Σ_j Var(T_ij) ‖B_j:‖²) A'ᵀ for Y = A' E[T] B.
-        """
-        mean, variance = bartlett.mean_and_variance()
-        mean = tf.matmul(mixing.rows, tf.matmul(mean, mixing.columns))
-        row_norms = tf.reduce_sum(tf.square(mixing.columns), axis=-1)
-        spread = tf.linalg.matvec(variance, row_norms)
-        if precision is None:
-            column_norms = tf.reduce_sum(tf.square(mixing.rows), axis=0)
-            total = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(column_norms * spread)
-            return total[None]
-        second_moment = tf.matmul(mean, mean, transpose_b=True) + tf.matmul(
-            mixing.rows * spread, mixing.rows, transpose_b=True
-        )
-        return tf.reduce_sum(precision * second_moment, axis=[-2, -1])
+        return log_ratio + self._log_volume(log_diagonal, mixing)
 
     def _log_diagonal(self, factor: tf.Tensor) -> tf.Tensor:
         return tf.math.log(tf.linalg.diag_part(factor[..., : self.rank, :]))
 
-    def _log_volume(self, log_diagonal: tf.Tensor) -> tf.Tensor:
-        """Logarithm of the volume change from T to G: what depends on T.
-
-        Of log|det dG/dT| (sections A.7 and A.8 of the 2023 paper) this and
-        :meth:`_log_volume_of_mixing` leave out the minor of G, which cancels against the Wishart
-        prior's, and what depends on L alone. Here: Σ_j [log 2 + (ν - j) log T_jj].
-        """
-        j = tf.range(1, self.rank + 1, dtype=log_diagonal.dtype)
-        return self.rank * np.log(2.0) + tf.reduce_sum((self.df - j) * log_diagonal, axis=-1)
-
-    def _log_volume_of_mixing(self, mixing: Mixing) -> tf.Tensor:
-        """The same: what depends on A' and B, Σ_j (M + ν - 2j + 1) log B_jj + ν log|det A'|."""
-        log_volume = self.df * mixing.log_det_rows
+    def _log_volume(self, log_diagonal: tf.Tensor, mixing: Mixing) -> tf.Tensor:
+        """Logarithm of the volume change from T to G, but for what L alone makes of it."""
+        log_column = None
         if self.column_mixing_tril is not None:
             log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
-            j = tf.range(1, self.rank + 1, dtype=log_column.dtype)
-            log_volume += tf.reduce_sum((self.num_inducing + self.df - 2 * j + 1) * log_column)
-        return log_volume
+        return log_volume_over_minor(
+            self.df, self.num_inducing, log_diagonal, mixing.log_det_rows, log_column
+        )
 
 
 def _unit_lower_and_upper(packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

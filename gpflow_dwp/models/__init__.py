@@ -1,6 +1,12 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
 from gpflow_dwp.models._named_kernels import KERNELS, make_kernels
+from gpflow_dwp.models.accepted_observations import (
+    AcceptedObservations,
+    accepted_observations,
+    count_columns,
+    count_functions,
+)
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
     InducingChoice,
@@ -9,6 +15,14 @@ from gpflow_dwp.models.builders import (
     build_deep_wishart_process,
 )
 from gpflow_dwp.models.configuration import from_config, to_config
+from gpflow_dwp.models.data_checks import (
+    TakesData,
+    as_misfit,
+    check_data,
+    check_dataset,
+    check_inputs,
+    check_observations,
+)
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
@@ -50,6 +64,7 @@ from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 __all__ = [
     "ACTIVATIONS",
     "KERNELS",
+    "AcceptedObservations",
     "Activation",
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
@@ -67,13 +82,22 @@ __all__ = [
     "OutputPosterior",
     "PartSummary",
     "PosteriorDraws",
+    "TakesData",
     "VariationalModel",
+    "accepted_observations",
+    "as_misfit",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
     "build_latent_variable_deep_gp",
     "build_matrix_gaussian_network",
+    "check_data",
+    "check_dataset",
+    "check_inputs",
+    "check_observations",
     "copies_expected_log_likelihoods",
+    "count_columns",
+    "count_functions",
     "describe_non_finite",
     "expected_log_likelihoods",
     "from_config",

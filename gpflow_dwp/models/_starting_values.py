@@ -9,6 +9,8 @@ from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from gpflow_dwp.models.accepted_observations import count_functions
+
 __all__ = ["initial_inducing", "initial_precision", "initial_pseudo_targets"]
 
 
@@ -60,5 +62,5 @@ def initial_pseudo_targets(
     if isinstance(likelihood, lik.Softmax | lik.MultiClass):
         classes = np.arange(likelihood.latent_dim or 1)
         return 2.0 * (observations == classes) - 1.0
-    num_outputs = likelihood.latent_dim or observations.shape[1]
-    return np.zeros((len(observations), num_outputs))
+    num_functions = count_functions(likelihood, observations.shape[1])
+    return np.zeros((len(observations), num_functions))

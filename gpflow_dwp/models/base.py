@@ -8,10 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
@@ -103,9 +101,17 @@ class DeepKernelProcess(VariationalModel):
         """Latent functions, or None where the output layer does not say."""
         return getattr(self.output_layer, "num_outputs", None)
 
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        return self.output_layer.rows
+
+    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        self.output_layer.set_rows(X, Y)
+
     def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -116,7 +122,6 @@ class DeepKernelProcess(VariationalModel):
                 "doubly_reparameterized must be False: the hidden layers of a "
                 f"{type(self).__name__} draw copies that depend on each other's latent variables."
             )
-        X, Y = (to_default_float(part) for part in data)
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)

@@ -32,6 +32,7 @@ from gpflow_dwp.models._starting_values import (
     initial_pseudo_targets,
 )
 from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
@@ -315,6 +316,7 @@ def _build(
             # Outputs differ in their noise.
             variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
             likelihood = gpflow.likelihoods.Gaussian(variance)
+    check_observations(likelihood, Y)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]

@@ -112,7 +112,10 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
     if not isinstance(config, Mapping):
         return config
     if "array" in config:
-        return np.array(config["array"])
+        array = np.array(config["array"])
+        if array.dtype.kind not in "biuf":
+            raise SavedModelError("An array that does not hold numbers.")
+        return array
     if "slice" in config:
         return slice(*config["slice"])
     if "function" in config:
@@ -198,9 +201,8 @@ def _class_name(cls: type) -> str:
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
     known: dict[str, type] = {_class_name(cls): cls for cls in (*custom_classes, *_MODELS)}
     namespace, _, class_name = name.rpartition(".")
-    if namespace in _NAMESPACES and inspect.isclass(
-        found := getattr(_NAMESPACES[namespace], class_name, None)
-    ):
+    found = getattr(_NAMESPACES.get(namespace), class_name, None)
+    if inspect.isclass(found) and issubclass(found, tf.Module):
         return found
     if name not in known:
         raise SavedModelError(

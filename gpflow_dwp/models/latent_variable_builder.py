@@ -16,6 +16,8 @@ from gpflow_dwp.layers import (
     LocalLayer,
     NetworkEncoder,
 )
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_instance, check_integers, check_memory
@@ -76,6 +78,7 @@ def build_latent_variable_deep_gp(
     check_memory(widest, max(len(X), widest), latent_dim=latent_dim)
     rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
+    check_observations(likelihood, Y)
     features, points = X, _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
@@ -89,7 +92,7 @@ def build_latent_variable_deep_gp(
         width = features.shape[1]
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
         if index == len(kinds) - 1:
-            num_outputs = likelihood.latent_dim or Y.shape[1]
+            num_outputs = count_functions(likelihood, Y.shape[1])
             layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter))
         else:
             layers.append(

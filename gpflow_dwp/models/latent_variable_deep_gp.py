@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
@@ -89,13 +87,13 @@ class LatentVariableDeepGP(VariationalModel):
 
     def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
         seed: int | tf.Tensor | None,
     ) -> BoundTerms:
-        X, Y = (to_default_float(part) for part in data)
         copies = propagate_copies(
             self.layers,
             X,
@@ -164,6 +162,7 @@ class LatentVariablePosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(
                 layer.num_inducing
                 for layer in model.layers

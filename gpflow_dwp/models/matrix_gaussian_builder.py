@@ -12,6 +12,8 @@ from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.matrix_gaussian_network import Activation, MatrixGaussianNetwork
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
@@ -75,15 +77,13 @@ def build_matrix_gaussian_network(
         check_integers(width=units)
     loc: npt.NDArray[np.float64] | float = 0.0
     scale: npt.NDArray[np.float64] | float = 1.0
-    num_outputs = Y.shape[1]
     if likelihood is None:
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+    check_observations(likelihood, Y)
     if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
         deviation = Y.std(axis=0)
         loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
-    elif likelihood.latent_dim is not None:
-        num_outputs = likelihood.latent_dim
-    widths = [X.shape[1], *hidden, num_outputs]
+    widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
     for below, above in itertools.pairwise(widths):
         check_memory(below + 1, above, width=max(below, above))
     layers = [

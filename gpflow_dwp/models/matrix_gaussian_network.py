@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.base import InputData, RegressionData
+from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import MatrixGaussianLayer
+from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -99,7 +99,8 @@ class MatrixGaussianNetwork(VariationalModel):
 
     def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -107,7 +108,6 @@ class MatrixGaussianNetwork(VariationalModel):
     ) -> BoundTerms:
         # There are no latent variables.
         del num_importance_samples, doubly_reparameterized
-        X, Y = (to_default_float(part) for part in data)
         shape = [self.num_samples, tf.shape(X)[0]]
 
         def noise(seed: Seed, width: int) -> tf.Tensor:
@@ -240,6 +240,7 @@ class NetworkPosterior(MixturePosterior):
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
             num_inducing=max(layer.num_outputs for layer in model.layers),
             num_samples=num_samples,
             function_seed=function_seed,
@@ -249,7 +250,7 @@ class NetworkPosterior(MixturePosterior):
     @without_autograph
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         check_flags(full_cov=full_cov)
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
         noise = None if full_cov else self._noise_at(X)
         return self._model.sample(X, self.num_samples, self._seed, noise)
 

@@ -9,11 +9,13 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import assert_params_false, to_default_float
+from gpflow.utilities import assert_params_false
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
+from gpflow_dwp.data import as_pair
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
+from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
     mixture_covariance,
@@ -41,6 +43,7 @@ class MixturePosterior(abc.ABC):
 
     :param likelihood: The likelihood.
     :param num_inputs: D, the columns of test inputs.
+    :param num_outputs: Q, the latent functions; None where that is not known.
     :param num_inducing: M, or whatever else there is for each draw and point: for the size of
         batches.
     :param num_samples: S.
@@ -53,6 +56,7 @@ class MixturePosterior(abc.ABC):
         likelihood: Likelihood,
         *,
         num_inputs: int,
+        num_outputs: int | None,
         num_inducing: int,
         num_samples: int,
         function_seed: Seed,
@@ -60,8 +64,8 @@ class MixturePosterior(abc.ABC):
     ) -> None:
         if not tf.is_tensor(num_samples):
             check_memory(num_samples, num_inducing, num_samples=num_samples)
-        self._likelihood = likelihood
-        self._num_inputs = num_inputs
+        self.likelihood = likelihood
+        self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self._num_inducing = num_inducing
         self.num_samples = num_samples
         self._function_seed = function_seed
@@ -87,7 +91,7 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
@@ -126,7 +130,7 @@ class MixturePosterior(abc.ABC):
         """
         check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
         return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
 
     @without_autograph
@@ -149,24 +153,18 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Not supported, as in GPflow.
         :param full_output_cov: Not supported, as in GPflow.
         :return: [N].
-        :raises ValueError: If the inputs are not a finite matrix with D columns, or inputs and
-            observations have different lengths.
+        :raises ValueError: As :func:`check_data` does.
         :raises NotImplementedError: If a covariance is asked for.
         """
         check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
-        X = self._check_inputs(data[0])
-        Y = to_default_float(data[1])
-        if Y.shape.rank != 2 or not Y.shape[:1].is_compatible_with(X.shape[:1]):
-            raise ValueError(
-                f"data must hold X [N, D] and Y [N, P] of one length, got {X.shape} and {Y.shape}."
-            )
+        X, Y = check_data(self, *as_pair(data))
 
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
             densities = predictive_log_densities(
-                self._likelihood,
+                self.likelihood,
                 X,
                 Y,
                 *self._propagate(X),
@@ -189,7 +187,7 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         check_flags(full_cov=full_cov)
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
@@ -215,9 +213,9 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         :raises NotImplementedError: If it is not known how to draw from the likelihood.
         """
-        X = self._check_inputs(Xnew)
+        X = check_inputs(self, Xnew, "Xnew")
         functions = self.sample_f(X, full_cov)
-        return sample_observations(self._likelihood, X, functions, fold_in(self._function_seed, 0))
+        return sample_observations(self.likelihood, X, functions, fold_in(self._function_seed, 0))
 
     @abc.abstractmethod
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
@@ -233,7 +231,7 @@ class MixturePosterior(abc.ABC):
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return predictive_moments(
-            self._likelihood,
+            self.likelihood,
             X,
             *self._propagate(X),
             seed=self._likelihood_seed,
@@ -250,7 +248,7 @@ class MixturePosterior(abc.ABC):
         def points_first(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
             return tuple(tf.transpose(moment, [1, 0, 2]) for moment in predict(X))
 
-        mean, variance = self._in_batches(points_first, self._check_inputs(Xnew))
+        mean, variance = self._in_batches(points_first, check_inputs(self, Xnew, "Xnew"))
         return tf.transpose(mean, [1, 0, 2]), tf.transpose(variance, [1, 0, 2])
 
     def _in_batches(self, predict: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
@@ -266,21 +264,3 @@ class MixturePosterior(abc.ABC):
             for start in range(0, num_points, batch_size)
         ]
         return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *batches)
-
-    def _check_inputs(self, Xnew: InputData) -> tf.Tensor:
-        X = to_default_float(Xnew)
-        width = self._num_inputs
-        if X.shape.rank != 2 or not X.shape[1:].is_compatible_with([width]):
-            raise ValueError(
-                f"Xnew must be a matrix with {width} columns, as the training inputs had, "
-                f"got shape {tuple(X.shape)}."
-            )
-        if tf.executing_eagerly():
-            finite = tf.math.is_finite(X).numpy()
-            if not finite.all():
-                row, column = np.argwhere(~finite)[0]
-                raise ValueError(
-                    f"Xnew must be finite, got {X[row, column].numpy()} in row {row}, "
-                    f"column {column} (counted from 0)."
-                )
-        return X

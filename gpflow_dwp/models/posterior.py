@@ -53,6 +53,7 @@ class DeepPosterior(MixturePosterior):
         super().__init__(
             likelihood,
             num_inputs=num_inputs - latent_dim,
+            num_outputs=getattr(output, "num_outputs", None),
             num_inducing=num_inducing,
             num_samples=num_samples,
             function_seed=function_seed,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +19,22 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models._declared_sizes import check_declared_sizes
+from gpflow_dwp.models._saved_files import (
+    DESCRIPTION,
+    IN_BYTES,
+    SavedFiles,
+    SavedParts,
+    check_not_foreign,
+    read_archive,
+    read_files,
+    replace_files,
+)
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.validation import check_instance
+from gpflow_dwp.validation import check_instance, check_path
 
 __all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model"]
-
-_FORMAT = "gpflow_dwp.model"
-_FORMAT_VERSION = 1
-_DESCRIPTION = "model.json"
-_WEIGHTS = "weights-*.npz"
 
 # What GPflow's defaults put into the transforms of new parameters.
 _SETTINGS = ("positive_bijector", "positive_minimum", "likelihood_positive_minimum")
@@ -42,25 +45,18 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
 
     The directory gets ``model.json`` (configuration, trainable flags, priors, versions) and a
     NumPy archive of the unconstrained values of all parameters. Nothing is pickled. A model that
-    is in the directory already is replaced in one step, after the new one is complete.
+    is in the directory already is replaced in one step, after the new one is complete and on the
+    disk; of several processes that save there, the last one wins.
 
     :param model: The model.
     :param directory: Where to; made if it is missing.
-    :raises ValueError: If ``model`` is none of this package's.
+    :raises ValueError: If ``model`` is none of this package's, or ``directory`` is no path.
     :raises SavedModelError: If a part of the model cannot be described, or the directory holds
         something that is not a saved model. Nothing has been written then.
     """
-    directory = Path(directory)
-    if directory.exists() and (not directory.is_dir() or _is_foreign(directory)):
-        raise SavedModelError(f"{directory} exists and is not a saved model; choose another name.")
-    description, weights = _describe(model)
-    directory.mkdir(parents=True, exist_ok=True)
-    # The description names its archive, so replacing the description switches models at once.
-    _write(directory / description["weights"]["file"], weights)
-    _write(directory / _DESCRIPTION, _to_json(description))
-    for archive in directory.glob(_WEIGHTS):
-        if archive.name != description["weights"]["file"]:
-            archive.unlink()
+    check_path(directory=directory)
+    check_not_foreign(Path(directory))
+    replace_files(Path(directory), _describe(model))
 
 
 def model_to_bytes(model: VariationalModel) -> bytes:
@@ -70,26 +66,19 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     :raises ValueError: If ``model`` is none of this package's.
     :raises SavedModelError: If a part of the model cannot be described.
     """
-    description, weights = _describe(model)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         # Without the time of day, so that one model has one archive.
-        for name, content in (
-            (_DESCRIPTION, _to_json(description)),
-            (description["weights"]["file"], weights),
-        ):
+        for name, content in _describe(model).items():
             archive.writestr(zipfile.ZipInfo(name), content)
     return buffer.getvalue()
 
 
-def _describe(model: VariationalModel) -> tuple[dict[str, Any], bytes]:
-    """Return a model's description, and the archive of weights that it names."""
+def _describe(model: VariationalModel) -> SavedFiles:
     check_instance(VariationalModel, model=model)
     parameters = parameter_dict(model)
     description: dict[str, Any] = {
-        "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
-        "versions": {name: version(name) for name in ("gpflow", "tensorflow", "numpy")},
+        "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
         "dtype": np.dtype(default_float()).name,
         "gpflow_config": {name: getattr(gpflow.config.config(), name) for name in _SETTINGS},
         "model": to_config(model),
@@ -107,13 +96,7 @@ def _describe(model: VariationalModel) -> tuple[dict[str, Any], bytes]:
         buffer,
         **{path: value.unconstrained_variable.numpy() for path, value in parameters.items()},
     )
-    digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-    description["weights"] = {"file": f"weights-{digest[:16]}.npz", "sha256": digest}
-    return description, buffer.getvalue()
-
-
-def _to_json(description: dict[str, Any]) -> bytes:
-    return json.dumps(description, indent=1).encode()
+    return SavedFiles(description, buffer.getvalue())
 
 
 def load_model(
@@ -121,15 +104,19 @@ def load_model(
 ) -> VariationalModel:
     """Build the model that :func:`save_model` wrote to a directory.
 
+    No more is read, and no larger model is built, than what the weights that are there allow.
+
     :param directory: Where from.
     :param custom_classes: Classes of your own (kernels, likelihoods) that the model is made of.
     :return: A model with the same configuration, parameters, trainable flags and priors: its
         predictions are identical.
-    :raises SavedModelError: If the directory is missing, foreign or damaged, was written by a
-        later format, or names classes that are not known.
-    :raises ValueError: If the model's dtype is not GPflow's present default.
+    :raises SavedModelError: If the directory is missing, foreign or damaged, was written by
+        another format, or names classes that are not known.
+    :raises ValueError: If an argument is of another kind, or the model's dtype is not GPflow's
+        present default.
     """
-    return _load(Path(directory), custom_classes)
+    check_path(directory=directory)
+    return _build(Path(directory), read_files(Path(directory)), custom_classes)
 
 
 def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
@@ -138,62 +125,77 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     :param content: What it returned.
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.filename = "<bytes>"  # for messages
-            return _load(zipfile.Path(archive), custom_classes)
-    except zipfile.BadZipFile as error:
-        raise SavedModelError(f"The bytes are not those of a saved model: {error}") from error
+    check_instance(bytes, content=content)
+    return _build(IN_BYTES, read_archive(content), custom_classes)
 
 
-def _load(directory: Path | zipfile.Path, custom_classes: Sequence[type]) -> VariationalModel:
-    description = _read_description(directory)
+def _build(directory: Path, saved: SavedParts, custom_classes: Sequence[type]) -> VariationalModel:
+    description, weights = saved
     dtype = description["dtype"]
+    if dtype not in ("float16", "float32", "float64"):
+        raise SavedModelError(
+            f"{directory / DESCRIPTION}: dtype is {dtype!r:.80}, which no model has."
+        )
+    if not all(isinstance(cls, type) for cls in custom_classes):
+        raise ValueError(f"custom_classes must hold classes, got {custom_classes!r}.")
     if dtype != np.dtype(default_float()).name:
         raise ValueError(
             f"The model in {directory} is in {dtype}, but GPflow's default is "
             f"{np.dtype(default_float()).name}: call gpflow.config.set_default_float(np.{dtype})."
         )
     try:
+        check_declared_sizes(description["model"], weights)
         model = _rebuild(description, custom_classes)
+        _assign(model, weights)
     except SavedModelError as error:
-        raise SavedModelError(f"{directory / _DESCRIPTION}: {error}") from error
-    weights = _read_weights(directory, description["weights"])
+        raise SavedModelError(f"{directory / DESCRIPTION}: {error}") from error
+    return model
+
+
+def _assign(model: VariationalModel, weights: Mapping[str, npt.NDArray[Any]]) -> None:
     parameters = parameter_dict(model)
     if set(weights) != set(parameters):
-        raise SavedModelError(f"The weights in {directory} belong to another model.")
+        raise SavedModelError("its weights belong to another model.")
     for path, value in weights.items():
         variable = parameters[path].unconstrained_variable
-        if variable.shape != value.shape:
+        fits = variable.shape.is_compatible_with(value.shape)
+        if not fits or variable.dtype != value.dtype:
             raise SavedModelError(
-                f"{directory}: {path} has shape {value.shape}, but the model needs "
-                f"{tuple(variable.shape)}."
+                f"{path} is {value.dtype} {list(value.shape)}, but the model needs "
+                f"{variable.dtype.name} {list(variable.shape)}."
             )
         variable.assign(value)
-    return model
 
 
-def _rebuild(description: dict[str, Any], custom_classes: Sequence[type]) -> VariationalModel:
+def _rebuild(description: Mapping[str, Any], custom_classes: Sequence[type]) -> VariationalModel:
     try:
-        settings = replace(gpflow.config.config(), **description["gpflow_config"])
-        with gpflow.config.as_context(settings):
+        settings = {name: description["gpflow_config"][name] for name in _SETTINGS}
+        with gpflow.config.as_context(replace(gpflow.config.config(), **settings)):
             model = from_config(description["model"], custom_classes)
+        check_instance(VariationalModel, model=model)
         parameters = parameter_dict(model)
         for path, trainable in description["trainable"].items():
+            if not isinstance(trainable, bool):
+                raise SavedModelError(f"trainable says {trainable!r:.80} of {path}.")
             set_trainable(parameters[path], trainable)
         for path, prior in description["priors"].items():
-            parameters[path].prior = getattr(tfp.distributions, prior["distribution"])(
-                **{
-                    name: np.asarray(value, dtype=default_float())
-                    for name, value in prior["parameters"].items()
-                }
-            )
-            parameters[path].prior_on = prior["prior_on"]
+            _set_prior(parameters[path], prior)
     except SavedModelError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise SavedModelError(f"The description of the model is damaged: {error!r}") from error
+    except Exception as error:  # whatever a constructor makes of what it does not expect
+        raise SavedModelError(f"the description of the model is damaged: {error!r}") from error
     return model
+
+
+def _set_prior(parameter: Parameter, described: Mapping[str, Any]) -> None:
+    kind = getattr(tfp.distributions, described["distribution"])
+    if not (isinstance(kind, type) and issubclass(kind, tfp.distributions.Distribution)):
+        raise SavedModelError(f"there is no distribution {described['distribution']!r}.")
+    dtype = default_float()
+    parameter.prior = kind(
+        **{name: np.asarray(value, dtype) for name, value in described["parameters"].items()}
+    )
+    parameter.prior_on = described["prior_on"]
 
 
 def _check_rebuilds(model: VariationalModel, description: dict[str, Any]) -> None:
@@ -260,65 +262,3 @@ def _prior_config(path: str, parameter: Parameter) -> dict[str, Any]:
         "parameters": numbers,
         "prior_on": parameter.prior_on.value,
     }
-
-
-def _is_foreign(directory: Path) -> bool:
-    if not (directory / _DESCRIPTION).exists():
-        # Weights alone are what an interrupted first save leaves.
-        return any(not path.match(_WEIGHTS) for path in directory.iterdir())
-    try:
-        description = json.loads((directory / _DESCRIPTION).read_text())
-    except ValueError:
-        return True
-    return not isinstance(description, dict) or description.get("format") != _FORMAT
-
-
-def _read_description(directory: Path | zipfile.Path) -> dict[str, Any]:
-    path = directory / _DESCRIPTION
-    if not path.is_file():
-        raise SavedModelError(f"{directory} is not a saved model: it has no {_DESCRIPTION}.")
-    try:
-        description = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise SavedModelError(f"{path} is damaged: {error}") from error
-    if not isinstance(description, dict) or description.get("format") != _FORMAT:
-        raise SavedModelError(f"{path} does not describe a model of this package.")
-    if description.get("format_version") != _FORMAT_VERSION:
-        raise SavedModelError(
-            f"{path} has format version {description.get('format_version')}; this version of the "
-            f"package reads {_FORMAT_VERSION}."
-        )
-    missing = {"dtype", "gpflow_config", "model", "priors", "trainable", "weights"} - set(
-        description
-    )
-    if missing:
-        raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
-    return description
-
-
-def _read_weights(
-    directory: Path | zipfile.Path, entry: dict[str, str]
-) -> dict[str, npt.NDArray[np.float64]]:
-    if not isinstance(entry, dict):
-        raise SavedModelError(f"{directory / _DESCRIPTION} is damaged: weights is {entry!r}.")
-    path = directory / str(entry.get("file"))
-    if not path.is_file():
-        raise SavedModelError(f"{path} is missing.")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
-        raise SavedModelError(f"{path} is damaged: its checksum is not the one in {_DESCRIPTION}.")
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

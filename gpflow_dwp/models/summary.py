@@ -25,6 +25,7 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
+from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.validation import check_flags, check_instance
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
             continue
         seen.add(id(parameter))
         count = counts.setdefault(_part_name(path), [0, 0])
-        size = int(parameter.unconstrained_variable.shape.num_elements())
+        size = int(np.size(parameter.unconstrained_variable))
         count[0] += size
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
@@ -217,7 +218,7 @@ def _draws(part: Any) -> tuple[str, str]:
     if isinstance(part, GlobalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
     if isinstance(part, RegressionGPLayer):
-        family = f"Gaussian, regression on {part.targets.shape[0]:,} data"
+        family = f"Gaussian, regression on {len(part.targets.numpy()):,} data"
         return f"functions [{part.num_inducing}, {part.num_outputs}]", family
     if isinstance(part, LocalInducingGPLayer):
         return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
@@ -239,18 +240,12 @@ def _kernel_name(kernel: Kernel) -> str:
 
 def _divergences(model: VariationalModel, seed: int) -> list[float]:
     """Minus the expected log ratios, which depend on no datum: any will do."""
-    likelihood = model.likelihood
-    columns = likelihood.observation_dim
-    if columns is None:
-        columns = 1 if likelihood.latent_dim is not None else model.num_outputs or 1
-    data = (
-        tf.zeros([1, model.num_inputs], default_float()),
-        tf.zeros([1, columns], default_float()),
-    )
+    num_columns = count_columns(model.likelihood, model.num_outputs) or 1
+    X, Y = (tf.zeros([1, width], default_float()) for width in (model.num_inputs, num_columns))
     # No likelihood need admit these observations: its own term may be infinite.
     terms = [
         model._estimate_terms(
-            data, num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
+            X, Y, num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
         )
         for draw in range(_BOUNDS)
     ]

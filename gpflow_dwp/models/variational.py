@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
@@ -15,8 +16,10 @@ from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.autograph import without_autograph
+from gpflow_dwp.data import as_pair
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.layers import FreeEncoder, GammaGaussian
+from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
@@ -81,6 +84,57 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     def num_outputs(self) -> int | None:
         """Latent functions, or None where that is not known."""
 
+    @property
+    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The training data, X [N, D] and Y [N, P], where the posterior is made of them."""
+        return None
+
+    def set_data(self, data: RegressionData) -> None:
+        """Give the model other training data: their number, and the rows of a regression output.
+
+        Parameters stay as they are. The posterior of a :class:`RegressionGPLayer` is that of the
+        new data at once, without a step of training; to go on with training after it, call
+        :func:`fit` with ``kl_annealing_steps=0``, which keeps what hidden layers have learned.
+        Compile functions of the model, such as a ``training_loss_closure``, anew.
+
+        :param data: X [N, D] and Y [N, P], any number of rows.
+        :raises ValueError: If they do not fit the model (see :func:`check_data`), or an encoder
+            has parameters of each old row; the model is then as it was.
+        """
+        X, Y = check_data(self, *as_pair(data))
+        for module in self.submodules:
+            if isinstance(module, FreeEncoder):
+                raise ValueError(
+                    "data cannot be replaced: the model's FreeEncoder has learned a posterior "
+                    "for each of its rows."
+                )
+        self._set_rows(X, Y)
+        self.num_data = int(X.shape[0])
+
+    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+        """Replace :attr:`rows`, if there are any."""
+
+    def check_training_data(self, data: RegressionData) -> tuple[tf.Tensor, tf.Tensor]:
+        """Check that data are those that the model is of.
+
+        :param data: X [N, D] and Y [N, P]: all training data, not a batch.
+        :return: Both as tensors of GPflow's default float.
+        :raises ValueError: If they do not fit the model (see :func:`check_data`), there are not
+            ``num_data`` of them, or they are not the model's :attr:`rows`.
+        """
+        X, Y = check_data(self, *as_pair(data))
+        if X.shape[0] != self.num_data:
+            raise ValueError(
+                f"data must hold the model's num_data={self.num_data} rows, got {X.shape[0]}; "
+                "model.set_data(data) gives it others."
+            )
+        if self.rows is not None and not all(map(_are_equal, self.rows, (X, Y))):
+            raise ValueError(
+                "data must hold the rows that the model's output layer is a regression on, in "
+                "their order, got others; model.set_data(data) replaces them."
+            )
+        return X, Y
+
     def elbo(
         self,
         data: RegressionData,
@@ -129,7 +183,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         check_integers(num_importance_samples=num_importance_samples)
         check_flags(doubly_reparameterized=doubly_reparameterized)
         terms = self._estimate_terms(
-            data,
+            *check_data(self, *as_pair(data)),
             num_importance_samples=num_importance_samples,
             doubly_reparameterized=doubly_reparameterized,
             seed=seed,
@@ -145,7 +199,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @abc.abstractmethod
     def _estimate_terms(
         self,
-        data: RegressionData,
+        X: tf.Tensor,
+        Y: tf.Tensor,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -286,7 +341,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Layers' log ratios, with that of the likelihood's own variables in the last one."""
         *below, last = log_ratios
         if isinstance(self.likelihood, GammaGaussian):
-            last -= self.likelihood.kl_divergence()
+            last -= tf.cast(self.likelihood.kl_divergence(), last.dtype)
         return [*below, last]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
@@ -295,3 +350,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         if not tf.is_tensor(num_samples):
             check_integers(num_samples=num_samples)
         return num_samples
+
+
+def _are_equal(first: tf.Tensor, second: tf.Tensor) -> bool:
+    return np.array_equal(first, tf.cast(second, first.dtype))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.likelihoods import Softmax
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models import VariationalModel, accepted_observations, count_columns
 
 
 class RawUnits:
@@ -32,9 +31,8 @@ class RawUnits:
                     f"{len(standardiser.mean)}."
                 )
         self._inputs, self._outputs = _constants(inputs), _constants(outputs)
-        likelihood = model.likelihood
-        labels = isinstance(likelihood, Softmax)  # one column, for as many functions as classes
-        self.num_columns = 1 if labels else likelihood.observation_dim or model.num_outputs
+        self._accepted = accepted_observations(model.likelihood)
+        self.num_columns = count_columns(model.likelihood, model.num_outputs)
         """P, the columns of Y; None where that is not known."""
         offset = 0.0 if outputs is None else outputs.log_density_offset
         self._log_density_offset = tf.constant(offset, default_float())
@@ -48,7 +46,11 @@ class RawUnits:
     def to_observations(self, Y: tf.Tensor) -> tf.Tensor:
         """Bring raw observations to the model's units."""
         mean, scale = self._outputs
-        return (Y - mean) / scale
+        Y = (Y - mean) / scale
+        tf.debugging.assert_all_finite(Y, "Y must be finite")
+        right = tf.reduce_all(self._accepted.accepts(Y))
+        tf.debugging.Assert(right, [f"Y must hold {self._accepted.expected}"])
+        return Y
 
     def from_values(self, values: tf.Tensor) -> tf.Tensor:
         """Bring what the model predicts to raw units."""

@@ -13,7 +13,7 @@ from gpflow import default_float
 from gpflow.base import MeanAndVariance, RegressionData, TensorType
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.data import Standardiser, check_data
+from gpflow_dwp.data import Standardiser, check_arrays
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
 from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
@@ -96,7 +96,7 @@ class BayesianOptimizationModel:
         self._fit_arguments = dict(fit_arguments or {})
         self._seed = seed
         self.history: TrainingHistory | None = None
-        X, Y = check_data(dataset.query_points, dataset.observations)
+        X, Y = check_arrays(dataset.query_points, dataset.observations)
         self._num_columns = X.shape[1], Y.shape[1]
         self._rebuild(X, Y)
 
@@ -272,7 +272,7 @@ class BayesianOptimizationModel:
         )
 
     def _check(self, dataset: ObservedData) -> tuple[Array, Array]:
-        X, Y = check_data(dataset.query_points, dataset.observations)
+        X, Y = check_arrays(dataset.query_points, dataset.observations)
         if (X.shape[1], Y.shape[1]) != self._num_columns:
             raise ValueError(
                 "dataset must have query_points and observations with "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import tensorflow as tf
@@ -12,6 +13,7 @@ from gpflow import default_float
 from gpflow.utilities import freeze
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.files import held, sync, sync_tree
 from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.serving._raw_units import RawUnits
@@ -20,6 +22,12 @@ from gpflow_dwp.validation import check_instance, check_integers
 __all__ = ["export_model"]
 
 Outputs = dict[str, tf.Tensor]
+
+_ASSETS = "assets.extra"
+_PARTIAL = ".export.partial"
+_PROGRAM = "saved_model.pb"
+# What an export moves into its directory before the program itself.
+_LEFT = (_ASSETS, "assets", "fingerprint.pb", "variables", _PARTIAL)
 
 _NAMES = ("predict_f", "predict_y", "sample", "log_density")
 
@@ -32,6 +40,7 @@ def export_model(
     output_standardiser: Standardiser | None = None,
     num_samples: int | None = None,
     seed: int = 0,
+    assets: Mapping[str, str] | None = None,
 ) -> None:
     """Write a model as a TensorFlow SavedModel with raw units on the outside.
 
@@ -60,14 +69,17 @@ def export_model(
         and counts. Means, variances, samples and log densities come back in raw units.
     :param num_samples: The default S; None for the model's ``num_prediction_samples``.
     :param seed: The default seed.
-    :raises FileExistsError: If the directory exists and is not empty; it stays as it is.
+    :param assets: Texts by the name of a file that each is written to, in the folder
+        ``assets.extra``, which TensorFlow keeps for its users and does not read.
+    :raises FileExistsError: If the directory exists and is not empty; it stays as it is. What a
+        killed export left in it is cleared away.
+    :raises BlockingIOError: If another export writes to the directory.
     :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
         columns, or ``num_samples`` is not a positive integer.
     """
     check_instance(VariationalModel, model=model)
     directory = Path(directory).resolve()
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise FileExistsError(f"{directory} exists and is not an empty directory.")
+    _check_free(directory)
     units = RawUnits(model, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
     check_integers(num_samples=num_samples)
@@ -75,24 +87,61 @@ def export_model(
     for name, function in _functions(model, units, num_samples, seed).items():
         setattr(program, name, function)
 
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    partial = directory.with_name(f".{directory.name}.{os.getpid()}.partial")
-    try:
+    with _filled(directory) as partial:
         signatures = {name: getattr(program, name) for name in _NAMES}
         tf.saved_model.save(program, str(partial), signatures)
-        _move(partial, directory)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        for name, text in (assets or {}).items():
+            path = partial / _ASSETS / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
-def _move(partial: Path, directory: Path) -> None:
-    """Move a complete program to its place, also into an empty directory that somebody is in."""
+def _check_free(directory: Path) -> None:
+    """Refuse a directory that holds more than a killed export."""
     if not directory.exists():
-        partial.rename(directory)
         return
-    # Nothing is a program without this file.
-    for path in sorted(partial.iterdir(), key=lambda path: path.name == "saved_model.pb"):
-        path.rename(directory / path.name)
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
+    if names and (_PARTIAL not in names or not names <= {*_LEFT}):
+        raise FileExistsError(f"{directory} exists and is not an empty directory.")
+
+
+@contextlib.contextmanager
+def _filled(directory: Path) -> Iterator[Path]:
+    """Give a folder whose content fills a directory, also one that somebody is in.
+
+    Nothing is a program without its last file.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    partial = directory / _PARTIAL
+    try:
+        with held(directory):
+            _check_free(directory)
+            _clear(directory)
+            partial.mkdir()
+            try:
+                yield partial
+                sync_tree(partial)
+                for path in sorted(partial.iterdir(), key=lambda path: path.name == _PROGRAM):
+                    sync(directory)
+                    path.rename(directory / path.name)
+            except BaseException:
+                _clear(directory)
+                raise
+            partial.rmdir()
+            sync(directory)
+    finally:
+        with contextlib.suppress(OSError):
+            directory.rmdir()  # where it stayed empty
+
+
+def _clear(directory: Path) -> None:
+    """Remove what an export has left that was not ended, its mark last."""
+    for name in (_PROGRAM, *_LEFT):
+        path = directory / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _functions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import gpflow
 import numpy as np
 
 from gpflow_dwp.data import load_uci
+from gpflow_dwp.files import replacing
 from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
@@ -116,10 +116,8 @@ class _Watch:
 def _write_curve(path: Path, history: TrainingHistory) -> None:
     """Write the last step of each block of steps and the mean over the block."""
     ends = np.unique(np.linspace(0, history.num_steps, _POINTS_OF_CURVE + 1).astype(int))
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", newline="") as file:
+    with replacing(path) as partial, partial.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["step", "elbo_per_datum"])
         for start, end in zip(ends[:-1], ends[1:], strict=True):
             writer.writerow([end, float(history.elbo_per_datum[start:end].mean())])
-    partial.replace(path)

@@ -11,17 +11,24 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import gpflow
+import numpy as np
+import scipy
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.keras import tf_keras
+
 __all__ = ["count_of_other_code", "describe_provenance"]
 
-_PACKAGES = (
-    "gpflow-dwp",
-    "gpflow",
-    "tensorflow",
-    "tensorflow-probability",
-    "tf_keras",
-    "numpy",
-    "scipy",
-)
+# Versions are those of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
+_MODULES = {
+    "gpflow": gpflow,
+    "tensorflow": tf,
+    "tensorflow-probability": tfp,
+    "tf_keras": tf_keras,
+    "numpy": np,
+    "scipy": scipy,
+}
 
 
 def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
@@ -62,13 +69,12 @@ def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
+    try:
+        own = version("gpflow-dwp")
+    except PackageNotFoundError:
+        own = "not installed"
+    others = {name: str(module.__version__) for name, module in _MODULES.items()}
+    return {"python": platform.python_version(), "gpflow-dwp": own, **others}
 
 
 def _commit() -> str | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
+
+from gpflow_dwp.files import seal, sync, unseal
 
 __all__ = ["RESULTS", "Record", "append_record", "read_results"]
 
@@ -40,16 +43,20 @@ class Record:
     provenance: Mapping[str, Any]
 
     def to_json(self) -> str:
-        """Return one line of the results file, without its end."""
-        return json.dumps(asdict(self))
+        """Return one line of the results file, without its end: with its checksum."""
+        return json.dumps(seal(asdict(self)))
 
     @classmethod
     def from_json(cls, text: str) -> Record:
         """Return the inverse of :meth:`to_json`.
 
-        :raises ValueError: If the text is not a record.
+        :raises ValueError: If the text is not a record, or not as it was written.
         """
-        values = json.loads(text)
+        try:
+            values = json.loads(text)
+        except RecursionError as error:
+            raise ValueError(f"a record must be flat: {error}.") from error
+        values = unseal(values) if isinstance(values, dict) else values
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             raise ValueError(f"a record must be an object with the fields {sorted(names)}.")
@@ -68,29 +75,31 @@ class Record:
 def read_results(path: str | Path) -> list[Record]:
     """Read a results file: the last record of each cell, in the order of the file.
 
-    The last line may be what a write left that was cut off: if it is not whole, it is passed over.
+    Of a line that is damaged, or was not written to its end, a warning tells; its cell counts as
+    one that did not run.
 
     :param path: The file, or the directory of a study.
     :raises FileNotFoundError: If there is no such file.
-    :raises ValueError: If a whole line is not a record.
     """
     path = Path(path)
     if path.is_dir():
         path = path / RESULTS
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such results file")
-    whole, _, rest = path.read_bytes().rpartition(b"\n")
     records: dict[str, Record] = {}
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1):
         try:
             record = Record.from_json(line.decode())
         except ValueError as error:
-            raise ValueError(f"{path}, line {number} is not a record: {error}") from error
+            if line or number > 1:  # an empty file has no line
+                warnings.warn(
+                    f"{path}, line {number} is damaged and left out, as if its cell had not run: "
+                    f"{error}",
+                    stacklevel=2,
+                )
+            continue
         records.pop(record.key, None)
         records[record.key] = record
-    if (last := _whole_record(rest)) is not None:
-        records.pop(last.key, None)
-        records[last.key] = last
     return list(records.values())
 
 
@@ -109,7 +118,7 @@ def append_record(path: str | Path, record: Record) -> None:
         file.seek(0)
         whole, newline, rest = file.read().rpartition(b"\n")
         start = b""
-        if rest and _whole_record(rest) is not None:
+        if rest and _is_whole(rest):
             start = b"\n"
         elif rest:
             file.truncate(len(whole) + len(newline))
@@ -117,6 +126,7 @@ def append_record(path: str | Path, record: Record) -> None:
         file.write(start + record.to_json().encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
+    sync(Path(path).parent)
 
 
 def _are_numbers(metrics: Any) -> bool:
@@ -125,8 +135,9 @@ def _are_numbers(metrics: Any) -> bool:
     )
 
 
-def _whole_record(line: bytes) -> Record | None:
+def _is_whole(line: bytes) -> bool:
     try:
-        return Record.from_json(line.decode())
+        Record.from_json(line.decode())
     except ValueError:
-        return None
+        return False
+    return True

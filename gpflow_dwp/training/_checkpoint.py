@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
 import io
 import json
+import os
+import re
+import shutil
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from gpflow_dwp.files import held, read_sealed, seal, sync, write_whole
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.validation import check_path
 
 __all__ = ["TrainingCheckpoint"]
 
-# What the first checkpoints did not say of their runs.
-_LATER = {"optimizer", "model", "parameters", "data"}
 _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
+
+# A save is a folder that appears, whole and on the disk, in one step.
+_SAVE = re.compile(r"save-(\d{1,9})")
+_PARTIAL = ".save.partial"
+_STATE = "state"
+_DESCRIPTION = "saved.json"
+
+# How TensorFlow calls what the system says of files.
+_NUMBERS: dict[type, int] = {
+    tf.errors.FailedPreconditionError: errno.ENOTDIR,
+    tf.errors.NotFoundError: errno.ENOENT,
+    tf.errors.PermissionDeniedError: errno.EACCES,
+    tf.errors.ResourceExhaustedError: errno.ENOSPC,
+}
 
 
 class TrainingCheckpoint:
     """Saves and restores a run: parameters, optimiser, step, place in the data, callbacks, history.
+
+    The last two saves are kept. A context, in which the directory is this run's alone.
 
     :param directory: Where; made here if need be.
     :param loop: The loop, not yet used.
@@ -32,11 +55,14 @@ class TrainingCheckpoint:
     :param settings: What must be the same in a run that goes on, in plain values.
     :param callbacks: Those of the run, of which some may have a state.
     :param seconds_between_saves: After how long the next save is due.
+    :raises ValueError: If the directory is no path or not a folder. On entering the context: if it
+        cannot be written.
+    :raises BlockingIOError: On entering the context: if another run is in it.
     """
 
     def __init__(
         self,
-        directory: str | Path,
+        directory: str | os.PathLike[str],
         loop: CompiledLoop,
         batches: Any | None,
         settings: Mapping[str, Any],
@@ -44,23 +70,44 @@ class TrainingCheckpoint:
         *,
         seconds_between_saves: float = 60.0,
     ) -> None:
+        check_path(checkpoint_directory=directory)
         self._directory = Path(directory)
         if self._directory.exists() and not self._directory.is_dir():
             raise ValueError(f"checkpoint_directory must be a folder, got a file, {directory}.")
-        self._settings = dict(settings)
         with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
-        self._settings["callbacks"] = [type(callback).__name__ for callback in with_state]
+        names = [type(callback).__name__ for callback in with_state]
+        self._settings = {**settings, "callbacks": names}
         self._past = _Past()
         trackables = {**loop.state, "past": self._past}
         if batches is not None:
             trackables["batches"] = batches
         trackables.update({f"callback_{i}": callback for i, callback in enumerate(with_state)})
         self._checkpoint = tf.train.Checkpoint(**trackables)
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(self._directory), max_to_keep=2
-        )
         self._seconds_between_saves = seconds_between_saves
         self._last_save = time.monotonic()
+        self._latest: Path | None = None
+        self._held = contextlib.ExitStack()
+
+    def __enter__(self) -> TrainingCheckpoint:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._held.enter_context(held(self._directory))
+            with self._begun_save():
+                pass
+        except BlockingIOError as error:
+            raise BlockingIOError(
+                f"checkpoint_directory {self._directory} is in use by another run"
+            ) from error
+        except (OSError, ValueError) as error:
+            self._held.close()
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(
+                f"checkpoint_directory {self._directory} cannot be written: {reason}."
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
 
     @property
     def is_due(self) -> bool:
@@ -68,61 +115,136 @@ class TrainingCheckpoint:
         return time.monotonic() - self._last_save >= self._seconds_between_saves
 
     def restore(self) -> tuple[BoundTerms, float] | None:
-        """Go back to the last saved state, if there is one.
+        """Go back to the last saved state that is intact, if any was saved.
 
         :return: What the steps up to it recorded, and the seconds that they took.
-        :raises ValueError: If it was saved with other settings.
+        :raises ValueError: If it was saved with other settings, or no save is intact.
         """
-        latest = self._manager.latest_checkpoint
-        if latest is None:
-            return None
-        # First the history alone: variables of another shape could not be restored.
-        tf.train.Checkpoint(past=self._past).restore(latest).expect_partial()
-        for name, value in self._settings.items():
-            if name in _LATER and name not in self._past.settings:
+        damages = []
+        for save in reversed(self._saves()):
+            try:
+                settings = _read_settings(save)
+            except (OSError, ValueError) as error:
+                damages.append(f"{save.name} is damaged ({error})")
                 continue
-            # Runs of before there were callbacks with a state had none.
-            saved = self._past.settings.get(name, [] if name == "callbacks" else None)
-            if saved != value:
-                if isinstance(saved, dict):
-                    name, saved, value = _first_difference(saved, value)
-                raise ValueError(
-                    f"checkpoint_directory {self._directory} holds a run with {name}={saved!r}, "
-                    f"got {value!r}."
+            self._check_settings(settings)
+            if damages:
+                warnings.warn(
+                    f"checkpoint_directory {self._directory}: {'; '.join(damages)}; training goes "
+                    f"on from {save.name}, which is older",
+                    stacklevel=2,
                 )
-        self._checkpoint.restore(latest).assert_consumed()
-        return self._past.terms, self._past.seconds
+            self._checkpoint.read(str(save / _STATE)).assert_consumed()
+            self._latest = save
+            return self._past.terms, self._past.seconds
+        if damages:
+            raise ValueError(
+                f"checkpoint_directory {self._directory} holds no state that is intact: "
+                f"{'; '.join(damages)}. Remove it, or name another, to begin anew."
+            )
+        return None
 
     def save(self, records: Sequence[StepRecords], seconds: float) -> None:
         """Save the present state.
 
         :param records: What all steps so far recorded.
         :param seconds: The time that they took.
+        :raises OSError: If it cannot be written, such as to a full disk; what was saved before is
+            as it was.
         """
-        self._past.set(records, seconds, self._settings)
-        self._manager.save()
+        self._past.set(records, seconds)
+        saves = self._saves()
+        number = 1 + max((_number(save) for save in saves), default=0)
+        save = self._directory / f"save-{number}"
+        try:
+            with self._begun_save() as folder:
+                self._checkpoint.write(str(folder / _STATE))
+                fields = {"settings": self._settings, "files": _digests(folder)}
+                for path in folder.iterdir():
+                    sync(path)
+                write_whole(folder / _DESCRIPTION, json.dumps(seal(fields)))
+                folder.rename(save)
+                sync(self._directory)
+        except (OSError, tf.errors.OpError) as error:
+            code = _NUMBERS.get(type(error), getattr(error, "errno", None) or errno.EIO)
+            raise OSError(
+                code,
+                f"{os.strerror(code)}: the state of training could not be saved; the model has "
+                "what was learned, and the last state that was saved is still there",
+                str(self._directory),
+            ) from error
+        for old in saves:
+            if old != self._latest:
+                shutil.rmtree(old, ignore_errors=True)
+        self._latest = save
         self._last_save = time.monotonic()
+
+    @contextlib.contextmanager
+    def _begun_save(self) -> Iterator[Path]:
+        """An empty folder, which is gone afterwards unless it was renamed."""
+        folder = self._directory / _PARTIAL
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _saves(self) -> list[Path]:
+        """What was saved, in order, intact or not."""
+        found = [path for path in self._directory.iterdir() if _SAVE.fullmatch(path.name)]
+        return sorted(found, key=_number)
+
+    def _check_settings(self, saved: Mapping[str, Any]) -> None:
+        name, then, now = _first_difference(saved, self._settings)
+        if isinstance(then, dict) and isinstance(now, dict):
+            name, then, now = _first_difference(then, now)
+        if then != now:
+            raise ValueError(
+                f"checkpoint_directory {self._directory} holds a run with {name}={then!r}, "
+                f"got {now!r}."
+            )
+
+
+def _number(save: Path) -> int:
+    return int(save.name.partition("-")[2])
+
+
+def _read_settings(save: Path) -> dict[str, Any]:
+    """The settings of what was saved, once it is known to be intact."""
+    described = read_sealed(save / _DESCRIPTION)
+    if described.get("files") != _digests(save):
+        raise ValueError("its files are not those that were written")
+    return dict(described["settings"])
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.name != _DESCRIPTION
+    }
 
 
 def _first_difference(saved: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    name = next(name for name in {**saved, **present} if saved.get(name) != present.get(name))
+    names = {**saved, **present}
+    name = next((name for name in names if saved.get(name) != present.get(name)), "")
     return name, saved.get(name), present.get(name)
 
 
 class _Past(tf.train.experimental.PythonState):
-    """History and settings, within the checkpoint so that they are of the same step."""
+    """History, within the checkpoint so that it is of the same step."""
 
     def __init__(self) -> None:
         self.terms = BoundTerms(np.zeros(0), np.zeros((0, 0)))
         self.seconds = 0.0
-        self.settings: dict[str, Any] = {}
 
-    def set(self, records: Sequence[StepRecords], seconds: float, settings: dict[str, Any]) -> None:
+    def set(self, records: Sequence[StepRecords], seconds: float) -> None:
         self.terms = BoundTerms(
             np.concatenate([record.terms.data for record in records]),
             np.concatenate([record.terms.log_ratios for record in records]),
         )
-        self.seconds, self.settings = seconds, settings
+        self.seconds = seconds
 
     def serialize(self) -> bytes:
         buffer = io.BytesIO()
@@ -131,7 +253,6 @@ class _Past(tf.train.experimental.PythonState):
             data=self.terms.data,
             log_ratios=self.terms.log_ratios,
             seconds=self.seconds,
-            settings=json.dumps(self.settings),
         )
         return buffer.getvalue()
 
@@ -139,4 +260,3 @@ class _Past(tf.train.experimental.PythonState):
         with np.load(io.BytesIO(string_value)) as saved:
             self.terms = BoundTerms(saved["data"], saved["log_ratios"])
             self.seconds = float(saved["seconds"])
-            self.settings = json.loads(str(saved["settings"]))

@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for the end of a compiled call."""
+"""Signals that wait for the end of a compiled call."""
 
 from __future__ import annotations
 
@@ -7,25 +7,41 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-__all__ = ["deferred_interrupt"]
+__all__ = ["deferred_signals"]
+
+# That of a terminal that closes is not everywhere.
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @contextlib.contextmanager
-def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag; a second one interrupts at once, as usual."""
+def deferred_signals(*, until_saved: bool) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag; a second one interrupts at once, as usual.
+
+    :param until_saved: Whether SIGTERM and SIGHUP are deferred, too. At the end of the context
+        happens what they would have done at once. Where they are ignored, they stay so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    seen = False
-    previous = signal.getsignal(signal.SIGINT)
+    seen: list[int] = []
+    previous = {}
+    for number in (signal.SIGINT, *(_ENDING if until_saved else ())):
+        handler = signal.getsignal(number)
+        # None: of a library that is not Python's, which could not be put back.
+        if handler is not None and (number == signal.SIGINT or handler != signal.SIG_IGN):
+            previous[number] = handler
 
-    def handle(signum: int, frame: object) -> None:
-        nonlocal seen
-        seen = True
-        signal.signal(signal.SIGINT, previous)
+    def handle(number: int, frame: object) -> None:
+        seen.append(number)
+        signal.signal(number, previous[number])
 
-    signal.signal(signal.SIGINT, handle)
+    for number in previous:
+        signal.signal(number, handle)
     try:
-        yield lambda: seen
+        yield lambda: bool(seen)
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        for number in seen:
+            if number != signal.SIGINT:
+                signal.raise_signal(number)

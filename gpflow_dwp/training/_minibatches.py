@@ -53,4 +53,5 @@ class Minibatches(tf.Module):
             dtype=tf.int64,
             alg="philox",
         )
-        return tf.argsort(keys, direction="DESCENDING")
+        # A GPU holds no variable of 32-bit integers.
+        return tf.cast(tf.argsort(keys, direction="DESCENDING"), tf.int64)

@@ -12,7 +12,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._failure import describe_failure
-from gpflow_dwp.training._interrupt import deferred_interrupt
+from gpflow_dwp.training._interrupt import deferred_signals
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
@@ -69,7 +69,7 @@ class TrainingRun:
         stop_reason = self._ended_by_callback() if any(wishes) else None
         start = time.perf_counter() - self._seconds_before
         with (
-            deferred_interrupt() as interrupted,
+            deferred_signals(until_saved=self._checkpoint is not None) as interrupted,
             tqdm(
                 total=self._num_steps, initial=self._done, disable=not progress, unit="step"
             ) as bar,

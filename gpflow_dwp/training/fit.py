@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,14 +85,21 @@ def fit(
     :param progress: Whether to show a progress bar, with the bound per datum.
     :param jit_compile: Whether steps are compiled with XLA; None for: if there is a GPU.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
-        a callback ends it, and after the last step. A call that finds a state there goes on from
+        a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
+        then do what they would have done. A call that finds a state there goes on from
         it, and ends like one that was never cut off, unless the likelihood draws from
         TensorFlow's global generator. The settings, the data and the kinds of model and optimiser
         must be the same; a dataset, and an optimiser's rates, are taken on trust. A dataset must
         be one whose iterator TensorFlow can save, and ends so only if it does not reshuffle in
-        each epoch. None for no saving.
+        each epoch. If the last state is damaged, a warning says so, and the run goes on from the
+        one before it. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
-    :raises ValueError: If an argument or the data cannot be used; nothing has been computed then.
+    :raises ValueError: If an argument or the data cannot be used, ``checkpoint_directory`` cannot
+        be written or holds another run, or no state in it is intact; nothing has been computed
+        then.
+    :raises BlockingIOError: If another run uses ``checkpoint_directory``.
+    :raises OSError: If the state cannot be saved, such as on a full disk; the model has what was
+        learned, and the state that was saved before is kept.
     :raises NonFiniteBoundError: If a step's bound or gradient is not finite. The message names
         step and layer; the model is left at the last state whose bound was finite.
     """
@@ -150,5 +158,6 @@ def fit(
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
         )
-    run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
-    return run.take_steps(progress)
+    with checkpoint or contextlib.nullcontext():
+        run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
+        return run.take_steps(progress)

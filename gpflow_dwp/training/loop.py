@@ -10,7 +10,7 @@ from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models import VariationalModel, as_misfit
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training.adam import Adam
@@ -94,8 +94,15 @@ class CompiledLoop:
         }
 
     def run(self, num_steps: int) -> StepRecords:
-        """Take ``num_steps`` steps, or fewer if one fails."""
-        data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
+        """Take ``num_steps`` steps, or fewer if one fails.
+
+        :raises ValueError: If a batch of a dataset does not fit the model, which is left as the
+            steps before made it.
+        """
+        try:
+            data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
+        except tf.errors.InvalidArgumentError as error:
+            raise as_misfit(error) from error
         failed = not bool(tf.reduce_all(finite))
         if failed:
             for variable, value in zip(self.variables, self._last_finite, strict=True):

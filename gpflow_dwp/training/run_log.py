@@ -7,10 +7,10 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gpflow_dwp.files import write_whole
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
 
@@ -65,9 +65,7 @@ class RunLog(RunCallback):
                     f"({error or type(error).__name__})."
                 ) from error
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
-        partial.write_text("".join(lines or self._head()), encoding="utf-8", newline="\n")
-        partial.replace(self._path)
+        write_whole(self._path, "".join(lines or self._head()))
 
     def __call__(self, progress: TrainingProgress) -> None:
         """Write a row."""

@@ -85,27 +85,6 @@ def test_batch_is_one_by_one() -> None:
         np.testing.assert_allclose(log_det[index], bijector.forward_log_det_jacobian(x[index]))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_compiled_equals_eager(dtype: type, jit_compile: bool) -> None:
-    x = tf.constant(random_tril(2, 2, 3, 3), dtype)
-
-    def everything(x: tf.Tensor) -> list[tf.Tensor]:
-        bijector = ColumnScaledTril()
-        y = bijector.forward(x)
-        return [
-            y,
-            bijector.inverse(tf.identity(y)),
-            bijector.forward_log_det_jacobian(x),
-            bijector.inverse_log_det_jacobian(tf.identity(y)),
-        ]
-
-    compiled = tf.function(everything, jit_compile=jit_compile)(x)
-    for one, other in zip(everything(x), compiled, strict=True):
-        assert one.dtype == other.dtype == dtype
-        np.testing.assert_allclose(one, other, rtol=10 * np.finfo(dtype).eps, atol=1e-6)
-
-
 def test_gradients_are_those_of_finite_differences() -> None:
     weights = random_tril(4, 3, 3)
 

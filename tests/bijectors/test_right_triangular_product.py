@@ -69,28 +69,6 @@ def test_entries_above_the_diagonals_are_ignored() -> None:
     np.testing.assert_allclose(bijector.inverse(x @ matrix + ~np.tri(4, 3, dtype=bool)), x)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_equals_eager(dtype: type) -> None:
-    rng = np.random.default_rng(2)
-    matrix = tf.constant(reference.random_tril(rng, 2, 3, 3), dtype)
-    x = tf.constant(reference.random_trapezoid(rng, 2, 4, 3), dtype)
-
-    def everything(matrix: tf.Tensor, x: tf.Tensor) -> list[tf.Tensor]:
-        bijector = RightTriangularProduct(matrix, validate_args=True)
-        return [
-            bijector.forward(x),
-            bijector.inverse(tf.identity(x)),
-            bijector.forward_log_det_jacobian(x),
-            bijector.inverse_log_det_jacobian(tf.identity(x)),
-        ]
-
-    for eager, compiled in zip(
-        everything(matrix, x), tf.function(everything)(matrix, x), strict=True
-    ):
-        assert eager.dtype == dtype
-        np.testing.assert_allclose(compiled, eager, rtol=10 * np.finfo(dtype).eps, atol=1e-6)
-
-
 def test_static_properties() -> None:
     matrix = reference.random_tril(np.random.default_rng(3), 2, 3, 3)
     bijector = RightTriangularProduct(matrix)
@@ -105,7 +83,7 @@ def test_static_properties() -> None:
         bijector.copy(column_mixing_tril=np.eye(2)).column_mixing_tril, np.eye(2)
     )
     properties = bijector.parameter_properties(tf.float64)["column_mixing_tril"]
-    assert list(properties.shape_fn([5, 4, 3])) == [5, 3, 3]
+    assert list(properties.shape_fn(sample_shape=[5, 4, 3])) == [5, 3, 3]
     constrained = properties.default_constraining_bijector_fn().forward(tf.zeros([6], tf.float64))
     RightTriangularProduct(constrained)
 

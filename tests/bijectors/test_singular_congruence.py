@@ -110,33 +110,6 @@ def test_identity(df: int) -> None:
     np.testing.assert_allclose(bijector.forward_log_det_jacobian(x), 0.0, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_equals_eager(dtype: type, kind: object) -> None:
-    rng = np.random.default_rng(2)
-    matrix = tf.constant(kind(rng, 2, 4, 4), dtype)
-    x = tf.constant(outer(reference.random_trapezoid(rng, 2, 4, 3)), dtype)
-
-    def everything(matrix: tf.Tensor, x: tf.Tensor) -> list[tf.Tensor]:
-        bijector = SingularCongruence(
-            matrix, 3, is_triangular=kind is reference.random_tril, validate_args=True
-        )
-        y = tf.identity(bijector.forward(x))
-        return [
-            y,
-            bijector.inverse(y),
-            bijector.forward_log_det_jacobian(x),
-            bijector.inverse_log_det_jacobian(tf.identity(y)),
-        ]
-
-    for eager, compiled in zip(
-        everything(matrix, x), tf.function(everything)(matrix, x), strict=True
-    ):
-        assert eager.dtype == dtype
-        tolerance = 1e3 * np.finfo(dtype).eps
-        np.testing.assert_allclose(compiled, eager, rtol=tolerance, atol=tolerance)
-
-
 def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does() -> None:
     rng, df, size = np.random.default_rng(3), 2, 4
     row_mixing = reference.random_invertible(rng, size, size)

@@ -81,25 +81,6 @@ def test_only_the_free_entries_are_read() -> None:
     np.testing.assert_allclose(bijector.inverse(y), x, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_equals_eager(dtype: type) -> None:
-    x = tf.constant(reference.random_trapezoid(np.random.default_rng(3), 2, 4, 3), dtype)
-    bijector = TallCholeskyOuterProduct(3, validate_args=True)
-
-    def everything(x: tf.Tensor) -> list[tf.Tensor]:
-        y = tf.identity(bijector.forward(x))
-        return [
-            y,
-            bijector.inverse(y),
-            bijector.forward_log_det_jacobian(x),
-            bijector.inverse_log_det_jacobian(tf.identity(y)),
-        ]
-
-    for eager, compiled in zip(everything(x), tf.function(everything)(x), strict=True):
-        assert eager.dtype == dtype
-        np.testing.assert_allclose(compiled, eager, rtol=10 * np.finfo(dtype).eps, atol=1e-6)
-
-
 def test_shapes() -> None:
     bijector = TallCholeskyOuterProduct(2)
     assert bijector.rank == 2

@@ -129,6 +129,7 @@ def test_a_run_is_repeated_from_its_directory() -> None:
     for description in (first, second):
         for name in ("out", "config", "table", "quiet"):
             del description["options"][name]
+        del description["sha256"]
     assert first == second
 
 
@@ -139,6 +140,10 @@ def test_a_run_is_repeated_from_its_directory() -> None:
             "num_step: 3",
             "has an option 'num_step', which gpflow-dwp fit has not; did you mean 'num_",
         ),
+        ("depth: 2\ndepth: 3", "has the option 'depth' twice"),
+        ("width: 2\nhidden-units: 3", "has the option 'hidden_units' twice"),
+        ("seed: 2020-13-45", "is neither YAML nor JSON"),
+        ("depth: " + "[" * 3000, "is neither YAML nor JSON"),
         ("- 3", "must hold options by name"),
         ("a: [", "is neither YAML nor JSON"),
         ("num_steps: 0", "--num-steps: must be a positive integer, got '0'"),

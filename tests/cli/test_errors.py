@@ -1,11 +1,16 @@
-"""Which errors are the user's."""
+"""Which errors are the user's, and what is said of each."""
 
 from __future__ import annotations
 
-import pytest
+import errno
+import re
+import signal
 
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.exceptions import SavedModelError, TableError
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain, user_mistakes
+from gpflow_dwp.exceptions import NonFiniteBoundError, SavedModelError, TableError
 
 
 @pytest.mark.parametrize(
@@ -35,3 +40,36 @@ def test_a_mistake_that_is_named_already_stays_as_it_is() -> None:
     with pytest.raises(UsageError) as caught, user_mistakes():
         raise mistake
     assert caught.value is mistake
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "run/x.npz")
+FULL_TENSORFLOW = tf.errors.ResourceExhaustedError(None, None, "a/b.tmp; No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("no\nfile"), 2, "error: no file"),
+        (NonFiniteBoundError("Training stopped.", step=3), 1, "Training stopped."),
+        (MemoryError(), 1, "out of memory; .*"),
+        (tf.errors.ResourceExhaustedError(None, None, "OOM"), 1, "out of memory; .*"),
+        (FULL, 1, "the disk is full: run/x.npz"),
+        (FULL_TENSORFLOW, 1, "the disk is full: a/b.tmp"),
+        (tf.errors.UnknownError(None, None, "No space left on device"), 1, "the disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), 1, ".*Permission denied: 'x'"),
+        (KeyboardInterrupt(), 130, "interrupted, nothing was written"),
+        (TerminatedError(signal.SIGTERM), 143, "ended by SIGTERM, nothing was written"),
+        (KeyError("name"), 1, r"KeyError: 'name' \(--debug shows where\)"),
+        (AssertionError(), 1, r"AssertionError: AssertionError \(--debug .*"),
+    ],
+)
+def test_every_error_is_a_line(error: BaseException, code: int, line: str) -> None:
+    found = explain(error)
+    assert found[0] == code
+    assert re.fullmatch(line, found[1])
+
+
+def test_a_full_disk_is_no_mistake_of_the_users() -> None:
+    with pytest.raises(UsageError) as caught, user_mistakes():
+        raise FULL
+    assert explain(caught.value) == (1, "the disk is full: run/x.npz")

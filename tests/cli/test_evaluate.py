@@ -56,12 +56,12 @@ def test_scores_of_test_rows_are_those_of_fit(
     assert list(scores) == ["rows", "log_likelihood", error, calibration]
     assert scores["rows"] == 10
     assert scores["log_likelihood"] == pytest.approx(expected["log_likelihood"], rel=1e-9)
-    assert scores[error] == pytest.approx(expected["error"], rel=1e-9)
+    assert scores[error] == pytest.approx(expected[error], rel=1e-9)
     assert scores[calibration] == pytest.approx(result.metrics[calibration], rel=1e-9)
     assert first == f"{'price' if task == 'regression' else 'label'}: 10 rows"
     assert lines[0] == f"log likelihood: {expected['log_likelihood']:.4f}"
     digits = ".4g" if error == "rmse" else ".4f"
-    assert lines[1] == f"{error.replace('_', ' ')}: {expected['error']:{digits}}"
+    assert lines[1] == f"{error.replace('_', ' ')}: {expected[error]:{digits}}"
 
 
 def test_scores_that_are_no_numbers_are_null(

@@ -26,7 +26,7 @@ from command_line import (
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
-from gpflow_dwp.cli.run_directory import _is_written
+from gpflow_dwp.cli.run_directory import _is_content
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
 from gpflow_dwp.training import TrainingHistory, fit
@@ -50,7 +50,9 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
     first, head, rule, *rows, last = result.printed.splitlines()
     target = "price" if task == "regression" else "label"
     assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
-    error = "test RMSE" if task == "regression" else "test error rate"
+    error, named = (
+        ("test RMSE", "rmse") if task == "regression" else ("test error rate", "error_rate")
+    )
     assert head.split("  ")[0] == "model"
     for name in ("ELBO per datum", "test log-likelihood", error, "seconds"):
         assert name in head
@@ -64,7 +66,7 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
         assert row.startswith(name)
         score = result.metrics["scores"][name]
         elbo = "-" if score["elbo"] is None else f"{score['elbo']:.3f}"
-        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score['error']:.4g}"]
+        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score[named]:.4g}"]
         assert row.removeprefix(name).split()[:3] == shown
         assert score["seconds"] > 0.0
     assert last == f"Model, metrics and figures are in {result.directory}"
@@ -86,7 +88,7 @@ def test_regression_scores_are_those_of_the_saved_model_in_raw_units(trained: Tr
     expected = np.mean(special.logsumexp(densities, axis=0) - np.log(len(densities)))
     assert result.deep_scores["log_likelihood"] == pytest.approx(expected, rel=1e-9)
     rmse = np.sqrt(np.mean((means.mean(axis=0) - test.Y[:, 0]) ** 2))
-    assert result.deep_scores["error"] == pytest.approx(rmse, rel=1e-9)
+    assert result.deep_scores["rmse"] == pytest.approx(rmse, rel=1e-9)
     assert 5.0 < rmse < 40.0  # raw: the target's deviation is about 20
 
 
@@ -101,7 +103,7 @@ def test_two_class_scores_are_those_of_the_saved_model(trained: Trained) -> None
     positive = test.Y[:, 0] == 1.0
     expected = np.log(np.where(positive, probability, 1.0 - probability)).mean()
     assert result.deep_scores["log_likelihood"] == pytest.approx(expected, abs=2e-3)
-    assert result.deep_scores["error"] == np.mean((probability > 0.5) != positive)
+    assert result.deep_scores["error_rate"] == np.mean((probability > 0.5) != positive)
 
 
 def test_three_class_scores_are_those_of_the_saved_model(trained: Trained) -> None:
@@ -114,7 +116,7 @@ def test_three_class_scores_are_those_of_the_saved_model(trained: Trained) -> No
     expected = np.log(probability[np.arange(len(labels)), labels]).mean()
     # The softmax has no closed form: 100 random numbers for each point and draw.
     assert result.deep_scores["log_likelihood"] == pytest.approx(expected, abs=0.02)
-    assert result.deep_scores["error"] == np.mean(probability.argmax(axis=1) != labels)
+    assert result.deep_scores["error_rate"] == np.mean(probability.argmax(axis=1) != labels)
 
 
 def test_linear_regression_is_judged_in_raw_units(trained: Trained) -> None:
@@ -126,7 +128,7 @@ def test_linear_regression_is_judged_in_raw_units(trained: Trained) -> None:
     expected = {
         "elbo": model.scores_[-1] / len(train.X),
         "log_likelihood": stats.norm.logpdf(test.Y[:, 0], mean, deviation).mean(),
-        "error": np.sqrt(np.mean((mean - test.Y[:, 0]) ** 2)),
+        "rmse": np.sqrt(np.mean((mean - test.Y[:, 0]) ** 2)),
     }
     for name, value in expected.items():  # its stopping rule depends a little on the unit
         assert scores[name] == pytest.approx(value, rel=1e-3)
@@ -138,7 +140,7 @@ def test_sparse_gp_is_judged_in_raw_units(trained: Trained) -> None:
     # Better than guessing the mean, and not by the factor of the scale.
     guess = stats.norm.logpdf(test.Y, train.Y.mean(), train.Y.std()).mean()
     assert guess - 1.0 < scores["log_likelihood"] < guess + 3.0
-    assert 1.0 < scores["error"] < 1.2 * test.Y.std()
+    assert 1.0 < scores["rmse"] < 1.2 * test.Y.std()
     assert guess - 1.0 < scores["elbo"] < guess + 3.0
 
 
@@ -209,9 +211,21 @@ def test_one_seed_gives_one_result(
     second = first._replace(directory=tmp_path / "run")
     for name, scores in first.metrics["scores"].items():
         again = second.metrics["scores"][name]
-        for key in ("elbo", "log_likelihood", "error"):
+        for key in ("elbo", "log_likelihood", "error_rate"):
             # Logistic regression has no bound.
             assert again[key] is scores[key] is None or again[key] == pytest.approx(scores[key])
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_metrics_say_how_many_threads_were_set(
+    threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", threads)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    assert run("fit", table, *REGRESSION, "--out", "run") == 0
+    metrics = json.loads(Path("run/metrics.json").read_text())
+    assert metrics["provenance"]["threads"] == int(threads)
 
 
 @pytest.mark.usefixtures("untrained")
@@ -254,7 +268,7 @@ def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> 
 def test_all_that_it_writes_is_its_own() -> None:
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--out", "run") == 0
-    assert all(_is_written(path.name) for path in Path("run").iterdir())
+    assert all(_is_content(path.name) for path in Path("run").iterdir())
 
 
 @pytest.mark.usefixtures("untrained")
@@ -279,12 +293,11 @@ def test_a_crash_while_writing_leaves_the_old_run_whole(monkeypatch: pytest.Monk
     before = content(Path("run"))
 
     def crash(*_: Any) -> None:
-        raise RuntimeError("the disk is full")
+        raise RuntimeError("the power fails")
 
     with monkeypatch.context() as patch:
         patch.setattr("gpflow_dwp.cli.fit.write_figures", crash)
-        with pytest.raises(RuntimeError, match="the disk is full"):
-            run("fit", table, *REGRESSION, "--out", "run", "--overwrite")
+        assert run("fit", table, *REGRESSION, "--out", "run", "--overwrite") == 1
     assert content(Path("run")) == before
     # What the crash left does not disturb the next run.
     assert run("fit", table, *REGRESSION, "--out", "run", "--overwrite") == 0
@@ -422,7 +435,7 @@ def test_matrix_gaussian_network_beside_a_sparse_gp(monkeypatch: pytest.MonkeyPa
     standardised = np.std(columns("regression")["price"], ddof=0)
     assert model.likelihood.prior_rate == pytest.approx(6.0 / standardised**2, rel=0.5)
     metrics = json.loads(Path("run", "metrics.json").read_text())
-    assert np.isfinite(metrics["scores"]["sparse GP (GPflow's SGPR)"]["error"])
+    assert np.isfinite(metrics["scores"]["sparse GP (GPflow's SGPR)"]["rmse"])
 
 
 @pytest.mark.parametrize(
@@ -511,6 +524,7 @@ def test_refuses_tables(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--kernel", ""], "kernel must be one of .*, got ''"),
         (["--kernel", "Linear"], "kernel must be one of .*SquaredExponential, got 'Linear'"),
         (["--posterior", "B"], "--posterior: invalid choice: 'B'"),
         (["--model", "GP"], "--model: invalid choice: 'GP'"),
@@ -518,6 +532,7 @@ def test_refuses_tables(
         (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
         (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
+        (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--kernel", "Linear"], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
@@ -534,7 +549,8 @@ def test_refuses_tables(
         (["--test-fraction", "half"], "--test-fraction: must be between 0 and 1, got 'half'"),
         (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
         (["--seed", "-1"], "--seed"),
-        (["--out", "table.csv"], "table.csv is a file"),
+        (["--out", "table.csv"], "--out table.csv is the table that is read"),
+        (["--out", "file"], "file is a file"),
         (["--out", "table.csv/run"], "table.csv/run"),
         (["--out", "."], r"\. is where you are, or above it"),
         (["--out", ".."], r"\.\. is where you are, or above it"),
@@ -542,6 +558,7 @@ def test_refuses_tables(
 )
 def test_refuses_options(refused: Callable[..., str], options: list[str], message: str) -> None:
     path = write_csv(Path("table.csv"), columns("regression"))
+    Path("file").touch()
     assert re.search(message, refused("fit", path, *REGRESSION, *options))
 
 

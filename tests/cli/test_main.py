@@ -7,6 +7,7 @@ import io
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,54 @@ def test_output_has_escapes_for_what_its_encoding_lacks(monkeypatch: pytest.Monk
     assert run("completion", "bash") == 0
     sys.stdout.flush()
     assert raw.getvalue() == b"gr\\xf6\\xdfe \\u20ac\n"
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_traceback_is_shown_where_it_is_asked_for(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("gpflow_dwp.cli.info.list_versions", fail)
+    assert run("info") == 1
+    line = "gpflow-dwp info: ZeroDivisionError: ours (--debug shows where)"
+    assert capsys.readouterr().err.splitlines() == [line]
+    assert run(*(["--debug", "info"] if place == "first" else ["info", "--debug"])) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("Traceback") and "ours" in lines[-2] and lines[-1] == line
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_end_a_command_in_order(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tidied = []
+
+    def wait() -> None:
+        try:
+            signal.raise_signal(signal.Signals[name])
+        finally:
+            tidied.append(name)
+
+    monkeypatch.setattr("gpflow_dwp.cli.info.list_versions", wait)
+    assert run("info") == 128 + signal.Signals[name]
+    assert capsys.readouterr().err == f"gpflow-dwp info: ended by {name}, nothing was written\n"
+    assert tidied == [name] and signal.getsignal(signal.Signals[name]) is signal.SIG_DFL
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_to_a_full_disk_is_one_line() -> None:
+    pytest.importorskip("shtab")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SCRIPT, "completion", "bash"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "gpflow-dwp completion: the disk is full\n")
 
 
 def test_console_script_shows_help_in_less_than_a_second() -> None:

@@ -1,34 +1,30 @@
-"""Where a run goes, what describes it, and that nothing is lost on the way."""
+"""Where a run goes, who may write there, and that a killed process loses nothing."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shutil
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command_line import content
+from crashes import crashes
 
+from gpflow_dwp.cli import run_directory
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import (
-    RunDescription,
     check_apart,
-    choose_directory,
-    release_directory,
+    hold_directory,
+    holds_run,
+    read_run,
+    resume_directory,
     write_run,
 )
+from gpflow_dwp.cli.unfinished import UnfinishedRun
 
-RUN = RunDescription(
-    feature_names=("a", "b"),
-    target_name="y",
-    task="regression",
-    classes=None,
-    inputs={"mean": [1.0, 2.0], "scale": [0.1, 10.0]},
-    target={"mean": [3.0], "scale": [4.0]},
-    options={"depth": 2},
-    versions={"gpflow": "2"},
-)
-LABELS = replace(RUN, task="classification", classes=("no", "yes"), target=None)
+RUN = '{"format": "gpflow_dwp.run", "note": "%s"}'
+X = Path("x")
 
 
 @pytest.fixture(autouse=True)
@@ -37,165 +33,177 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def a_run(directory: Path, note: str = "first") -> Path:
-    directory.mkdir(parents=True, exist_ok=True)
-    RUN.write(directory)
-    (directory / "metrics.json").write_text(note)
+    """Some files of a run, all of which say the same."""
+    (directory / "model").mkdir(parents=True, exist_ok=True)
+    (directory / "run.json").write_text(RUN % note)
+    for name in ("metrics.json", "model/model.json"):
+        (directory / name).write_text(note)
     return directory
 
 
-@pytest.mark.parametrize("run", [RUN, LABELS], ids=["regression", "classification"])
-def test_description_is_read_as_it_was_written(run: RunDescription) -> None:
-    run.write(Path())
-    assert RunDescription.read(Path()) == run
+def write(note: str, directory: Path = X) -> None:
+    """Replace what a directory holds, as ``fit`` does."""
+    with hold_directory(directory, None, overwrite=True):
+        write_run(directory, lambda path: a_run(path, note) and None)
 
 
-def test_inputs_are_standardised() -> None:
-    np.testing.assert_allclose(RUN.standardise_inputs(np.array([[1.1, 12.0]])), [[1.0, 1.0]])
+def notes(folder: Path) -> set[str]:
+    """What the files of a run say; nothing where there is none."""
+    texts = [folder / name for name in ("run.json", "metrics.json", "model/model.json")]
+    if not texts[0].exists():
+        return set()
+    return {path.read_text().partition('"note": "')[2][:-2] or path.read_text() for path in texts}
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        replace(RUN, feature_names=("a",)),
-        replace(RUN, inputs={"mean": [1.0, 2.0], "scale": [0.1, -10.0]}),
-        replace(RUN, target=None),
-        replace(RUN, target={"mean": [3.0, 3.0], "scale": [4.0, 4.0]}),
-        replace(RUN, classes=("no", "yes")),
-        replace(LABELS, classes=None),
-        replace(LABELS, target=RUN.target),
-    ],
-)
-def test_descriptions_that_contradict_themselves_are_damaged(run: RunDescription) -> None:
-    run.write(Path())
-    with pytest.raises(UsageError, match=r"^run.json is damaged: "):
-        RunDescription.read(Path())
-
-
-def test_a_directory_without_description_is_no_run() -> None:
-    with pytest.raises(UsageError, match="has no run.json"):
-        RunDescription.read(Path())
+def choose(wanted: Path | None, table: Path | None = None, *, overwrite: bool = False) -> Path:
+    with hold_directory(wanted, table, overwrite=overwrite) as directory:
+        return directory
 
 
 def test_next_free_number_is_taken_and_made() -> None:
-    for number in (1, 2):
-        chosen = choose_directory(None, Path("data/houses.csv"), overwrite=False)
-        assert chosen == Path("runs") / f"houses-{number}" and chosen.is_dir()
-    release_directory(Path("runs/houses-1"))
-    assert choose_directory(None, Path("houses.csv"), overwrite=False).name == "houses-1"
-    assert choose_directory(None, None, overwrite=False) == Path("runs/diabetes-1")
+    with ExitStack() as stack:
+        for number in (1, 2):
+            holding = hold_directory(None, Path("data/houses.csv"), overwrite=False)
+            chosen = stack.enter_context(holding)
+            assert chosen == Path("runs") / f"houses-{number}" and chosen.is_dir()
+    assert choose(None, Path("houses.csv")).name == "houses-1"
+    assert choose(None) == Path("runs/diabetes-1")
 
 
-def test_a_directory_of_ones_own_is_made_with_its_parents() -> None:
-    assert choose_directory(Path("x/y"), None, overwrite=False) == Path("x/y")
-    assert Path("x/y").is_dir()
-
-
-def test_an_empty_directory_can_be_used() -> None:
-    Path("x").mkdir()
-    assert choose_directory(Path("x"), None, overwrite=False) == Path("x")
+def test_a_directory_is_made_with_its_parents_and_removed_if_it_stays_empty() -> None:
+    with hold_directory(Path("x/y"), None, overwrite=False) as directory:
+        assert directory == Path("x/y") and directory.is_dir()
+    assert not directory.exists()
 
 
 def test_a_run_needs_leave_to_be_replaced() -> None:
-    a_run(Path("x"))
+    a_run(X)
     with pytest.raises(UsageError, match="x holds another run; give --overwrite"):
-        choose_directory(Path("x"), None, overwrite=False)
-    assert choose_directory(Path("x"), None, overwrite=True) == Path("x")
-
-
-def test_a_run_of_another_version_can_be_replaced() -> None:
-    Path("x").mkdir()
-    Path("x/run.json").write_text('{"format": "gpflow_dwp.run", "format_version": 99}')
-    assert choose_directory(Path("x"), None, overwrite=True) == Path("x")
-
-
-def test_release_keeps_what_is_not_empty() -> None:
-    release_directory(a_run(Path("x")))
-    release_directory(Path("absent"))
-    assert (Path("x") / "metrics.json").read_text() == "first"
+        choose(X)
+    assert choose(X, overwrite=True) == X
+    assert notes(X) == {"first"}
 
 
 def test_write_replaces_and_does_not_mix() -> None:
-    (a_run(Path("x")) / "history.csv").write_text("old")
-    for name in ("figures", "unfinished", ".unfinished.replaced"):
-        (Path("x") / name).mkdir()
-    write_run(Path("x"), lambda path: a_run(path, "second") and None)
-    assert sorted(content(Path())) == ["x/metrics.json", "x/run.json"]
-    assert Path("x/metrics.json").read_text() == "second"
-    assert len(list(Path("x").iterdir())) == 2 and len(list(Path().iterdir())) == 1
+    a_run(X)
+    (X / "history.csv").write_text("old")
+    (X / "figures").mkdir()
+    (X / "unfinished-2").mkdir()
+    write("second")
+    assert sorted(content(Path())) == ["x/metrics.json", "x/model/model.json", "x/run.json"]
+    assert notes(X) == {"second"} and len(list(X.iterdir())) == 3
 
 
-def test_what_is_not_of_the_run_stays() -> None:
-    (a_run(Path("x")) / "tables").mkdir()
-    Path("x/tables/d.csv").write_text("a,y")
-    Path("x/log.csv").write_text("step")
-    before = content(Path())
-    write_run(Path("x"), lambda path: a_run(path) and None)
-    assert content(Path()) == before
+def test_a_failure_leaves_the_old_run_whole() -> None:
+    before = content(a_run(X))
+
+    def fail(path: Path) -> None:
+        a_run(path, "second")
+        raise OSError("disk full")
+
+    with (
+        pytest.raises(OSError, match="disk full"),
+        hold_directory(X, None, overwrite=True),
+    ):
+        write_run(X, fail)
+    assert content(X) == before
 
 
-def test_what_is_not_of_the_run_stays_where_moving_it_fails(
+def test_a_link_stays_and_leads_to_the_new_run() -> None:
+    a_run(Path("disk/x"))
+    X.symlink_to("disk/x", target_is_directory=True)
+    write("second")
+    assert X.is_symlink() and notes(Path("disk/x")) == {"second"}
+    assert [path.name for path in Path("disk").iterdir()] == ["x"]
+
+
+def prepare(*, old: bool = True) -> None:
+    shutil.rmtree(X, ignore_errors=True)
+    if old:
+        a_run(X)
+    (X / "tables").mkdir(parents=True)
+    (X / "tables/d.csv").write_text("mine")
+    UnfinishedRun.begin(X, lambda path: path.write_text("of the old") and None)
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_whenever_it_is_killed_the_old_run_or_the_new_one_is_there(old: bool) -> None:
+    seen = []
+    for _ in crashes(lambda: write("second"), lambda: prepare(old=old)):
+        with read_run(X) as folder:
+            found = notes(folder)
+        assert found in ({"first"}, {"second"}, *([] if old else [set()])), content(X)
+        assert (UnfinishedRun.latest(X) is None) == (found == {"second"})
+        assert (X / "tables/d.csv").read_text() == "mine"
+        seen.append(found)
+        assert choose(X, overwrite=True) == X  # which clears away what is left
+        assert not list(X.glob(".*")) and (not found or notes(X) == found)
+    assert len(seen) > 20 and {"second"} in seen
+
+
+def test_what_is_killed_while_it_makes_up_for_a_crash_is_made_up_for() -> None:
+    def crash() -> None:
+        prepare()
+        (X / "metrics.json").unlink()
+        a_run(X / ".run.whole", "second")
+
+    def look() -> None:
+        with read_run(X) as folder:
+            assert notes(folder) == {"second"}
+
+    for _ in crashes(look, crash):
+        look()
+        assert notes(X) == {"second"} and (X / "tables/d.csv").is_file()
+
+
+def test_a_run_that_was_cut_off_is_read_where_nothing_can_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (a_run(Path("x")) / "notes.txt").write_text("mine")
+    a_run(a_run(X) / ".run.whole", "second")
 
-    def fail(self: Path, target: Path) -> None:
-        raise OSError("no power")
+    def fail(*_: object) -> None:
+        raise OSError("read-only file system")
 
-    rename = Path.rename
-    for name in ("x", ".x.partial", "notes.txt"):
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                Path,
-                "rename",
-                lambda self, to, n=name: (fail if self.name == n else rename)(self, to),
-            )
-            with pytest.raises(OSError, match="no power"):
-                write_run(Path("x"), lambda path: a_run(path, "second") and None)
-        assert choose_directory(Path("x"), None, overwrite=True) == Path("x")
-        assert Path("x/notes.txt").read_text() == "mine"
-    assert Path("x/metrics.json").read_text() == "second"
+    monkeypatch.setattr(run_directory, "copy_tree", fail)
+    with read_run(X) as folder:
+        assert notes(folder) == {"second"}
 
 
-def test_a_file_of_the_users_is_never_replaced_by_another() -> None:
-    for name in ("x", ".x.replaced"):
-        (a_run(Path(name)) / "notes.txt").write_text(name)
-    before = content(Path())
-    with pytest.raises(UsageError, match=r"replaced/notes.txt would replace another in .*/x; move"):
-        choose_directory(Path("x"), None, overwrite=True)
-    assert content(Path()) == before
+def test_two_cannot_work_in_one_directory() -> None:
+    prepare()
+    with hold_directory(X, None, overwrite=True):
+        for other in (hold_directory(X, None, overwrite=True), resume_directory(X)):
+            with pytest.raises(UsageError, match="^x is in use by another gpflow-dwp fit$"), other:
+                pass
+        with read_run(X) as folder:  # what was there before can be read meanwhile
+            assert notes(folder) == {"first"}
+    with resume_directory(X) as unfinished:
+        assert unfinished.configuration.read_text() == "of the old"
+
+
+def test_a_run_is_not_replaced_while_it_is_read() -> None:
+    a_run(X)
+    writer = threading.Thread(target=write, args=["second"])
+    with read_run(X) as folder:
+        writer.start()
+        writer.join(0.2)
+        assert notes(folder) == {"first"} and writer.is_alive()
+    writer.join()
+    assert notes(X) == {"second"}
+
+
+def test_a_folder_of_the_users_is_not_taken_for_a_run() -> None:
+    (X / "unfinished").mkdir(parents=True)
+    (X / "unfinished/novel.txt").write_text("mine")
+    assert not holds_run(X)
+    with pytest.raises(UsageError, match="something that is not a run"):
+        choose(X, overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["history.csv", "figures/log.csv", "unfinished/log.csv"])
 def test_a_file_of_the_users_has_a_place_of_its_own(name: str) -> None:
     message = f"--log x/{name} is among the files that a run itself has in x; choose another"
     with pytest.raises(UsageError, match=message):
-        check_apart("--log", Path("x", name), Path("x"))
+        check_apart("--log", Path("x", name), X)
     for path in (None, Path("x/log.csv"), Path(name), Path("x/data") / name):
-        check_apart("--log", path, Path("x"))
-
-
-def test_write_makes_parents() -> None:
-    write_run(Path("deep/down/x"), lambda path: a_run(path) and None)
-    assert sorted(content(Path())) == ["deep/down/x/metrics.json", "deep/down/x/run.json"]
-
-
-def test_a_failure_leaves_the_old_run_whole() -> None:
-    before = content(a_run(Path("x")))
-
-    def fail(path: Path) -> None:
-        a_run(path, "second")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_run(Path("x"), fail)
-    assert content(Path("x")) == before
-    write_run(Path("x"), lambda path: a_run(path, "third") and None)
-    assert sorted(content(Path())) == ["x/metrics.json", "x/run.json"]
-
-
-def test_a_link_stays_and_leads_to_the_new_run() -> None:
-    a_run(Path("disk/x"))
-    Path("x").symlink_to("disk/x", target_is_directory=True)
-    write_run(Path("x"), lambda path: a_run(path, "second") and None)
-    assert Path("x").is_symlink() and Path("disk/x/metrics.json").read_text() == "second"
-    assert [path.name for path in Path("disk").iterdir()] == ["x"]
+        check_apart("--log", path, X)

@@ -173,6 +173,36 @@ def test_refuses(write: Write, arguments: dict[str, Any], message: str) -> None:
         read_split_table(write(frame()), "price", test_fraction=0.1, seed=4, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (250, "'id' holds 250 categories, such as 'n0', .* at most 100 can be used"),
+        (15, "'id' holds 15 categories, such as 'n0', in 15 rows; more than 10 need"),
+    ],
+)
+def test_names_of_rows_are_no_categories(tmp_path: Path, rows: int, message: str) -> None:
+    data = pandas.DataFrame({"id": [f"n{row}" for row in range(rows)]})
+    data.to_csv(tmp_path / "table.csv", index=False)
+    cells = read_cells(tmp_path / "table.csv")
+
+    with pytest.raises(TableError, match=message):
+        ColumnEncoder.fit(cells, ["id"], categorical=["id"])
+    assert len(ColumnEncoder.fit(cells.take(np.arange(10)), ["id"], categorical=["id"]).categories)
+
+
+def test_an_index_is_no_column(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    data = frame().set_index("size")
+    data.to_parquet(path)
+    with pytest.raises(
+        TableError, match="'size'.* has an index of this name: write it as a column"
+    ):
+        read_cells(path).check_has(["size"], "feature")
+    data.assign(size=1.0).to_parquet(path)
+    with pytest.raises(TableError, match="the index and a column are both named 'size'"):
+        read_cells(path)
+
+
 def test_refuses_an_empty_column(write: Write) -> None:
     data = frame().assign(size=np.nan)
     with pytest.raises(TableError, match="column 'size' is empty"):

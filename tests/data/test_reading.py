@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +193,35 @@ def test_refuses(tmp_path: Path, lines: list[str] | bytes, target: str, message:
 def test_refuses_labels(tmp_path: Path, labels: list[object], message: str) -> None:
     with pytest.raises(TableError, match=message):
         read_table(write(tmp_path, labelled(labels)), "label", "classification")
+
+
+def _archive(*names: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in names:
+            archive.writestr(name, "a,b\n1,2\n")
+    return buffer.getvalue()
+
+
+_PACKED = gzip.compress("\n".join(numeric()).encode(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv.zip", b"junk"),
+        ("t.csv.zip", _archive("a.csv", "b.csv")),
+        ("t.csv.xz", b"junk"),
+        ("t.csv.tar", b"junk" * 200),
+        ("t.csv.gz", b"junk"),
+        ("t.csv.gz", _PACKED[:-20]),
+        ("t.csv.gz", _PACKED[:40] + b"\xff\xff\xff" + _PACKED[43:]),
+    ],
+)
+def test_archives_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=rf"{name}: cannot be read: ."):
+        read_table(tmp_path / name, "y")
 
 
 def test_refuses_paths_and_tasks(tmp_path: Path) -> None:

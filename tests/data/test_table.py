@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import Table, check_data, split_table
+from gpflow_dwp.data import Table, check_arrays, split_table
 from gpflow_dwp.exceptions import TableError
 
 X = np.arange(40.0).reshape(20, 2)
@@ -45,17 +45,17 @@ def test_table_refuses_parts_that_do_not_fit(changes: dict[str, Any], message: s
         replace(regression(), **changes)
 
 
-def test_check_data_gives_the_shapes_of_models() -> None:
-    inputs, targets = check_data(X.astype(int).tolist(), Y[:, 0].tolist())
+def test_check_arrays_gives_the_shapes_of_models() -> None:
+    inputs, targets = check_arrays(X.astype(int).tolist(), Y[:, 0].tolist())
     assert inputs.dtype == targets.dtype == np.float64
     np.testing.assert_array_equal(inputs, X)
     np.testing.assert_array_equal(targets, Y)
-    _, two = check_data(X, np.hstack([Y, -Y]))
+    _, two = check_arrays(X, np.hstack([Y, -Y]))
     assert two.shape == (20, 2)
 
 
-def test_check_data_accepts_labels() -> None:
-    _, targets = check_data(X, LABELS[:, 0].astype(int), task="classification")
+def test_check_arrays_accepts_labels() -> None:
+    _, targets = check_arrays(X, LABELS[:, 0].astype(int), task="classification")
     np.testing.assert_array_equal(targets, LABELS)
 
 
@@ -82,9 +82,9 @@ HOLE = np.where(np.arange(20)[:, None] == 3, np.nan, X)
         (X, Y, "ranking", "task must be"),
     ],
 )
-def test_check_data_refuses(inputs: Any, targets: Any, task: Any, message: str) -> None:
+def test_check_arrays_refuses(inputs: Any, targets: Any, task: Any, message: str) -> None:
     with pytest.raises(TableError, match=message) as caught:
-        check_data(inputs, targets, task=task)
+        check_arrays(inputs, targets, task=task)
     assert "\n" not in str(caught.value)
 
 

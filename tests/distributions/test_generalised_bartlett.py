@@ -223,16 +223,3 @@ def test_shapes_that_are_not_static_raise() -> None:
 def test_value_of_another_shape_raises() -> None:
     with pytest.raises(ValueError, match="value must have shape"):
         GeneralisedBartlett(**GOOD).log_prob(np.ones([2, 2]))
-
-
-def test_shape_functions_of_parameters() -> None:
-    properties = GeneralisedBartlett.parameter_properties(tf.float64)
-    for name, parameter in GOOD.items():
-        assert list(properties[name].shape_fn([3, 2])) == list(parameter.shape)
-    for name in ("concentration", "rate", "scale"):
-        constrained = (
-            properties[name]
-            .default_constraining_bijector_fn()
-            .forward(tf.constant([-5.0, 5.0], tf.float64))
-        )
-        assert np.all(constrained > 0.0)

@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from distribution_cases import GRAM_NAMES, SEED, as_tensors, make, mixing, random_parameters
 
-from gpflow_dwp import distributions
-
-# The inverse Wishart, whose df need not be an integer, but must be above M - 1, has its own tests.
-OTHERS = ("GeneralisedBartlett", "InverseWishart")
-GRAM_NAMES = [
-    name
-    for name in distributions.__all__
-    if isinstance(getattr(distributions, name), type) and name not in OTHERS
-]
+# The inverse Wishart has its own tests.
 NAMES = ["GeneralisedBartlett", *GRAM_NAMES]
 CASES = [(1, 1), (4, 2), (3, 3), (3, 5)]
-SEED = [11, 12]
-
-
-def make(name: str, parameters: dict[str, Any], df: int, **options: Any) -> Any:
-    df_argument = () if name == "GeneralisedBartlett" else (df,)
-    return getattr(distributions, name)(*df_argument, **parameters, **options)
-
-
-def random_parameters(name: str, size: int, df: int) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(10 * size + df)
-    return reference.random_parameters(name, rng, size, df)
-
-
-def as_tensors(parameters: dict[str, np.ndarray]) -> dict[str, tf.Tensor]:
-    return {name: tf.constant(value) for name, value in parameters.items()}
-
-
-def mixing(name: str, parameters: dict[str, np.ndarray], size: int, df: int) -> list[np.ndarray]:
-    row_mixing = parameters.get("row_mixing", parameters.get("scale_tril"))
-    return [row_mixing, parameters.get("column_mixing_tril", np.eye(min(df, size)))]
 
 
 @pytest.mark.parametrize("name", NAMES)

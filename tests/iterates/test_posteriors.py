@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 import gpflow_dwp
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.files import seal, unseal
 from gpflow_dwp.iterates import (
     SWAG,
     FactorAnalysisPosterior,
@@ -132,7 +133,10 @@ def test_a_parameter_that_does_not_move_stays(iterates: np.ndarray) -> None:
 def test_saved_and_loaded(kind: str, iterates: np.ndarray, tmp_path: Path) -> None:
     posterior = KINDS[kind](_Vector())
     _collect(posterior, iterates[:200])
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".iterates.npz.77.partial").write_text("of a killed process")
     posterior.save(tmp_path / "run")
+    assert len(list((tmp_path / "run").iterdir())) == 1
 
     other = KINDS[kind](_Vector())
     other.load(tmp_path / "run")
@@ -164,7 +168,7 @@ def test_what_cannot_be_loaded(iterates: np.ndarray, tmp_path: Path) -> None:
 
 def _header(**changes: Any) -> np.ndarray:
     header = {"kind": "SWAG", "dimension": DIMENSION, "rank": 3, "num_collected": 10}
-    return np.array(json.dumps(header | changes))
+    return np.array(json.dumps(seal(header | changes)))
 
 
 def _archive(**arrays: np.ndarray) -> bytes:
@@ -190,6 +194,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "header a list": lambda _: _archive(header=np.array("[1]")),
     "no arrays": lambda _: _archive(header=_header()),
     "no count": lambda content: _with_header(content, num_collected=None),
+    "other arrays": lambda content: _with_arrays(content, mean=np.zeros(DIMENSION)),
+    "no seal": lambda content: _with_arrays(content, header=np.array('{"num_collected": 9}')),
     "negative count": lambda content: _with_header(content, num_collected=-1),
 }
 
@@ -202,7 +208,14 @@ def _with_flag(content: bytes) -> bytes:
 
 def _with_header(content: bytes, **changes: Any) -> bytes:
     with np.load(io.BytesIO(content)) as archive:
-        return _archive(**(dict(archive) | {"header": _header(**changes)}))
+        arrays = dict(archive)
+    header = unseal(json.loads(str(arrays["header"])))
+    return _archive(**(arrays | {"header": _header(**(header | changes))}))
+
+
+def _with_arrays(content: bytes, **changes: np.ndarray) -> bytes:
+    with np.load(io.BytesIO(content)) as archive:
+        return _archive(**(dict(archive) | changes))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -234,7 +234,7 @@ def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() ->
         (gpflow.likelihoods.Gaussian(scale=0.5), 4.0),
         (gpflow.likelihoods.Gaussian(variance=[0.1, 0.5]), 6.0),
         (gpflow.likelihoods.StudentT(scale=0.2), 25.0),
-        (gpflow.likelihoods.Poisson(), np.exp(-4.0)),
+        (gpflow.likelihoods.HeteroskedasticTFPConditional(), np.exp(-4.0)),
     ],
 )
 def test_pseudo_targets_are_precise_where_they_are_observations(

@@ -283,11 +283,11 @@ def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros(2), r"matrix with 2 columns, .* got shape \(2,\)"),
-        (np.zeros((3, 1)), r"matrix with 2 columns, .* got shape \(3, 1\)"),
-        (np.zeros((1, 3, 2)), r"matrix with 2 columns, .* got shape \(1, 3, 2\)"),
-        (np.array([[0.0, 1.0], [np.nan, 1.0]]), "got nan in row 1, column 0"),
-        (np.array([[0.0, -np.inf]]), "got -inf in row 0, column 1"),
+        (np.zeros(2), r"X\w* must have two axes, .* got shape \[2\]"),
+        (np.zeros((3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)"),
+        (np.zeros((1, 3, 2)), r"X\w* must have two axes, .* got shape \[1, 3, 2\]"),
+        (np.array([[0.0, 1.0], [np.nan, 1.0]]), r"X\w* holds nan in row 2, column 1"),
+        (np.array([[0.0, -np.inf]]), r"X\w* holds -inf in row 1, column 2"),
     ],
 )
 @pytest.mark.parametrize(
@@ -300,12 +300,6 @@ def test_bad_inputs_are_refused(
     argument = (X, YNEW) if method == "predict_log_density" else X
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(argument)
-
-
-@pytest.mark.parametrize("Y", [YNEW[:3], YNEW[:, 0]])
-def test_observations_that_do_not_fit_are_refused(model: DeepWishartProcess, Y: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=r"data must hold X \[N, D\] and Y \[N, P\] of one length"):
-        model.predict_log_density((XNEW, Y))
 
 
 @pytest.mark.parametrize("num_samples", [0, -1, 2.5])

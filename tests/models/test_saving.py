@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import pickle
 import subprocess
 import sys
+import threading
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, load_model, save_model
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.files import held, seal, unseal
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
@@ -216,7 +220,7 @@ def test_a_class_of_ones_own_must_be_passed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing_call", [0, 1])
-@pytest.mark.parametrize("method", ["open", "replace"])
+@pytest.mark.parametrize("method", ["write_bytes", "replace"])
 def test_a_failure_while_writing_keeps_the_old_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int, method: str
 ) -> None:
@@ -226,7 +230,7 @@ def test_a_failure_while_writing_keeps_the_old_model(
     original, calls = getattr(Path, method), []
 
     def fail(self: Path, *args: Any, **kwargs: Any) -> Any:
-        if self.name.endswith(".tmp"):
+        if self.name.endswith(".partial"):
             calls.append(self)
             if len(calls) == failing_call + 1:
                 raise OSError("disk full")
@@ -238,7 +242,7 @@ def test_a_failure_while_writing_keeps_the_old_model(
             save_model(new, tmp_path / "model")
 
     assert_same(old, load_model(tmp_path / "model"))
-    assert not list((tmp_path / "model").glob("*.tmp"))
+    assert not list((tmp_path / "model").glob(".*"))
     save_model(new, tmp_path / "model")
     assert_same(new, load_model(tmp_path / "model"))
 
@@ -273,9 +277,15 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+MISSING = object()
+
+
 def damage(folder: Path, **changes: Any) -> None:
+    """Change the description as someone would who knows how it is sealed."""
     path = folder / "model.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    description = unseal(json.loads(path.read_text())) | changes
+    kept = {name: value for name, value in description.items() if value is not MISSING}
+    path.write_text(json.dumps(seal(kept)))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1, 2]", '{"format": "other"}', "\x00\xff"])
@@ -315,19 +325,16 @@ def test_a_damaged_part_of_the_description_is_an_error(
 
 @pytest.mark.parametrize("key", ["dtype", "model", "priors", "trainable", "weights"])
 def test_a_missing_part_of_the_description_is_named(saved: Path, key: str) -> None:
-    path = saved / "model.json"
-    description = json.loads(path.read_text())
-    del description[key]
-    path.write_text(json.dumps(description))
+    damage(saved, **{key: MISSING})
 
     with pytest.raises(SavedModelError, match=f"model.json is damaged: it lacks {key}"):
         load_model(saved)
 
 
-def test_a_later_format_is_refused(saved: Path) -> None:
-    damage(saved, format_version=2)
+def test_another_format_is_refused(saved: Path) -> None:
+    damage(saved, format_version=1)
 
-    with pytest.raises(SavedModelError, match="model.json has format version 2"):
+    with pytest.raises(SavedModelError, match="model.json has format version 1; .* reads 2"):
         load_model(saved)
 
 
@@ -443,3 +450,148 @@ def test_what_would_not_come_back_is_refused_before_anything_is_written(
         save_model(model, tmp_path / "model")
 
     assert not (tmp_path / "model").exists()
+
+
+def test_what_a_killed_save_leaves_is_no_hindrance_and_goes(tmp_path: Path) -> None:
+    model = tiny_model(1)
+    leftovers = ["weights-0123456789abcdef.npz", ".weights-0123456789abcdef.npz.77.partial"]
+    for names in (leftovers, [".model.json.77.partial"]):
+        for name in names:
+            (tmp_path / name).write_text("half of")
+
+        save_model(model, tmp_path)
+
+        assert len(list(tmp_path.iterdir())) == 2
+    assert_same(model, load_model(tmp_path))
+
+
+def test_processes_that_save_wait_for_each_other(tmp_path: Path) -> None:
+    model = tiny_model(1)
+    save_model(model, tmp_path)
+    loaded = []
+    with held(tmp_path):
+        threads = [
+            threading.Thread(target=save_model, args=(model, tmp_path)),
+            threading.Thread(target=lambda: loaded.append(load_model(tmp_path))),
+        ]
+        for thread in threads:
+            thread.start()
+        threads[0].join(0.3)
+        assert all(thread.is_alive() for thread in threads)
+    for thread in threads:
+        thread.join()
+
+    assert len(loaded) == 1
+
+
+def test_no_flipped_digit_is_loaded(saved: Path) -> None:
+    path = saved / "model.json"
+    content = path.read_text()
+    places = [place for place, character in enumerate(content) if character.isdigit()]
+    for place in places[:: len(places) // 40]:
+        flipped = "7" if content[place] != "7" else "8"
+        damaged = content[:place] + flipped + content[place + 1 :]
+        path.write_text(damaged)
+
+        if json.loads(damaged) != json.loads(content):  # the last of many digits may not count
+            with pytest.raises(SavedModelError, match=r"model\.json"):
+                load_model(saved)
+
+
+def with_layers(number: int) -> Any:
+    def change(folder: Path) -> None:
+        model = unseal(json.loads((folder / "model.json").read_text()))["model"]
+        model["arguments"]["layers"] *= number
+        damage(folder, model=model)
+
+    return change
+
+
+def with_size(**sizes: Any) -> Any:
+    def change(folder: Path) -> None:
+        model = unseal(json.loads((folder / "model.json").read_text()))["model"]
+        model["arguments"]["layers"][0]["arguments"] |= sizes
+        damage(folder, model=model)
+
+    return change
+
+
+def with_weights(content: bytes, *, named: str | None = None) -> Any:
+    def change(folder: Path) -> None:
+        digest = hashlib.sha256(content).hexdigest()
+        name = named or f"weights-{digest[:16]}.npz"
+        (folder / name).write_bytes(content)
+        damage(folder, weights={"file": name, "sha256": digest})
+
+    return change
+
+
+def with_text(text: str) -> Any:
+    return lambda folder: (folder / "model.json").write_text(text)
+
+
+def archive_of(shape: tuple[int, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """An archive with an array of which little or, if compressed, much is there."""
+    header, buffer = io.BytesIO(), io.BytesIO()
+    fields = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, fields)
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        archive.writestr("a.npy", header.getvalue() + bytes(80 if compression == 0 else 2**24))
+    return buffer.getvalue()
+
+
+HOSTILE = {
+    "brackets": (with_text("[" * 100_000), "model.json is damaged: maximum recursion"),
+    "digits": (with_text('{"format": ' + "1" * 5000 + "}"), "model.json is damaged: Exceeds"),
+    "layers": (with_layers(200), r"describes \d+ objects, but its weights are 6 arrays"),
+    "size": (with_size(num_inducing=10**12), r"a model of 1\d{24} numbers or more"),
+    "rows": (with_size(pseudo_targets={"array": [[0.0]] * 10_000}), "100010000 numbers or more"),
+    "outside": (with_weights(b"", named="../outside.npz"), "model.json is damaged: it names no"),
+    "absolute": (with_weights(b"", named="/tmp/x.npz"), "model.json is damaged: it names no"),
+    "declared": (with_weights(archive_of((10**12,))), "an array is not as long as it says"),
+    "negative": (with_weights(archive_of((-2, -5))), "an array is not as long as it says"),
+    "bomb": (with_weights(archive_of((2**21,), zipfile.ZIP_DEFLATED)), "it is compressed"),
+    "no archive": (with_weights(b"PK"), "npz is damaged: it is no archive of arrays"),
+    "words": (with_size(num_outputs="many"), "num_outputs must be a positive integer"),
+    "text": (with_size(pseudo_targets={"array": "text"}), "does not hold numbers"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_model_is_refused_before_it_takes_room(name: str, saved: Path) -> None:
+    change, message = HOSTILE[name]
+    change(saved)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(SavedModelError, match=message):
+            load_model(saved)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 2**26
+
+
+def test_compressed_bytes_are_refused() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", bytes(2**24))
+
+    with pytest.raises(SavedModelError, match="they are compressed"):
+        model_from_bytes(buffer.getvalue())
+
+
+@pytest.mark.parametrize("path", [None, 3, b"model", ["model"]])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(ValueError, match="directory must be a path, got"):
+        load_model(path)
+    with pytest.raises(ValueError, match="directory must be a path, got"):
+        save_model(tiny_model(1), path)
+    with pytest.raises(ValueError, match="content must be an instance of bytes, got"):
+        model_from_bytes(str(path))  # type: ignore[arg-type]
+
+
+def test_classes_of_ones_own_are_a_sequence(saved: Path) -> None:
+    with pytest.raises(ValueError, match="custom_classes must hold classes, got"):
+        load_model(saved, custom_classes=["OwnKernel"])  # type: ignore[list-item]

@@ -9,11 +9,14 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_reference import tiny_model, toy_data
 from scipy import integrate, stats
 
+from gpflow_dwp import fit
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.layers import FreeEncoder, GammaGaussian, LatentVariableLayer
 from gpflow_dwp.models import (
+    LatentVariableDeepGP,
     VariationalModel,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -130,6 +133,79 @@ def test_autograph_rewrites_nothing_when_users_compile(
         model.likelihood.seen.clear()
         call()
         assert model.likelihood.seen == {"DISABLED"}
+
+
+def test_a_regression_on_new_rows_is_that_of_a_model_of_them() -> None:
+    data, more = toy_data(12), toy_data(20, seed=1)
+    model, fresh = (tiny_model(2, data=rows, output="regression") for rows in (data, more))
+    gpflow.utilities.multiple_assign(
+        fresh,
+        {
+            path: parameter
+            for path, parameter in gpflow.utilities.parameter_dict(model).items()
+            if not path.endswith((".inputs", ".targets"))
+        },
+    )
+    compiled = tf.function(lambda points: model.predict_f(points)[0], autograph=False)
+    before = compiled(more[0])
+
+    model.set_data(more)
+
+    assert model.num_data == 20
+    expected = fresh.predict_f(more[0])[0]
+    np.testing.assert_allclose(model.predict_f(more[0])[0], expected, rtol=1e-10)
+    np.testing.assert_allclose(compiled(more[0]), expected, rtol=1e-10)
+    assert np.abs(before - expected).max() > 1e-3
+    np.testing.assert_allclose(model.elbo(more, seed=0), fresh.elbo(more, seed=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("output", ["regression", "pseudo_targets"])
+def test_training_goes_on_with_new_rows_and_with_no_others(output: Any) -> None:
+    data, more = toy_data(12), toy_data(20, seed=1)
+    model = tiny_model(1, data=data, output=output)
+    for rows in (more, (data[0][:6], data[1][:6])):
+        with pytest.raises(ValueError, match=r"num_data=12 rows, got \d+; model.set_data\(data\)"):
+            fit(model, rows, 1)
+    if output == "regression":
+        with pytest.raises(ValueError, match="a regression on, in their order, got others"):
+            fit(model, (data[0], -data[1]), 1)
+
+    model.set_data(more)
+    history = fit(model, more, 2, kl_annealing_steps=0, progress=False)
+
+    assert history.num_data == 20
+    np.testing.assert_allclose(history.elbo[0], tiny_bound(output, more), rtol=1e-10)
+
+
+def tiny_bound(output: Any, data: tuple[np.ndarray, np.ndarray]) -> tf.Tensor:
+    """The bound of a tiny model of a single layer, which has no noise, after new data."""
+    model = tiny_model(1, output=output)
+    model.set_data(data)
+    return model.elbo(data, seed=0)
+
+
+def test_data_that_do_not_fit_leave_the_model_as_it_was() -> None:
+    X, Y = toy_data(12)
+    model = tiny_model(1, data=(X, Y), output="regression")
+    encoder = FreeEncoder(12)
+    of_rows = LatentVariableDeepGP(
+        [
+            LatentVariableLayer(1, encoder),
+            *build_latent_variable_deep_gp((X, Y), "LV-GP").layers[1:],
+        ],
+        gpflow.likelihoods.Gaussian(),
+        12,
+    )
+    for one, data, message in (
+        (model, (X[:, :1], Y), "X must have 2 columns"),
+        (model, (X, Y[:, [0, 0]]), "Y must have 1 column"),
+        (of_rows, (X, Y), "FreeEncoder has learned a posterior for each of its rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            one.set_data(data)
+
+    assert model.num_data == of_rows.num_data == 12
+    np.testing.assert_array_equal(model.output_layer.targets, Y)
 
 
 MODELS: dict[str, Callable[..., VariationalModel]] = {

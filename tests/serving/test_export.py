@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from crashes import crashes
 from model_reference import randomise, tiny_model, toy_data
 
 from gpflow_dwp.data import Standardiser
@@ -22,6 +24,7 @@ from gpflow_dwp.models import (
     build_matrix_gaussian_network,
 )
 from gpflow_dwp.serving import export_model
+from gpflow_dwp.serving.export import _filled
 
 X, Y = toy_data(num_outputs=2)
 XNEW, YNEW = toy_data(7, num_outputs=2, seed=5)
@@ -307,6 +310,36 @@ def test_a_failure_while_writing_leaves_nothing(
         export_model(tiny_model(1), tmp_path / "model")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_assets_go_with_the_program(tmp_path: Path) -> None:
+    export_model(tiny_model(1), tmp_path, assets={"columns.json": "[]"})
+    assert (tmp_path / "assets.extra" / "columns.json").read_text() == "[]"
+
+
+@pytest.mark.parametrize("before", ["absent", "empty"])
+def test_what_is_killed_leaves_nothing_that_is_half_a_program(tmp_path: Path, before: str) -> None:
+    folder, names = tmp_path / "model", ("variables", "assets.extra", "saved_model.pb")
+
+    def prepare() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        if before == "empty":
+            folder.mkdir()
+
+    def act() -> None:
+        with _filled(folder) as partial:
+            for name in names[:2]:
+                (partial / name).mkdir()
+                (partial / name / "content").write_text("new")
+            (partial / names[2]).write_text("new")
+
+    for _ in crashes(act, prepare):
+        if (folder / "saved_model.pb").exists():
+            assert {path.name for path in folder.iterdir()} >= {*names}
+        else:
+            act()  # what was killed is not in the way
+            assert {path.name for path in folder.iterdir()} == {*names}
+            assert len([path for path in folder.rglob("*") if path.is_file()]) == 3
 
 
 def test_refuses_what_is_no_model(tmp_path: Path) -> None:

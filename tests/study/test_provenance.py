@@ -11,17 +11,20 @@ from pathlib import Path
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gpflow_dwp.study import count_of_other_code, describe_provenance
 from gpflow_dwp.study import provenance as module
 
 
-def test_what_is_described() -> None:
+def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf, "__version__", "2.99.0-nightly")
     described = describe_provenance("float32", 3)
 
     assert json.loads(json.dumps(described)) == described
     assert (described["dtype"], described["threads"]) == ("float32", 3)
     assert described["versions"]["gpflow"] == gpflow.__version__
+    assert described["versions"]["tensorflow"] == "2.99.0-nightly"
     assert described["versions"]["numpy"] == np.__version__
     assert "cores" in described["machine"]
     date = datetime.fromisoformat(described["date"])

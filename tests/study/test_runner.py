@@ -207,11 +207,20 @@ def test_what_happens_at_the_start_happens_to_the_one_that_holds_the_directory(
     run(stand_in, 0, on_start=start)
     with runner_module._locked(stand_in), pytest.raises(BlockingIOError):
         run(stand_in, 7, on_start=start)
-    (stand_in / "results.jsonl").write_text("not a record\n")
-    with pytest.raises(ValueError, match="not a record"):
-        run(stand_in, 7, on_start=start)
 
     assert started == [False]
+
+
+def test_a_cell_whose_result_is_damaged_runs_again(stand_in: Path) -> None:
+    run(stand_in, 0, 6)
+    results = stand_in / RESULTS
+    results.write_text(results.read_text().replace('"rmse": 6.0', '"rmse": 5.0'))
+
+    with pytest.warns(UserWarning, match="line 2 is damaged"):
+        records = run(stand_in, 0, 6)
+
+    assert records[1].metrics is not None and records[1].metrics["rmse"] == 6.0
+    assert starts() == ["0", "6", "6"]
 
 
 def test_progress_off_a_terminal_is_lines(
@@ -321,5 +330,5 @@ def test_a_cell_whose_study_was_killed_saves_and_ends(archive: Path, tmp_path: P
 
     assert message["step"] > 0
     assert code == 130
-    assert (tmp_path / "checkpoints" / "checkpoint").exists()
+    assert list((tmp_path / "checkpoints").glob("save-*"))
     assert Cell.from_dict(job["cell"]) == cell

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import errno
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gpflow.keras import tf_keras
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, fit
+from gpflow_dwp.files import held
 from gpflow_dwp.training import TrainingHistory, TrainingProgress
 
 DATA = toy_data()
@@ -99,27 +101,8 @@ def test_the_optimiser_goes_on(tmp_path: Path) -> None:
     assert int(second.iterations) == 10
 
 
-def test_old_saves_are_removed(tmp_path: Path) -> None:
-    run(
-        tmp_path,
-        callbacks=[lambda progress: None],
-        callback_interval=1,
-        seconds_between_checkpoints=0.0,
-    )
-
-    assert len(list(tmp_path.glob("*.index"))) == 2
-
-
-def test_a_run_of_before_runs_were_described_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["gpflow_dwp.training.fit"], "describe_run", lambda *_: {})
-        run(tmp_path, callbacks=[stop])
-
-    _, history = run(tmp_path)
-
-    assert history.stop_reason == "took all 10 steps"
+def test_old_saves_are_removed(ended: Path) -> None:
+    assert len(list(ended.iterdir())) == 2
 
 
 @pytest.fixture(scope="module")
@@ -153,10 +136,128 @@ def test_another_run_is_refused(changes: dict[str, Any], message: str, saved: Pa
         run(saved, **changes)
 
 
-def test_a_file_is_refused_and_stays(tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
+@pytest.mark.parametrize("place", ["file", "file/below", "a\0b"])
+def test_what_cannot_be_written_is_refused_before_any_step(place: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
 
-    with pytest.raises(ValueError, match="checkpoint_directory must be a folder, got a file"):
-        run(file)
+    with pytest.raises(ValueError, match="checkpoint_directory .*(got a file|cannot be written: )"):
+        run(tmp_path / place, callbacks=[not_called])
     assert file.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("directory", [3, b"state", True])
+def test_what_is_no_path_is_refused(directory: Any) -> None:
+    with pytest.raises(ValueError, match="checkpoint_directory must be a path, got"):
+        run(directory, callbacks=[not_called])
+
+
+def not_called(progress: TrainingProgress) -> None:
+    raise RuntimeError("a step was taken")
+
+
+def test_one_run_at_a_time(saved: Path) -> None:
+    with held(saved), pytest.raises(BlockingIOError, match=f"{saved} is in use by another run"):
+        run(saved)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that took all its steps, with the last two of its saves."""
+    directory = tmp_path_factory.mktemp("ended")
+    nothing: Any = [lambda progress: None]
+    run(directory, callbacks=nothing, callback_interval=5, seconds_between_checkpoints=0.0)
+    return directory
+
+
+@pytest.fixture
+def two_saves(ended: Path, tmp_path: Path) -> Path:
+    """A copy of that, to be damaged."""
+    return Path(shutil.copytree(ended, tmp_path / "state"))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+DAMAGES = {
+    f"{name} {damage.__name__}": (name, damage)
+    for damage in (flip, cut, Path.unlink)
+    for name in ("state.index", "state.data-00000-of-00001", "saved.json")
+}
+
+
+@pytest.mark.parametrize("which", DAMAGES)
+def test_a_damaged_save_is_named_and_the_one_before_it_taken(which: str, two_saves: Path) -> None:
+    name, damage = DAMAGES[which]
+    older, newest = sorted(two_saves.iterdir(), key=lambda path: int(path.name[5:]))
+    damage(newest / name)
+
+    with pytest.warns(
+        UserWarning, match=f"{newest.name} is damaged .*; training goes on from {older.name}"
+    ):
+        _, history = run(two_saves)
+
+    assert history.num_steps == 10
+    assert newest not in two_saves.iterdir()
+    damage_all(two_saves)
+    with pytest.raises(ValueError, match=f"{two_saves} holds no state that is intact: save-"):
+        run(two_saves)
+
+
+def damage_all(directory: Path) -> None:
+    for path in directory.glob("*/state.index"):
+        flip(path)
+
+
+def test_what_a_killed_save_leaves_is_passed_over_and_goes(tmp_path: Path) -> None:
+    (tmp_path / ".save.partial").mkdir()
+    (tmp_path / ".save.partial" / "state.index").write_text("half of")
+
+    _, history = run(tmp_path)
+
+    assert history.num_steps == 10
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_full_disk_keeps_what_was_saved_and_what_was_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(progress: TrainingProgress) -> None:
+        if progress.step == 8:
+            monkeypatch.setattr(tf.train.Checkpoint, "write", write_to_full_disk)
+
+    model = tiny_model(1, posterior="GW", whiten=True)
+    start = [variable.numpy() for variable in model.trainable_variables]
+    with pytest.raises(OSError, match="the state of training could not be saved") as error:
+        fit(
+            model,
+            DATA,
+            10,
+            callbacks=[fill],
+            callback_interval=4,
+            progress=False,
+            checkpoint_directory=tmp_path,
+            seconds_between_checkpoints=0.0,
+        )
+
+    assert error.value.errno == errno.ENOSPC and error.value.filename == str(tmp_path)
+    assert any(
+        (variable.numpy() != value).any()
+        for variable, value in zip(model.trainable_variables, start, strict=True)
+    )
+    monkeypatch.undo()
+    _, expected = run(None)
+    _, history = run(tmp_path)
+    np.testing.assert_array_equal(history.elbo, expected.elbo)
+
+
+def write_to_full_disk(checkpoint: Any, path: str) -> None:
+    Path(path).with_suffix(".index").write_text("half of")
+    raise tf.errors.ResourceExhaustedError(None, None, f"{path}; No space left on device")

@@ -157,14 +157,11 @@ def test_a_batch_that_is_not_finite_stops_the_run() -> None:
     inputs[7, 3, 1] = np.nan
     dataset = tf.data.Dataset.from_tensor_slices((inputs, np.tile(Y, [10, 1, 1])))
     model, shorter = tiny_model(1), tiny_model(1)
-    arguments = {"optimizer": tf_keras.optimizers.SGD(1e-3), "kl_annealing_steps": 0}
 
-    with pytest.raises(NonFiniteBoundError, match=r"step 7: the likelihood \(Gaussian\)") as info:
-        run(model, 10, data=dataset, **arguments)
+    with pytest.raises(ValueError, match="a batch of data does not fit: X must hold finite"):
+        run(model, 10, data=dataset, optimizer=tf_keras.optimizers.SGD(1e-3), kl_annealing_steps=0)
 
-    assert info.value.step == 7
-    arguments["optimizer"] = tf_keras.optimizers.SGD(1e-3)
-    run(shorter, 6, **arguments)
+    run(shorter, 7, optimizer=tf_keras.optimizers.SGD(1e-3), kl_annealing_steps=0)
     for value, expected in zip(values(model), values(shorter), strict=True):
         np.testing.assert_allclose(value, expected, atol=1e-12)
 
@@ -272,9 +269,6 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
         ({"callback_interval": 0}, "callback_interval must be a positive integer"),
         ({"seconds_between_checkpoints": -1.0}, "seconds_between_checkpoints must not be negative"),
-        ({"data": (X[:, :1], Y)}, r"data\[0\] must have 2 columns, as the model has, got 1"),
-        ({"data": (X, np.hstack([Y, -Y]))}, r"data\[1\] must have 1 columns, as the model has"),
-        ({"data": (X[:5], Y)}, "X and Y must have the same rows"),
         ({"data": (X, np.full_like(Y, np.nan))}, "Y holds nan in row 1"),
         (
             {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},

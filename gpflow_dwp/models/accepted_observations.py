@@ -1,0 +1,162 @@
+"""What observations each likelihood takes: values, and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import NamedTuple
+
+import tensorflow as tf
+from gpflow import likelihoods
+from gpflow.likelihoods import Likelihood
+
+__all__ = [
+    "AcceptedObservations",
+    "accepted_observations",
+    "count_columns",
+    "count_functions",
+]
+
+
+def _any(Y: tf.Tensor) -> tf.Tensor:
+    return tf.ones_like(Y, tf.bool)
+
+
+class AcceptedObservations(NamedTuple):
+    """What observations, Y [N, P], a likelihood takes.
+
+    :param expected: In words, to follow "Y must hold".
+    :param accepts: From Y to Booleans of its shape, with TensorFlow operations. Y is finite.
+    :param num_columns: P; None for one column for each latent function, where their number is not
+        the likelihood's own, and for any number where it is.
+    :param num_labels: Columns of Y that come after those and have no latent function.
+    """
+
+    expected: str = "finite numbers"
+    accepts: Callable[[tf.Tensor], tf.Tensor] = _any
+    num_columns: int | None = None
+    num_labels: int = 0
+
+
+def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
+    """Return what observations a likelihood takes.
+
+    A likelihood of the user's says so by a method of this name, without arguments; one that has
+    none takes what the nearest of GPflow's classes does that it inherits from.
+
+    :param likelihood: Any GPflow likelihood.
+    :raises ValueError: If the likelihood's own method returns something else.
+    """
+    own = getattr(likelihood, "accepted_observations", None)
+    if own is None:
+        return _accepted(likelihood)
+    accepted = own()
+    if not isinstance(accepted, AcceptedObservations):
+        raise ValueError(
+            f"{type(likelihood).__name__}.accepted_observations must return an "
+            f"AcceptedObservations, got {accepted!r}."
+        )
+    return accepted
+
+
+def count_functions(likelihood: Likelihood, num_columns: int) -> int:
+    """Return Q, the latent functions that a likelihood needs for observations of P columns.
+
+    :param likelihood: Any GPflow likelihood.
+    :param num_columns: P.
+    :raises ValueError: If P leaves no column for a function.
+    """
+    if likelihood.latent_dim is not None:
+        return int(likelihood.latent_dim)
+    num_labels = accepted_observations(likelihood).num_labels
+    if num_columns <= num_labels:
+        raise ValueError(
+            f"Y must have at least {num_labels + 1} columns for a {type(likelihood).__name__}, "
+            f"of which the last {num_labels} are labels, got {num_columns}."
+        )
+    return num_columns - num_labels
+
+
+def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None:
+    """Return P, the columns of observations, or None where they may be any.
+
+    :param likelihood: Any GPflow likelihood.
+    :param num_outputs: Q, the latent functions; None where that is not known.
+    """
+    accepted = accepted_observations(likelihood)
+    if accepted.num_columns is None and likelihood.latent_dim is None and num_outputs is not None:
+        return num_outputs + accepted.num_labels
+    return accepted.num_columns
+
+
+@singledispatch
+def _accepted(likelihood: Likelihood) -> AcceptedObservations:
+    return AcceptedObservations(num_columns=likelihood.observation_dim)
+
+
+@_accepted.register
+def _bernoulli(likelihood: likelihoods.Bernoulli) -> AcceptedObservations:
+    return AcceptedObservations(
+        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
+    )
+
+
+@_accepted.register(likelihoods.Softmax)
+@_accepted.register(likelihoods.MultiClass)
+def _classes(likelihood: Likelihood) -> AcceptedObservations:
+    return _whole_numbers(int(likelihood.latent_dim or 1), "in one column, not one-hot")
+
+
+@_accepted.register
+def _ordinal(likelihood: likelihoods.Ordinal) -> AcceptedObservations:
+    # As for each output of its own, there may be several columns.
+    return _whole_numbers(int(likelihood.num_bins), "")._replace(num_columns=None)
+
+
+@_accepted.register
+def _poisson(likelihood: likelihoods.Poisson) -> AcceptedObservations:
+    return AcceptedObservations("whole numbers from 0", lambda Y: _is_whole(Y) & (Y >= 0.0))
+
+
+@_accepted.register
+def _exponential(likelihood: likelihoods.Exponential) -> AcceptedObservations:
+    return AcceptedObservations("numbers that are not negative", lambda Y: Y >= 0.0)
+
+
+@_accepted.register
+def _gamma(likelihood: likelihoods.Gamma) -> AcceptedObservations:
+    return AcceptedObservations("positive numbers", lambda Y: Y > 0.0)
+
+
+@_accepted.register
+def _beta(likelihood: likelihoods.Beta) -> AcceptedObservations:
+    return AcceptedObservations("numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0))
+
+
+@_accepted.register
+def _switched(likelihood: likelihoods.SwitchedLikelihood) -> AcceptedObservations:
+    parts = [accepted_observations(part) for part in likelihood.likelihoods]
+
+    def accepts(Y: tf.Tensor) -> tf.Tensor:
+        values, labels = Y[:, :-1], Y[:, -1:]
+        right = tf.zeros_like(values, tf.bool)
+        for index, part in enumerate(parts):
+            right |= tf.equal(labels, float(index)) & part.accepts(values)
+        is_part = _is_whole(labels) & (labels >= 0.0) & (labels <= len(parts) - 1.0)
+        return tf.concat([right | ~is_part, is_part], axis=1)
+
+    each = "; ".join(f"{index}: {part.expected}" for index, part in enumerate(parts))
+    expected = f"in the last column the number of each row's likelihood, and before it ({each})"
+    return AcceptedObservations(expected, accepts, num_labels=1)
+
+
+def _whole_numbers(count: int, where: str) -> AcceptedObservations:
+    return AcceptedObservations(
+        f"whole numbers from 0 to {count - 1} {where}".rstrip(),
+        lambda Y: _is_whole(Y) & (Y >= 0.0) & (count - 1.0 >= Y),
+        num_columns=1,
+    )
+
+
+def _is_whole(Y: tf.Tensor) -> tf.Tensor:
+    return tf.equal(Y, tf.floor(Y))

@@ -1,0 +1,173 @@
+"""The one gate through which data come to a model."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.base import InputData, TensorData
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.data import check_matrix
+from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
+
+__all__ = [
+    "TakesData",
+    "as_misfit",
+    "check_data",
+    "check_dataset",
+    "check_inputs",
+    "check_observations",
+]
+
+_MISFIT = "a batch of data does not fit: "
+
+
+class TakesData(Protocol):
+    """What says which data fit: a model, or its posterior."""
+
+    @property
+    def num_inputs(self) -> int:
+        """D, the columns of X."""
+
+    @property
+    def num_outputs(self) -> int | None:
+        """Q, the latent functions, or None where that is not known."""
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What takes Y."""
+
+
+def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tensor, tf.Tensor]:
+    """Check that inputs and observations are such as a model takes.
+
+    Values are checked where they are known: not while a function is being compiled.
+
+    :param model: The model, or its posterior.
+    :param X: Inputs, [N, D].
+    :param Y: Observations, [N, P].
+    :return: Both as tensors of GPflow's default float.
+    :raises ValueError: If they are no matrices of finite real numbers of one length, X does not
+        have the model's columns, or Y is not what the likelihood takes; the message says where.
+    """
+    X, Y = check_inputs(model, X), _as_matrix("Y", Y)
+    if not X.shape[:1].is_compatible_with(Y.shape[:1]):
+        raise ValueError(
+            f"X and Y must have as many rows as each other, got {X.shape[0]} and {Y.shape[0]}."
+        )
+    return X, check_observations(model.likelihood, Y, model.num_outputs)
+
+
+def check_inputs(model: TakesData, X: InputData, name: str = "X") -> tf.Tensor:
+    """Check that inputs are such as a model takes.
+
+    :param model: The model, or its posterior.
+    :param X: Inputs, [N, D].
+    :param name: What messages call them.
+    :return: A tensor of GPflow's default float.
+    :raises ValueError: If ``X`` is no matrix of finite real numbers with the model's columns.
+    """
+    return _with_columns(name, _as_matrix(name, X), model.num_inputs)
+
+
+def check_observations(
+    likelihood: Likelihood, Y: TensorData, num_outputs: int | None = None
+) -> tf.Tensor:
+    """Check that observations are such as a likelihood takes.
+
+    :param likelihood: The likelihood.
+    :param Y: Observations, [N, P].
+    :param num_outputs: Q, the model's latent functions; None where that is not known.
+    :return: A tensor of GPflow's default float.
+    :raises ValueError: If ``Y`` is no matrix of finite numbers, or not what the likelihood takes.
+    """
+    Y, accepted = _as_matrix("Y", Y), accepted_observations(likelihood)
+    expected = f"{accepted.expected} for the likelihood {type(likelihood).__name__}"
+    num_columns = count_columns(likelihood, num_outputs)
+    if num_columns is not None:
+        Y = _with_columns("Y", Y, num_columns, f": {expected}")
+    if tf.executing_eagerly():
+        _refuse_first("Y", Y, accepted.accepts(Y), expected)
+    return Y
+
+
+def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
+    """Check that the batches of a dataset are such as a model takes.
+
+    :param model: The model.
+    :param data: Batches of X [N, D] and Y [N, P].
+    :return: The same batches, whose values are checked as they are drawn: what does not fit raises
+        an :class:`tf.errors.InvalidArgumentError` then, of which :func:`as_misfit` makes a
+        plainer error.
+    :raises ValueError: If the dataset is empty, or its elements are no such pairs.
+    """
+    if int(data.cardinality()) == 0:
+        raise ValueError("data must hold at least one batch, got an empty dataset.")
+    if not isinstance(data.element_spec, tuple) or len(data.element_spec) != 2:
+        raise ValueError(f"data must hold pairs (X, Y), got elements {data.element_spec}.")
+    accepted = accepted_observations(model.likelihood)
+
+    @tf.autograph.experimental.do_not_convert
+    def check(X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        X, Y = check_data(model, X, Y)
+        name = type(model.likelihood).__name__
+        right = {
+            "X and Y of a batch must have as many rows": tf.equal(tf.shape(X)[0], tf.shape(Y)[0]),
+            "X must hold finite numbers": tf.math.is_finite(X),
+            "Y must hold finite numbers": tf.math.is_finite(Y),
+            f"Y must hold {accepted.expected} for the likelihood {name}": accepted.accepts(Y),
+        }
+        asserted = [
+            tf.debugging.Assert(tf.reduce_all(each), [f"{_MISFIT}{message}"])
+            for message, each in right.items()
+        ]
+        with tf.control_dependencies(asserted):
+            return tf.identity(X), tf.identity(Y)
+
+    return data.map(check)
+
+
+def as_misfit(error: tf.errors.InvalidArgumentError) -> Exception:
+    """Return what the user is told when a batch of :func:`check_dataset` does not fit.
+
+    :param error: Any error of that kind; others are returned as they are.
+    """
+    found = re.search(rf"\[({_MISFIT}.*?)\]", str(error))
+    return ValueError(f"{found[1]}.") if found else error
+
+
+def _as_matrix(name: str, values: Any) -> tf.Tensor:
+    if not tf.is_tensor(values):
+        # No rows are a mistake in training, which asks for num_data of them, but can be predicted.
+        values = check_matrix(name, values) if np.size(values) else np.asarray(values, float)
+    elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
+        raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
+    matrix = tf.cast(tf.convert_to_tensor(values), default_float())
+    if matrix.shape.rank not in (None, 2):
+        raise ValueError(f"{name} must be a matrix, [rows, columns], got shape {matrix.shape}.")
+    if tf.executing_eagerly():
+        _refuse_first(name, matrix, tf.math.is_finite(matrix), "finite numbers")
+    return matrix
+
+
+def _with_columns(name: str, matrix: tf.Tensor, columns: int, why: str = "") -> tf.Tensor:
+    if not matrix.shape.is_compatible_with([None, columns]):
+        raise ValueError(
+            f"{name} must have {columns} column{'s' * (columns != 1)}, as the model has{why}, got "
+            f"shape {matrix.shape}."
+        )
+    return tf.ensure_shape(matrix, [None, columns])
+
+
+def _refuse_first(name: str, values: tf.Tensor, right: tf.Tensor, expected: str) -> None:
+    """Name the first value that is not right."""
+    if not tf.reduce_all(right):
+        row, column = np.argwhere(~right.numpy())[0]
+        raise ValueError(
+            f"{name} must hold {expected}, got {values[row, column].numpy():g} in row {row + 1}, "
+            f"column {column + 1}."
+        )

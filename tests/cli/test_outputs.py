@@ -1,0 +1,114 @@
+"""Where commands may write, and that every option for that goes through the gate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from command_line import content, run
+
+from gpflow_dwp.cli.configuration import parse_options
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.main import make_parser
+from gpflow_dwp.cli.outputs import OUTPUTS, check_outputs
+
+READ = ("run", "table", "config", "resume", "studies", "folder", "uci_folder")
+
+
+@pytest.fixture(autouse=True)
+def _runs_and_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with a model, another run, a study, an export, and links to them."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("run/model", "other", "study", "export"):
+        Path(folder).mkdir(parents=True)
+    for folder in ("run", "other"):
+        Path(folder, "run.json").write_text(json.dumps({"format": "gpflow_dwp.run"}))
+    Path("run/model/model.json").write_text(json.dumps({"format": "gpflow_dwp.model"}))
+    for name in ("study/study.lock", "export/saved_model.pb", "t.csv", "c.yaml"):
+        Path(name).touch()
+    Path("link").symlink_to("run", target_is_directory=True)
+    Path("link.csv").symlink_to("run/run.json")
+    Path("hard.csv").hardlink_to("t.csv")
+
+
+def check(command: str) -> None:
+    check_outputs(parse_options(make_parser(), shlex.split(command)))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        *(
+            (f"predict run t.csv --overwrite -o {place}", what)
+            for place, what in {
+                "run/run.json": "run, which holds a run",
+                "run/new.csv": "run, which holds a run",
+                "run/figures/../x.csv": "run, which holds a run",
+                "other/x.csv": "other, which holds a run",
+                "link/x.csv": "run, which holds a run",
+                "link.csv": "run, which holds a run",
+                "run/model/x.csv": "run/model, which holds a saved model",
+                "export/x.csv": "export, which holds an exported model",
+                "t.csv": "t.csv is the table that is read",
+                "run/../t.csv": "t.csv is the table that is read",
+                "hard.csv": "hard.csv is the table that is read",
+                "/dev/null": "/dev/null is neither a file nor a directory",
+                "t.csv/x.csv": "t.csv/x.csv cannot be written: Not a directory",
+            }.items()
+        ),
+        ("export run -o run", "--out run is within .*run, which holds a run"),
+        ("fit t.csv --out run/inner", "which holds a run"),
+        ("fit t.csv --out run --overwrite --log other/log.csv", "other, which holds a run"),
+        ("fit --config c.yaml --log c.yaml", "--log c.yaml is also that of config"),
+        ("study --datasets yacht --out run", "which holds a run"),
+        ("study-report study --out run/report", "which holds a run"),
+        ("benchmark step --json run/x.json", "--json run/x.json is within"),
+        ("benchmark scale --figure study/x.png", "which holds a study"),
+        ("benchmark variance --out x.csv --json x.csv", "is also that of --json"),
+        ("iterates linear-posterior --out run/x.csv", "which holds a run"),
+        ("mnist --out study/x", "which holds a study"),
+    ],
+)
+def test_places_that_are_refused(command: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "predict run t.csv -o new.csv",
+        "fit t.csv --out run --overwrite --log run/log.csv",
+        "fit t.csv --out new/run --log new/deep/log.csv",
+        "study --datasets yacht --out study",
+        "study-report study",
+        "study-report study --out study/report",
+        "export run -o new",
+        "benchmark step --json",
+        "info run",
+    ],
+)
+def test_places_that_are_taken(command: str) -> None:
+    before = content(Path())
+    check(command)
+    assert content(Path()) == before
+
+
+def test_a_command_is_refused_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("predict", "run", "t.csv", "-o", "run/run.json", "--overwrite") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gpflow-dwp predict: error: --out run/run.json is within ")
+
+
+def test_every_option_that_names_a_file_is_known() -> None:
+    def paths(parser: argparse.ArgumentParser) -> set[str]:
+        found = {action.dest for action in parser._actions if action.type is Path}
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found = found.union(*map(paths, action.choices.values()))
+        return found
+
+    assert paths(make_parser()) == {*READ, *OUTPUTS}

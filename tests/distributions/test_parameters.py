@@ -1,0 +1,200 @@
+"""What every distribution of the package does with its parameters."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from distribution_cases import (
+    GRAM_NAMES,
+    NAMES,
+    SEED,
+    as_tensors,
+    every_name,
+    make,
+    random_parameters,
+)
+
+from gpflow_dwp import distributions
+
+
+@every_name
+def test_slicing_and_copying(name: str) -> None:
+    parameters = random_parameters(name, 3, 2, (4,))
+    distribution = make(name, parameters, 2)
+    names = list(parameters)
+    assert list(type(distribution).parameter_properties()) == names
+    for index in (0, slice(1, 3), Ellipsis):
+        sliced = distribution[index]
+        assert type(sliced) is type(distribution)
+        for key in names:
+            np.testing.assert_array_equal(getattr(sliced, key), parameters[key][index])
+    copied = distribution.copy(**{names[0]: 2.0 * parameters[names[0]]})
+    np.testing.assert_array_equal(getattr(copied, names[0]), 2.0 * parameters[names[0]])
+    np.testing.assert_array_equal(
+        getattr(copied, names[-1]),
+        getattr(distribution, names[-1]) if len(names) > 1 else 2.0 * parameters[names[0]],
+    )
+    if name in GRAM_NAMES:
+        assert sliced.df == copied.df == 2
+
+
+@every_name
+def test_positional_arguments(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    df_argument = (2,) if name in GRAM_NAMES else ()
+    positional = getattr(distributions, name)(*df_argument, *parameters.values())
+    sample = positional.sample(seed=SEED)
+    np.testing.assert_array_equal(make(name, parameters, 2).sample(seed=SEED), sample)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "InverseWishart"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_default_constraining_bijectors_give_valid_parameters(name: str, dtype: type) -> None:
+    properties = getattr(distributions, name).parameter_properties(tf.as_dtype(dtype))
+    shapes = {key: value.shape for key, value in random_parameters(name, 3, 2).items()}
+    rng, parameters = np.random.default_rng(0), {}
+    for key, shape in shapes.items():
+        bijector = properties[key].default_constraining_bijector_fn()
+        free = bijector.inverse_event_shape(shape)
+        parameters[key] = bijector.forward(tf.constant(rng.normal(size=free), dtype))
+    assert np.all(np.isfinite(make(name, parameters, 2).sample(seed=SEED)))
+
+
+@every_name
+@pytest.mark.parametrize("batch", [(), (5,)])
+def test_shapes_of_parameters_follow_from_that_of_a_sample(
+    name: str, batch: tuple[int, ...]
+) -> None:
+    parameters = random_parameters(name, 3, 2, batch)
+    shape = [*batch, *make(name, parameters, 2).event_shape]
+    for key, properties in getattr(distributions, name).parameter_properties().items():
+        for sample_shape in (shape, tf.TensorShape(shape), tf.constant(shape)):
+            if name in GRAM_NAMES and key not in ("scale_tril", "row_mixing"):
+                with pytest.raises(NotImplementedError, match="depends on df.* give this"):
+                    properties.shape_fn(sample_shape=sample_shape)
+            else:
+                got = properties.shape_fn(sample_shape=sample_shape)
+                np.testing.assert_array_equal(got, parameters[key].shape)
+
+
+@pytest.mark.parametrize("shape", [[3, 2], [4, 3, 2]])
+def test_trainable_factor(shape: list[int]) -> None:
+    factor = tfp.experimental.util.make_trainable(
+        distributions.GeneralisedBartlett, batch_and_event_shape=shape
+    )
+    assert len(factor.trainable_variables) == 4
+    assert factor.sample(seed=SEED).shape == shape
+    assert np.all(np.isfinite(factor.log_prob(factor.sample(seed=SEED))))
+
+
+def test_trainable_grams() -> None:
+    make_trainable, shape = tfp.experimental.util.make_trainable, {"batch_and_event_shape": [3, 3]}
+    wishart = make_trainable(distributions.SingularWishart, df=2, **shape)
+    inverse = make_trainable(distributions.InverseWishart, df=5.0, **shape)
+    for distribution in (wishart, inverse):
+        assert len(distribution.trainable_variables) == 1
+        assert np.all(np.isfinite(distribution.sample(seed=SEED)))
+    with pytest.raises(NotImplementedError, match="give df yourself"):
+        make_trainable(distributions.InverseWishart, **shape)
+
+
+@every_name
+def test_pickles_and_deep_copies(name: str) -> None:
+    parameters = {
+        key: tf.Variable(value) for key, value in random_parameters(name, 3, 2, (2,)).items()
+    }
+    distribution = make(name, parameters, 2, validate_args=True)
+    # Used, so that TFP's bijectors have something in their caches.
+    value = distribution.sample(seed=SEED)
+    expected = distribution.log_prob(value).numpy()
+
+    others = [pickle.loads(pickle.dumps(distribution)), copy.deepcopy(distribution)]
+
+    for variable in parameters.values():
+        variable.assign(tf.ones_like(variable) * np.nan)
+    for other in others:
+        assert type(other) is type(distribution)
+        np.testing.assert_array_equal(other.sample(seed=SEED), value)
+        np.testing.assert_allclose(other.log_prob(value), expected, rtol=1e-12)
+
+
+@every_name
+def test_slices_of_an_unknown_batch(name: str) -> None:
+    # With all event dimensions of size 1.
+    parameters = random_parameters(name, 1, 1, (3,))
+    signature = {
+        key: tf.TensorSpec([None, *value.shape[1:]], tf.float64)
+        for key, value in parameters.items()
+    }
+    indices = (1, slice(1, 3), Ellipsis, (tf.newaxis, slice(0, 2)), (Ellipsis, -1))
+
+    @tf.function(input_signature=[signature])
+    def sliced(parameters: dict[str, tf.Tensor]) -> list[tf.Tensor]:
+        distribution = make(name, parameters, 1)
+        return [distribution[index].mean() for index in indices]
+
+    mean = make(name, parameters, 1).mean().numpy()
+    for got, index in zip(sliced(as_tensors(parameters)), indices, strict=True):
+        index = index if isinstance(index, tuple) else (index,)
+        np.testing.assert_allclose(got, mean[(*index, slice(None), slice(None))], rtol=1e-12)
+
+
+@every_name
+def test_bad_traced_values_are_asserted_if_asked(name: str) -> None:
+    parameters = as_tensors(random_parameters(name, 3, 2))
+
+    @tf.function
+    def mean(parameters: dict[str, tf.Tensor]) -> tf.Tensor:
+        distribution = make(name, parameters, 2, validate_args=True)
+        return distribution.log_prob(distribution.sample(seed=SEED)), distribution.mean()
+
+    mean(parameters)
+    for key, good in parameters.items():
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{key} must have"):
+            mean({**parameters, key: good * np.nan})
+
+
+@every_name
+def test_variables_and_parameters_are_read_at_each_use(name: str) -> None:
+    parameters = random_parameters(name, 3, 2)
+    variables = {
+        key: gpflow.Parameter(value) if key in ("loc", "rate", "scale_tril") else tf.Variable(value)
+        for key, value in parameters.items()
+    }
+    distribution = make(name, variables, 2)
+    value = distribution.sample(seed=SEED)
+    others = random_parameters(name, 3, 2, seed=1)
+    distribution.log_prob(value)
+    for key, variable in variables.items():
+        variable.assign(others[key])
+    expected = make(name, others, 2)
+    np.testing.assert_allclose(distribution.log_prob(value), expected.log_prob(value), rtol=1e-6)
+    np.testing.assert_allclose(
+        distribution.sample(seed=SEED), expected.sample(seed=SEED), atol=1e-12
+    )
+    np.testing.assert_allclose(distribution.mean(), expected.mean(), atol=1e-12)
+    with tf.GradientTape() as tape:
+        log_prob = distribution.log_prob(value)
+    trainable = [variable for module in variables.values() for variable in _variables(module)]
+    assert all(gradient is not None for gradient in tape.gradient(log_prob, trainable))
+
+
+def _variables(parameter: Any) -> list[tf.Variable]:
+    if isinstance(parameter, tf.Variable):
+        return [parameter]
+    return list(parameter.trainable_variables)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "Generalised" in name])
+def test_mixed_dtypes_raise(name: str) -> None:
+    parameters = as_tensors(random_parameters(name, 3, 2))
+    parameters["rate"] = tf.cast(parameters["rate"], tf.float32)
+    with pytest.raises(ValueError, match="rate: float32"):
+        make(name, parameters, 2)

@@ -1,0 +1,196 @@
+"""Options that cannot be used are refused in one line that names them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import columns, write_csv
+from faults.conftest import FEW, FIT, some
+from faults.outcomes import Tally, command
+
+from gpflow_dwp.cli.main import make_parser
+
+PART = "bad options"
+IN_SHORT = 60
+NO_INTEGERS = ("0", "-1", "1.5", "x", "", "nan", "1e3", "٣٣x", "0x10")
+# Of each type of option, what it is not.
+BAD_VALUES = {
+    "positive_integer": NO_INTEGERS,
+    "size": (*NO_INTEGERS, "1000001", "99999999999"),
+    "seed": ("-1", str(2**32), "1.5", "x", "", "nan"),
+    "fraction": ("0", "1", "-0.1", "1.5", "nan", "inf", "x", ""),
+    "numbers": ("4-0", "0-", "-1", "one", "", "0-99999999999"),
+    "assignment": ("", "x", "=1", "1=2"),
+    "float": ("x", ""),
+}
+# What each command needs besides.
+NEEDED = {
+    "fit": ("table.csv", "--target", "price"),
+    "predict": ("run", "table.csv", "-o", "p.csv"),
+    "evaluate": ("run", "table.csv"),
+    "export": ("run", "-o", "program"),
+    "study": ("--datasets", "yacht", "--out", "study"),
+    "iterates": ("factor-analysis", "--out", "t.csv"),
+    "mnist": ("--out", "mnist"),
+}
+T = ("fit", "table.csv", "--target", "price")
+P = ("predict", "run", "table.csv", "-o")
+MISTAKES: list[tuple[tuple[str, ...], str]] = [
+    ((), "COMMAND"),
+    (("nope",), "nope"),
+    (("fit", "--nope"), "--nope"),
+    (("fit", "table.csv"), "--target"),
+    (("fit", "table.csv", "--target", "nope"), "'nope'"),
+    (("fit", "table.csv", "--target", ""), "''"),
+    (("fit", "absent.csv", "--target", "price"), "absent.csv"),
+    (("fit", "--target", "price"), "--target"),
+    (("fit", "--categorical", "a"), "table"),
+    ((*T, "--kernel", ""), "--kernel|kernel"),
+    ((*T, "--kernel", "nope"), "kernel.*nope"),
+    ((*T, "--model", "VMG", "--kernel", "Matern32"), "--kernel"),
+    ((*T, "--model", "DGP", "--posterior", "GW"), "--posterior"),
+    ((*T, "--model", "DGP", "--whiten"), "--whiten"),
+    ((*T, "--model", "VMG", "--latent-dim", "1"), "--latent-dim"),
+    ((*T, "--num-pseudo-data", "3"), "--num-pseudo-data"),
+    ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
+    ((*T, "--batch-size", "4", "--output-posterior", "regression"), "batch|regression"),
+    ((*T, "--patience", "3"), "--patience"),
+    ((*T, "--validation-metric", "rmse"), "--validation-metric"),
+    ((*T, "--test-fraction", "0.999"), "training"),
+    ((*T, "--validation-fraction", "0.999"), "training"),
+    ((*T, "--categorical", "price"), "price"),
+    ((*T, "--categorical", "nope"), "nope"),
+    ((*T, "--categorical", ""), "''"),
+    ((*T, "--log", "log.txt"), "--log"),
+    ((*T, "--log", "table.csv"), "table.csv"),
+    ((*T, "--log", "folder"), "folder"),
+    ((*T, "--log", "table.csv/log.csv"), "log.csv|table.csv"),
+    ((*T, "--log", "/proc/nope/log.csv"), "/proc/nope"),
+    ((*T, "--out", "run"), "--overwrite"),
+    ((*T, "--out", "table.csv"), "file"),
+    ((*T, "--out", "table.csv/x"), "table.csv"),
+    ((*T, "--out", "folder"), "folder"),
+    ((*T, "--out", "."), "--out"),
+    ((*T, "--out", "/proc/nope"), "/proc/nope"),
+    ((*T, "--out", "run", "--overwrite", "--log", "run/run.json"), "--log"),
+    (("fit", "run/table.csv", "--target", "price"), "run/table.csv"),
+    (("fit", "--config", "absent.yaml"), "absent.yaml"),
+    (("fit", "--config", "folder"), "folder"),
+    (("fit", "--config", "twice.yaml"), "twice.yaml.*depth"),
+    (("fit", "--config", "list.yaml"), "list.yaml"),
+    (("fit", "--config", "binary.yaml"), "binary.yaml"),
+    (("fit", "--config", "unknown.yaml"), "depht"),
+    (("fit", "--config", "wrong.yaml"), "depth"),
+    (("fit", "--config", "nested.yaml"), "depth"),
+    (("fit", "--resume", "run"), "run"),
+    (("fit", "--resume", "absent"), "absent"),
+    (("fit", "--resume", "table.csv"), "table.csv"),
+    (("fit", "--resume", "run", "--depth", "2"), "--depth"),
+    ((*P, "run"), "directory"),
+    ((*P, "absent/p.csv"), "absent"),
+    ((*P, "table.csv"), "--overwrite"),
+    ((*P, "table.csv/x.csv"), "table.csv"),
+    ((*P, "run/run.json"), "run"),
+    *(
+        ((*P, f"run/{name}", "--overwrite"), name)
+        for name in ("run.json", "model/model.json", "metrics.json", "new.csv", "model/new.csv")
+    ),
+    (("predict", "absent", "table.csv", "-o", "p.csv"), "absent"),
+    (("predict", "folder", "table.csv", "-o", "p.csv"), "folder"),
+    (("predict", "run/model", "table.csv", "-o", "p.csv"), "run/model"),
+    (("predict", "run", "absent.csv", "-o", "p.csv"), "absent.csv"),
+    (("evaluate", "run", "inputs.csv"), "price"),
+    (("evaluate", "run", "run"), "run"),
+    (("evaluate", "absent", "table.csv"), "absent"),
+    (("export", "run", "-o", "folder"), "folder"),
+    (("export", "run", "-o", "table.csv"), "table.csv"),
+    (("export", "run", "-o", "run/program"), "run"),
+    (("export", "run", "-o", "run/model"), "run/model"),
+    (("export", "absent", "-o", "program"), "absent"),
+    (("info", "absent"), "absent"),
+    (("info", "folder"), "folder"),
+    (("info", "table.csv"), "table.csv"),
+    (("study", "--out", "study"), "--datasets"),
+    (("study", "--datasets", "nope", "--out", "study"), "nope"),
+    (("study", "--datasets", "yacht", "--out", "table.csv"), "table.csv"),
+    (("study", *NEEDED["study"], "--uci-folder", "absent"), "absent"),
+    (("study", *NEEDED["study"], "--uci-folder", "folder", "--splits", "99"), "split|99"),
+    (("study", *NEEDED["study"], "--set", "jitter=1", "jitter=2"), "jitter"),
+    (("study", *NEEDED["study"], "--uci-folder", "folder", "--set", "nope=1"), "nope"),
+    (("study-report", "absent"), "absent"),
+    (("study-report", "folder"), "folder"),
+    (("study-report", "table.csv"), "table.csv"),
+    (("iterates", "nope", "--out", "t.csv"), "nope"),
+    (("iterates", "factor-analysis", "--out", "other.csv"), "other.csv"),
+    (("iterates", "factor-analysis", "--out", "t.csv", "--dimensions", "3"), "--dimensions"),
+    (("iterates", "linear-prediction", "--out", "t.csv", "--datasets", "nope"), "nope"),
+    (("mnist", "--out", "mnist", "--folder", "absent"), "absent"),
+    (
+        ("mnist", "--out", "mnist", "--folder", "folder", "--largest-dropout", "nan"),
+        "dropout|folder",
+    ),
+    (("mnist", "--out", "mnist", "--learning-rate", "-1", "--folder", "folder"), "rate|folder"),
+    (("completion", "nope"), "nope"),
+    (("benchmark", "nope"), "nope"),
+    (("benchmark", "step", "--out", "absent/x.json"), "--out|absent"),
+]
+
+
+def generated() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each option of each command with each value that is none of its type."""
+    parser = make_parser()
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    for name, needed in NEEDED.items():
+        for action in commands.choices[name]._actions:
+            values = BAD_VALUES.get(getattr(action.type, "__name__", ""), ())
+            if action.choices is not None:
+                values = ("", "nope", str(next(iter(action.choices))) + "x")
+            if not action.option_strings:
+                continue
+            option = action.option_strings[-1]
+            for value in values:
+                yield (name, *needed, f"{option}={value}"), f"{action.option_strings[0]}|{option}"
+            if action.nargs != 0:
+                yield (name, *needed, option), option
+
+
+def prepare(folder: Path) -> None:
+    """Files that the mistakes speak of."""
+    (folder / "folder").mkdir()
+    (folder / "folder/mine.txt").write_text("mine")
+    table = {name: values for name, values in columns("regression", 12).items() if name != "price"}
+    write_csv(folder / "inputs.csv", table)
+    write_csv(folder / "other.csv", table)
+    for name, text in {
+        "twice": "depth: 1\ndepth: 2\ntable: table.csv\ntarget: price\n",
+        "list": "- depth\n",
+        "unknown": "depht: 2\n",
+        "wrong": "depth: x\n",
+        "nested": "depth: {a: 1}\ntable: table.csv\ntarget: price\n",
+    }.items():
+        (folder / f"{name}.yaml").write_text(text)
+    (folder / "binary.yaml").write_bytes(bytes(range(256)))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.usefixtures("quick")
+def test_options_of_no_use_are_refused(
+    here: Path, tally: Tally, is_long: bool, request: pytest.FixtureRequest
+) -> None:
+    prepare(here)
+    assert command("fit", *FIT, *FEW, "--out", "run").code == 0
+    request.getfixturevalue("no_training")
+    before = content(here)
+    for arguments, piece in [*some([*generated()], is_long, IN_SHORT), *MISTAKES]:
+        outcome = command(*arguments)
+        tally.add_refusal(outcome, piece, " ".join(arguments))
+        if (now := content(here)) != before:
+            changed = sorted({name for name, _ in before.items() ^ now.items()})
+            tally.add("lost", f"{' '.join(arguments)} changes {changed}")
+            before = now

@@ -1,0 +1,136 @@
+"""What observations GPflow's likelihoods take: none that gives a finite, meaningless bound."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow import likelihoods as gl
+
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.models import (
+    AcceptedObservations,
+    accepted_observations,
+    check_observations,
+    count_functions,
+)
+
+REAL = [[-1.5], [0.0], [2.0]]
+ZERO_ONE, ONE_HOT = [[0.0], [1.0]], np.eye(3)
+COUNTS = [[0.0], [3.0], [1.0]]
+CLASSES = [[2.0], [0.0], [1.0]]
+OPEN = [[0.1], [0.9]]
+
+
+def switched() -> gl.SwitchedLikelihood:
+    return gl.SwitchedLikelihood([gl.Gaussian(), gl.Poisson()])
+
+
+def normal_with_two_functions() -> gl.HeteroskedasticTFPConditional:
+    return gl.HeteroskedasticTFPConditional(
+        tfp.distributions.Normal, scale_transform=tfp.bijectors.Exp()
+    )
+
+
+# What fits, and what does not.
+TABLE: list[tuple[Callable[[], Any], list[Any], list[Any]]] = [
+    (gl.Gaussian, [REAL], []),
+    (gl.GaussianMC, [REAL], []),
+    (gl.StudentT, [REAL], []),
+    (GammaGaussian, [REAL], []),
+    (normal_with_two_functions, [REAL], [np.ones((3, 2))]),
+    (gl.Bernoulli, [ZERO_ONE], [REAL, [[-1.0], [1.0]], ONE_HOT[:, :2], OPEN]),
+    (gl.Poisson, [COUNTS, np.array(COUNTS)[:, [0, 0]]], [REAL, OPEN, [[-1.0]]]),
+    (gl.Exponential, [COUNTS, OPEN], [REAL]),
+    (gl.Gamma, [OPEN, [[1.0], [7.5]]], [REAL, COUNTS]),
+    (gl.Beta, [OPEN], [REAL, ZERO_ONE, COUNTS]),
+    (lambda: gl.Ordinal(np.array([-1.0, 1.0])), [CLASSES], [REAL, COUNTS, OPEN, [[-1.0]]]),
+    (lambda: gl.Softmax(3), [CLASSES], [REAL, COUNTS, ONE_HOT, OPEN, [[-1.0]]]),
+    (lambda: gl.MultiClass(3), [CLASSES], [REAL, COUNTS, ONE_HOT, OPEN, [[-1.0]]]),
+    (
+        switched,
+        [[[-1.5, 0.0], [3.0, 1.0]]],
+        [[[0.5, 1.0]], [[1.0, 2.0]], [[1.0, -1.0]], [[1.0, 0.5]]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "fitting", "unfit"), TABLE)
+def test_what_fits_is_taken_and_all_else_refused(
+    make: Callable[[], Any], fitting: list[Any], unfit: list[Any]
+) -> None:
+    likelihood = make()
+
+    for Y in fitting:
+        np.testing.assert_array_equal(check_observations(likelihood, Y), Y)
+    for Y in unfit:
+        with pytest.raises(ValueError, match=f"^Y must .* {type(likelihood).__name__}, got"):
+            check_observations(likelihood, Y)
+
+
+def test_the_table_has_all_of_gpflows_likelihoods() -> None:
+    tried = {type(make()) for make, _, _ in TABLE}
+    classes = [each for _, each in inspect.getmembers(gl, inspect.isclass)]
+    concrete = {
+        each
+        for each in classes
+        if issubclass(each, gl.Likelihood)
+        and each is not gl.MonteCarloLikelihood
+        and not inspect.isabstract(each)
+    }
+
+    # The last two are what the table's likelihood of two functions inherits from.
+    assert concrete - tried <= {gl.MultiLatentTFPConditional, gl.MultiLatentLikelihood}
+
+
+def test_the_message_says_which_value() -> None:
+    message = "whole numbers from 0 to 2 .* Softmax, got 3 in row 2, column 1"
+    with pytest.raises(ValueError, match=message):
+        check_observations(gl.Softmax(3), [[1.0], [3.0]])
+
+
+class _NegativeBinomial(gl.Poisson):
+    """Inherits what it takes."""
+
+
+class _Even(gl.Gaussian):
+    """Says what it takes."""
+
+    def accepted_observations(self) -> AcceptedObservations:
+        return AcceptedObservations("even numbers", lambda Y: tf.equal(Y % 2.0, 0.0))
+
+
+class _Silent(gl.Gaussian):
+    def accepted_observations(self) -> str:
+        return "anything"
+
+
+def test_a_users_likelihood_inherits_or_says_what_it_takes() -> None:
+    with pytest.raises(ValueError, match=r"whole numbers from 0 .*_NegativeBinomial, got 0\.5"):
+        check_observations(_NegativeBinomial(), [[0.5]])
+    with pytest.raises(ValueError, match="even numbers for the likelihood _Even, got 3 in row 2"):
+        check_observations(_Even(), [[2.0], [3.0]])
+    with pytest.raises(ValueError, match=r"_Silent\.accepted_observations must return"):
+        accepted_observations(_Silent())
+
+
+def test_labels_have_no_latent_function() -> None:
+    assert count_functions(switched(), 2) == 1
+    assert count_functions(gl.Gaussian(), 2) == 2
+    assert count_functions(gl.Softmax(3), 1) == 3
+    with pytest.raises(ValueError, match="at least 2 columns for a SwitchedLikelihood"):
+        count_functions(switched(), 1)
+
+
+def test_conditions_are_those_of_compiled_code_in_float32() -> None:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        for make, fitting, _ in TABLE:
+            accepts = tf.function(accepted_observations(make()).accepts, autograph=False)
+            for Y in fitting:
+                assert np.all(accepts(tf.constant(Y, tf.float32)))

@@ -1,0 +1,125 @@
+"""The gate through which data come to models: shapes, columns, finite values, labels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import fit
+from gpflow_dwp.models import (
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+    check_data,
+    check_dataset,
+)
+
+X, Y = toy_data()
+WITH_NAN = np.where(np.arange(12)[:, None] == 7, np.nan, Y)
+
+BAD: dict[str, tuple[Any, Any, str]] = {
+    "columns of X": (X[:, :1], Y, "X must have 2 columns, as the model has, got shape (12, 1)"),
+    "columns of Y": (X, Y[:, [0, 0]], "Y must have 1 column, as the model has"),
+    "rows": (X, Y[:5], "X and Y must have as many rows as each other, got 12 and 5"),
+    "one axis": (X, Y[:, 0], "Y must have two axes, [rows, columns]"),
+    "NaN in X": (X * np.nan, Y, "X holds nan in row 1, column 1"),
+    "NaN in Y": (X, WITH_NAN, "Y holds nan in row 8, column 1"),
+    "a tensor with NaN": (X, tf.constant(WITH_NAN), "Y must hold finite numbers, got nan in row 8"),
+    "text": (X, tf.fill([12, 1], "a"), "Y must hold real numbers, got dtype string"),
+    "complex": (X, tf.zeros([12, 1], tf.complex128), "Y must hold real numbers"),
+    "a tensor of one axis": (tf.zeros([12]), Y, "X must be a matrix"),
+}
+
+
+def builders() -> dict[str, Any]:
+    return {
+        "stack": tiny_model(2),
+        "with latent variables": build_latent_variable_deep_gp((X, Y), "LV-GP", num_inducing=5),
+        "network": build_matrix_gaussian_network((X, Y), width=3),
+    }
+
+
+@pytest.fixture(scope="module", params=["stack", "with latent variables", "network"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return builders()[request.param]
+
+
+def test_every_way_in_refuses_what_does_not_fit(model: Any) -> None:
+    posterior = model.posterior(2, seed=0)
+    for inputs, observations, message in BAD.values():
+        data = inputs, observations
+        for use in (model.elbo, model.elbo_terms, model.predict_log_density, model.set_data):
+            with pytest.raises(ValueError, match=re.escape(message)):
+                use(data)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            posterior.predict_log_density(data)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            fit(model, data, 1)
+    for predict in (model.predict_f, model.predict_y, model.predict_f_samples):
+        with pytest.raises(ValueError, match="Xnew must have 2 columns"):
+            predict(X[:, :1])
+
+
+def test_while_compiling_shapes_are_checked_and_unknown_ones_at_run_time() -> None:
+    model = tiny_model(1)
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.float64)] * 2)
+    def bound(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        return model.elbo((X, Y), seed=0)
+
+    np.testing.assert_allclose(bound(X, Y), model.elbo((X, Y), seed=0))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        bound(X, Y[:, [0, 0]])
+    with pytest.raises(ValueError, match="Y must have 1 column"):
+        tf.function(model.elbo)((X, Y[:, [0, 0]]))
+
+
+def test_numbers_that_overflow_float32_are_refused() -> None:
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        model = tiny_model(1)
+        with pytest.raises(ValueError, match="X must hold finite numbers, got inf"):
+            check_data(model, 1e200 * X, Y)
+
+
+def test_gradients_by_inputs_pass_the_gate() -> None:
+    model, points = tiny_model(1), tf.constant(X[:3])
+
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        mean, _ = model.predict_f(points)
+
+    assert np.all(tape.gradient(mean, points) != 0.0)
+
+
+def dataset(*parts: Any) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices(parts).batch(4)
+
+
+def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
+    model = tiny_model(1)
+    for data, message in (
+        (dataset(X[:, :1], Y), "X must have 2 columns, as the model has, got shape (None, 1)"),
+        (dataset(X, Y[:, [0, 0]]), "Y must have 1 column"),
+        (dataset(X, Y[:, 0]), "Y must be a matrix"),
+        (dataset(X), "data must hold pairs (X, Y)"),
+        (tf.data.Dataset.from_tensors({"X": X, "Y": Y}), "data must hold pairs (X, Y)"),
+        (dataset(X, Y).take(0), "data must hold at least one batch"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            fit(model, data, 1)
+
+
+def test_values_of_a_dataset_are_checked_as_they_are_drawn() -> None:
+    for wrong, likelihood, message in (
+        (WITH_NAN, None, "Y must hold finite numbers"),
+        (np.full_like(Y, 0.5), gpflow.likelihoods.Poisson(), "Y must hold whole numbers from 0"),
+    ):
+        labels = None if likelihood is None else (X, np.arange(12.0)[:, None])
+        model = tiny_model(1, data=labels, likelihood=likelihood)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            list(check_dataset(model, dataset(X, wrong)))

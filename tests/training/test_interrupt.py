@@ -1,0 +1,104 @@
+"""Signals during training: the state is saved, then they do what they do."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp import fit
+from gpflow_dwp.training import TrainingHistory, TrainingProgress
+from gpflow_dwp.training._interrupt import deferred_signals
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def _handlers_are_put_back() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def run_with_signal(number: int, directory: Path | None) -> TrainingHistory:
+    """Train, and get a signal while the fourth step is taken."""
+
+    def send(progress: TrainingProgress) -> None:
+        if progress.step == 4:
+            signal.raise_signal(number)
+
+    return fit(
+        tiny_model(1),
+        toy_data(),
+        10,
+        callbacks=[send],
+        callback_interval=4,
+        progress=False,
+        checkpoint_directory=directory,
+    )
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+
+    def handle(number: int, frame: object) -> None:
+        seen.append([path.name for path in tmp_path.iterdir()])
+
+    signal.signal(number, handle)
+    history = run_with_signal(number, tmp_path)
+
+    assert seen == [["save-1"]]
+    assert history.stop_reason == "interrupted after step 4"
+    assert signal.getsignal(number) is handle
+
+
+def test_without_a_place_to_save_nothing_waits() -> None:
+    def handle(number: int, frame: object) -> None:
+        raise InterruptedError
+
+    signal.signal(signal.SIGTERM, handle)
+    with pytest.raises(InterruptedError):
+        run_with_signal(signal.SIGTERM, None)
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+
+    with deferred_signals(until_saved=True) as seen:
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        signal.raise_signal(signal.SIGHUP)
+        assert not seen()
+
+
+def test_the_second_signal_does_not_wait() -> None:
+    calls: list[int] = []
+
+    def handle(number: int, frame: object) -> None:
+        calls.append(number)
+
+    signal.signal(signal.SIGTERM, handle)
+    with deferred_signals(until_saved=True) as seen:
+        signal.raise_signal(signal.SIGTERM)
+        assert seen() and not calls
+        signal.raise_signal(signal.SIGTERM)
+        assert calls == [signal.SIGTERM]
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before: Any = signal.getsignal(signal.SIGTERM)
+
+    def train() -> None:
+        with deferred_signals(until_saved=True) as seen:
+            assert signal.getsignal(signal.SIGTERM) is before
+            assert not seen()
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
