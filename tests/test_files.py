@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -39,6 +40,16 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="kept.txt") as caught, replacing(tmp_path / "kept.txt"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.filename == str(tmp_path / "kept.txt")
+
+
+def test_what_a_killed_process_left_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / ".kept.txt.99999999.partial").write_text("half of it")
+    alive = tmp_path / f".kept.txt.{os.getppid()}.partial"
+    alive.write_text("being written")
+
+    write_whole(tmp_path / "kept.txt", "new")
+
+    assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / "kept.txt"])
 
 
 def test_content_that_was_never_written_replaces_nothing(tmp_path: Path) -> None:

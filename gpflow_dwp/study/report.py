@@ -96,19 +96,21 @@ def write_report(results: Iterable[Record] | pd.DataFrame, directory: str | Path
     with held(directory, wait=True):
         shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
         partial.mkdir()
-        (partial / REPORT).write_text(text, encoding="utf-8")
-        for name, table in {**tables, "results": frame, "failures": failures}.items():
-            if name == "densities" and table.empty:
-                continue
-            table.to_csv(partial / f"{name}.csv", index=False)
-        if tables:
-            _write_figures(tables, partial)
-        for name in REPORT_FILES:
-            if (partial / name).exists():
-                (partial / name).replace(directory / name)
-            else:
-                (directory / name).unlink(missing_ok=True)
-        shutil.rmtree(partial)
+        try:
+            (partial / REPORT).write_text(text, encoding="utf-8")
+            for name, table in {**tables, "results": frame, "failures": failures}.items():
+                if name == "densities" and table.empty:
+                    continue
+                table.to_csv(partial / f"{name}.csv", index=False)
+            if tables:
+                _write_figures(tables, partial)
+            for name in REPORT_FILES:
+                if (partial / name).exists():
+                    (partial / name).replace(directory / name)
+                else:
+                    (directory / name).unlink(missing_ok=True)
+        finally:
+            shutil.rmtree(partial)
     return text
 
 
