@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from gpflow_dwp.validation import check_instance, check_integers, check_not_negative
+from gpflow_dwp.validation import check_instance, check_integers, check_not_negative, check_path
 
 
 @pytest.mark.parametrize("value", [1, 7, 10**30, np.int32(3), np.uint8(1), np.int64(2**40)])
@@ -62,3 +64,14 @@ def test_an_instance_of_another_class_is_named_with_both_classes() -> None:
     check_instance(int, depth=True, width=3)
     with pytest.raises(ValueError, match=r"^model must be an instance of str, got NoneType\.$"):
         check_instance(str, name="a", model=None)
+
+
+@pytest.mark.parametrize("value", ["a", "", Path("a"), Path("a") / "b"])
+def test_paths_pass(value: object) -> None:
+    check_path(directory=value)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"a", ["a"], True])
+def test_what_is_no_path_is_named(value: object) -> None:
+    with pytest.raises(ValueError, match="directory must be a path, got"):
+        check_path(directory=value)
