@@ -25,6 +25,7 @@ from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import (
     check_choice,
+    check_flags,
     check_instance,
     check_integers,
     check_not_negative,
@@ -118,6 +119,9 @@ def fit(
     if kl_annealing_steps is not None:
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
     check_not_negative(seconds_between_checkpoints=seconds_between_checkpoints)
+    check_flags(doubly_reparameterized=doubly_reparameterized, progress=progress)
+    if jit_compile is not None:
+        check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
@@ -141,13 +145,10 @@ def fit(
         "batch_size": batch_size,
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
+        "num_importance_samples": num_importance_samples,
+        "doubly_reparameterized": doubly_reparameterized,
         "seed": seed,
     }
-    # Runs of before there was a choice have neither.
-    if num_importance_samples > 1:
-        settings["num_importance_samples"] = num_importance_samples
-    if doubly_reparameterized:
-        settings["doubly_reparameterized"] = True
     checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(
