@@ -53,7 +53,9 @@ def test_a_gpu_beside_a_model_on_the_cpu_is_left_alone(monkeypatch: pytest.Monke
     assert compiled and not any(compiled)
 
 
-@pytest.mark.parametrize("optimizer", [Adam(), NaturalGradientAdam([])], ids=repr)
+@pytest.mark.parametrize(
+    "optimizer", [Adam(), NaturalGradientAdam([])], ids=lambda optimizer: type(optimizer).__name__
+)
 def test_several_replicas_are_refused(
     optimizer: Adam | NaturalGradientAdam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
