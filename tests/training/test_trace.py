@@ -34,7 +34,7 @@ def test_a_fit_leaves_no_function_behind(monkeypatch: pytest.MonkeyPatch) -> Non
 
     fit(model, data, 2, batch_size=5, callbacks=[EarlyStopping(data)], progress=False)
 
-    assert functions_in_memory() == before
+    assert functions_in_memory() <= before
     assert {loop() for loop in loops} == {None}
 
 
