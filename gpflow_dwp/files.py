@@ -14,10 +14,10 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # the command's help does not wait for NumPy
+    import numpy.typing as npt
 
 __all__ = [
     "copy_tree",
@@ -214,6 +214,8 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def _read_array(content: bytes) -> npt.NDArray[Any]:
+    import numpy as np
+
     file, header = io.BytesIO(content), np.lib.format
     if header.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
         raise ValueError("an array is in another format")
