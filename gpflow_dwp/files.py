@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command's help does not wait for NumPy
     import numpy.typing as npt
 
 __all__ = [
@@ -214,7 +214,7 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def _read_array(content: bytes) -> npt.NDArray[Any]:
-    import numpy as np  # what only replaces files, such as the command's options, does without
+    import numpy as np
 
     file, header = io.BytesIO(content), np.lib.format
     if header.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
