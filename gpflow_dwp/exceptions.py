@@ -39,7 +39,7 @@ class NonFiniteBoundError(ArithmeticError):
 
 
 class SavedModelError(ValueError):
-    """A directory is not a saved model, is damaged, or was written by a later format version."""
+    """A directory is not a saved model, is damaged, or was written in another format."""
 
 
 class TableError(ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import io
 import json
@@ -13,10 +14,10 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "copy_tree",
@@ -41,11 +42,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a place beside a file; what is written there takes the file's place in one step.
 
     The new content is on the disk before the old one is gone. If the body raises, the file stays
-    as it was.
+    as it was. What processes that were killed have left of the same file is taken away.
 
     :param path: The file, which need not exist.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        if _has_ended(left.name.split(".")[-2]):
+            left.unlink(missing_ok=True)
     try:
         with named(path):
             yield partial
@@ -54,6 +58,19 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def _has_ended(process: str) -> bool:
+    """Whether a process of this machine is no longer there; not where the system cannot say."""
+    if os.name == "nt" or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 @contextlib.contextmanager
@@ -163,6 +180,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
     :param path: The file.
     :raises ValueError: If it is damaged; the message names it.
+    :raises OSError: If it cannot be read.
     """
     try:
         fields = json.loads(path.read_bytes())
@@ -196,6 +214,8 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def _read_array(content: bytes) -> npt.NDArray[Any]:
+    import numpy as np  # what only replaces files, such as the command's options, does without
+
     file, header = io.BytesIO(content), np.lib.format
     if header.read_magic(file) != (1, 0):  # type: ignore[no-untyped-call]
         raise ValueError("an array is in another format")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
+import os
 import shutil
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpflow_dwp.files import (
     copy_tree,
     held,
+    read_arrays,
     read_sealed,
     replacing,
     seal,
@@ -39,6 +44,16 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="kept.txt") as caught, replacing(tmp_path / "kept.txt"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.filename == str(tmp_path / "kept.txt")
+
+
+def test_what_a_killed_process_left_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / ".kept.txt.99999999.partial").write_text("half of it")
+    alive = tmp_path / f".kept.txt.{os.getppid()}.partial"
+    alive.write_text("being written")
+
+    write_whole(tmp_path / "kept.txt", "new")
+
+    assert sorted(tmp_path.iterdir()) == sorted([alive, tmp_path / "kept.txt"])
 
 
 def test_content_that_was_never_written_replaces_nothing(tmp_path: Path) -> None:
@@ -105,3 +120,66 @@ def test_a_copy_stays_where_its_source_goes(
 def test_what_has_no_seal_is_refused() -> None:
     with pytest.raises(ValueError, match="no checksum"):
         unseal({"jitter": 1e-6})
+
+
+def archive_of(*, compression: int = zipfile.ZIP_STORED, **contents: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in contents.items():
+            archive.writestr(f"{name}.npy", content)
+    return buffer.getvalue()
+
+
+def array_of(shape: tuple[int, ...], content: bytes, descr: str = "<f8") -> bytes:
+    """An array's file, whose header may be wrong."""
+    buffer = io.BytesIO()
+    fields = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, fields)
+    return buffer.getvalue() + content
+
+
+def test_arrays_are_read_as_numpy_writes_them() -> None:
+    arrays = {
+        "matrix": np.arange(6.0).reshape(2, 3),
+        "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "none": np.zeros((0, 3), np.float32),
+        "number": np.array(2),
+        "text": np.array("word"),
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+
+    read = read_arrays(buffer.getvalue())
+
+    assert read.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+        assert read[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a zip file"),
+        (archive_of(a=b""), "EOF"),
+        (archive_of(a=array_of((10**12,), bytes(80))), "not as long as it says"),
+        (archive_of(a=array_of((-2, -5), bytes(80))), "not as long as it says"),
+        (archive_of(a=array_of((9,), bytes(80))), "not as long as it says"),
+        (archive_of(a=array_of((1,), bytes(8), "|O")), "OBJECT"),
+        (archive_of(a=array_of((1,), bytes(8)), compression=zipfile.ZIP_DEFLATED), "compressed"),
+    ],
+)
+def test_damaged_arrays_take_no_room(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=f"no archive of arrays: .*{message}"):
+        read_arrays(content)
+
+
+def test_parts_that_share_their_place_are_refused() -> None:
+    content = bytearray(archive_of(a=array_of((500,), bytes(4000)), b=array_of((1,), bytes(8))))
+    # Both entries of the directory tell of the first part.
+    directory = content.index(b"PK\x01\x02")
+    second = content.index(b"PK\x01\x02", directory + 1)
+    content[second + 16 : second + 46] = content[directory + 16 : directory + 46]
+
+    with pytest.raises(ValueError, match="larger than the whole"):
+        read_arrays(bytes(content))

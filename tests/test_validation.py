@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from gpflow_dwp.validation import (
     check_integers,
     check_memory,
     check_not_negative,
+    check_path,
     check_positive,
 )
 
@@ -152,3 +154,14 @@ def test_the_memory_of_this_machine_is_known() -> None:
     assert 2**28 < validation._memory() < 2**50
     with pytest.raises(ValueError, match="num_samples must be smaller, got 1000000000000000000"):
         check_memory(10**18, 10**18, num_samples=np.int64(10**18))
+
+
+@pytest.mark.parametrize("value", ["a", "", Path("a"), Path("a") / "b"])
+def test_paths_pass(value: object) -> None:
+    check_path(directory=value)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"a", ["a"], True])
+def test_what_is_no_path_is_named(value: object) -> None:
+    with pytest.raises(ValueError, match="directory must be a path, got"):
+        check_path(directory=value)

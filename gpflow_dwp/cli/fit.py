@@ -141,20 +141,23 @@ def _train(
         stopping = make_stopping(options, prepared.model, held_out, protocol)
     log = make_log(options, stopping)
     num_rows = len(prepared.train.X)
-    history = fit(
-        prepared.model,
-        prepared.standardised(prepared.train),
-        options.num_steps,
-        batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(num_rows),
-        protocol=protocol,
-        num_importance_samples=options.num_importance_samples,
-        seed=options.seed,
-        callbacks=[callback for callback in (stopping, log) if callback is not None],
-        callback_interval=options.callback_interval,
-        progress=not options.quiet,
-        checkpoint_directory=prepared.unfinished.state,
-        seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
-    )
+    # What a run finds that goes on, such as its log, is the user's.
+    finding = contextlib.nullcontext() if options.resume is None else user_mistakes()
+    with finding:
+        history = fit(
+            prepared.model,
+            prepared.standardised(prepared.train),
+            options.num_steps,
+            batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(num_rows),
+            protocol=protocol,
+            num_importance_samples=options.num_importance_samples,
+            seed=options.seed,
+            callbacks=[callback for callback in (stopping, log) if callback is not None],
+            callback_interval=options.callback_interval,
+            progress=not options.quiet,
+            checkpoint_directory=prepared.unfinished.state,
+            seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
+        )
     return history, None if stopping is None else stopping.best_step
 
 

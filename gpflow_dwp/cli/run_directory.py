@@ -96,6 +96,9 @@ def read_run(directory: Path) -> Iterator[Path]:
     """
     with contextlib.suppress(OSError):  # a run can be read where nothing can be written
         _place(directory)
+        if (directory / _LOCK).exists():
+            with held(directory / _LOCK):  # of a process that was killed
+                (directory / _LOCK).unlink()
     if not directory.is_dir():
         yield directory
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.files import read_sealed, seal, sync, sync_tree, write_whole
 
 __all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun"]
@@ -167,10 +167,9 @@ class UnfinishedRun:
             shutil.rmtree(gone)
 
     def _digest(self, name: str) -> str:
-        try:
-            return str(read_sealed(self.folder / _BEGUN)[name])
-        except (OSError, KeyError, ValueError) as error:
-            raise UsageError(f"{self.folder / _BEGUN} is missing or damaged: {error}") from error
+        """Of a file, as it was when the run began."""
+        with user_mistakes():
+            return str(read_sealed(self.folder / _BEGUN).get(name))
 
 
 def _all(directory: Path) -> list[UnfinishedRun]:

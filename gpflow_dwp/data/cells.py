@@ -7,6 +7,7 @@ Rows are counted as a user sees them: the first line below the header is data ro
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -213,8 +214,10 @@ def read_cells(path: str | Path) -> Cells:
         with _unreadable_named(pandas, path):
             return _as_cells(path, pandas.read_parquet(path))
     with _unreadable_named(pandas, path):
+        with pandas.io.common.get_handle(path, "rb", compression="infer", is_text=False) as opened:
+            content = opened.handle.read()
         frame = pandas.read_csv(
-            path,
+            io.BytesIO(content),
             header=None,
             index_col=False,
             dtype=str,
@@ -223,6 +226,9 @@ def read_cells(path: str | Path) -> Cells:
             skipinitialspace=True,
             encoding="utf-8-sig",
         )
+        if b"\0" in content:  # where pandas would end the cell
+            line = content[: content.index(b"\0")].count(b"\n") + 1
+            raise TableError(f"{path}: not a text file: line {line} holds a zero byte")
     text = frame.fillna("").apply(lambda column: column.str.strip())
     text = text[(text != "").any(axis=1)]
     if text.empty:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.files import held, read_arrays, seal, unseal, write_whole
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.files import read_arrays, seal, unseal, write_whole
+from gpflow_dwp.validation import check_integers, check_path
 
-__all__ = ["SavedIterates", "read_saved_iterates", "write_saved_iterates"]
+__all__ = ["SavedIterates", "read_saved_iterates", "saved_iterates_path", "write_saved_iterates"]
 
 Array = npt.NDArray[np.float64]
 
@@ -34,19 +35,27 @@ class SavedIterates(NamedTuple):
     state: dict[str, Array]
 
 
+def saved_iterates_path(directory: str | os.PathLike[str]) -> Path:
+    """Return the file of a directory.
+
+    :param directory: What the user named.
+    :raises ValueError: If it is no path.
+    """
+    check_path(directory=directory)
+    return Path(directory) / "iterates.npz"
+
+
 def write_saved_iterates(path: Path, saved: SavedIterates) -> None:
     """Write an archive, in place of one that is there.
 
-    :param path: The file.
+    :param path: The file; its folder is made if it is missing.
     :param saved: What it is to hold.
     """
     header = seal({**saved.header, _DIGEST: _digest(saved.state)})
     buffer = io.BytesIO()
     np.savez(buffer, header=np.array(json.dumps(header)), **saved.state)
-    with held(path.parent, wait=True):
-        for leftover in path.parent.glob(f".{path.name}.*.partial"):  # of a process that was killed
-            leftover.unlink()
-        write_whole(path, buffer.getvalue())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, buffer.getvalue())
 
 
 def read_saved_iterates(path: Path) -> SavedIterates:

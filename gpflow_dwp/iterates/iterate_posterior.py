@@ -17,19 +17,18 @@ from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates._saved_iterates import (
     SavedIterates,
     read_saved_iterates,
+    saved_iterates_path,
     write_saved_iterates,
 )
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
 from gpflow_dwp.training import TrainingProgress
-from gpflow_dwp.validation import check_instance, check_integers, check_path
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["IteratePosterior"]
 
 Array = npt.NDArray[np.float64]
-
-_FILE = "iterates.npz"
 
 
 class IteratePosterior(MixturePredictions):
@@ -123,11 +122,7 @@ class IteratePosterior(MixturePredictions):
         :param directory: Where to; made if it is missing.
         :raises ValueError: If it is no path.
         """
-        check_path(directory=directory)
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        header = self._header() | {"num_collected": self._num_collected}
-        write_saved_iterates(directory / _FILE, SavedIterates(header, self._state()))
+        write_saved_iterates(saved_iterates_path(directory), self._saved())
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Read what :meth:`save` wrote, in place of what was collected.
@@ -137,13 +132,18 @@ class IteratePosterior(MixturePredictions):
         :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
             kind of posterior, with other settings, or from another model; nothing has changed then.
         """
-        self._take(self._read(directory))
+        path = saved_iterates_path(directory)
+        saved = read_saved_iterates(path)
+        self._check(saved, path)
+        self._take(saved)
 
-    def _read(self, directory: str | os.PathLike[str]) -> SavedIterates:
-        """Read and check what :meth:`_take` then takes, so that several can be read before."""
-        check_path(directory=directory)
-        path = Path(directory) / _FILE
-        header, state = saved = read_saved_iterates(path)
+    def _saved(self) -> SavedIterates:
+        """What :meth:`save` writes."""
+        return SavedIterates(self._header() | {"num_collected": self._num_collected}, self._state())
+
+    def _check(self, saved: SavedIterates, path: Path) -> None:
+        """Refuse what :meth:`_take` cannot take, so that several can be checked before."""
+        header, state = saved
         for name, value in self._header().items():
             if header.get(name) != value:
                 raise SavedModelError(
@@ -152,7 +152,6 @@ class IteratePosterior(MixturePredictions):
                 )
         if missing := self._state().keys() - state.keys():
             raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
-        return saved
 
     def _take(self, saved: SavedIterates) -> None:
         self._restore(saved.state)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from pathlib import Path
 
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.iterates._saved_iterates import (
+    SavedIterates,
+    read_saved_iterates,
+    saved_iterates_path,
+    write_saved_iterates,
+)
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.random import as_seed, split_seed
@@ -50,17 +56,46 @@ class MultiSWAG(MixturePredictions):
             yield from member.at_draws(share, seed=member_seed)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write every member into a subdirectory of its number."""
-        for index, member in enumerate(self.members):
-            member.save(Path(directory) / str(index))
+        """Write what all members have collected into one file, which is replaced in one step.
+
+        :param directory: Where to; made if it is missing.
+        :raises ValueError: If it is no path.
+        """
+        parts = [member._saved() for member in self.members]
+        header = {
+            "kind": type(self).__name__,
+            "num_collected": sum(part.header["num_collected"] for part in parts),
+            "members": [part.header for part in parts],
+        }
+        state = {
+            f"{index}.{name}": array
+            for index, part in enumerate(parts)
+            for name, array in part.state.items()
+        }
+        write_saved_iterates(saved_iterates_path(directory), SavedIterates(header, state))
 
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Read what :meth:`save` wrote.
 
         :raises SavedModelError: See :meth:`IteratePosterior.load`; no member has changed then.
         """
-        saved = [
-            member._read(Path(directory) / str(index)) for index, member in enumerate(self.members)
-        ]
-        for member, part in zip(self.members, saved, strict=True):
+        path = saved_iterates_path(directory)
+        header, state = read_saved_iterates(path)
+        headers = header.get("members")
+        if not isinstance(headers, list) or len(headers) != len(self.members):
+            raise SavedModelError(
+                f"{path} was not collected by a {type(self).__name__} of {len(self.members)} "
+                "members."
+            )
+        parts = []
+        for index, (member, own) in enumerate(zip(self.members, headers, strict=True)):
+            prefix = f"{index}."
+            arrays = {
+                name.removeprefix(prefix): array
+                for name, array in state.items()
+                if name.startswith(prefix)
+            }
+            parts.append(SavedIterates(own, arrays))
+            member._check(parts[-1], path)
+        for member, part in zip(self.members, parts, strict=True):
             member._take(part)

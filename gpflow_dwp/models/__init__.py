@@ -1,5 +1,6 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
+from gpflow_dwp.models._named_kernels import KERNELS, make_kernels
 from gpflow_dwp.models.accepted_observations import (
     AcceptedObservations,
     accepted_observations,
@@ -8,12 +9,10 @@ from gpflow_dwp.models.accepted_observations import (
 )
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
-    KERNELS,
     InducingChoice,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    make_kernels,
 )
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.data_checks import (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import gpflow
@@ -27,6 +25,7 @@ from gpflow_dwp.layers import (
     WishartLayer,
 )
 from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_precision,
@@ -42,29 +41,13 @@ from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
 
 __all__ = [
-    "KERNELS",
     "InducingChoice",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
-    "make_kernels",
 ]
 
 Model = TypeVar("Model", bound=DeepKernelProcess)
-
-KERNELS: dict[str, Callable[..., Kernel]] = {
-    kernel.__name__: kernel
-    for kernel in (
-        gpflow.kernels.ArcCosine,
-        gpflow.kernels.Exponential,
-        gpflow.kernels.Matern12,
-        gpflow.kernels.Matern32,
-        gpflow.kernels.Matern52,
-        gpflow.kernels.RationalQuadratic,
-        gpflow.kernels.SquaredExponential,
-    )
-}
-"""Kernels that can be asked for by name, with relevance determination in the first layer."""
 
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
@@ -294,47 +277,6 @@ def _check_output(output: str, likelihood: Likelihood | None, latent_dim: int) -
             )
 
 
-def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) -> list[Kernel]:
-    """Make one kernel for each layer.
-
-    :param kernel: A name in :data:`KERNELS`, or ``depth`` kernels.
-    :param depth: Number of layers.
-    :param num_inputs: D, the number of lengthscales of the first kernel.
-    :raises ValueError: If the name is unknown, something is no kernel, or the number of kernels is
-        not ``depth``.
-    """
-    if isinstance(kernel, Kernel):
-        raise ValueError(
-            f"kernel must be a name or a sequence of depth={depth} kernels, got one kernel, "
-            f"{type(kernel).__name__}."
-        )
-    if not isinstance(kernel, str):
-        kernels = list(kernel) if isinstance(kernel, Iterable) else [kernel]
-        for one in kernels:
-            if not isinstance(one, Kernel):
-                raise ValueError(
-                    f"kernel must be a name or a sequence of depth={depth} kernels, got {one!r}."
-                )
-        if len(kernels) != depth:
-            raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
-        return kernels
-    check_choice(KERNELS, kernel=kernel)
-    relevances = "weight_variances" if kernel == "ArcCosine" else "lengthscales"
-    with _positive_by_exp():
-        first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})
-        return [first, *(KERNELS[kernel]() for _ in range(depth - 1))]
-
-
-def _positive_by_exp() -> contextlib.AbstractContextManager[None]:
-    """Give new positive parameters a logarithmic scale.
-
-    Adam's steps then change variances and lengthscales by one factor, however large they are; with
-    GPflow's default, softplus, large values are slow to reach.
-    """
-    config = dataclasses.replace(gpflow.config.config(), positive_bijector="exp")
-    return gpflow.config.as_context(config)
-
-
 def _build(
     model_type: type[Model],
     make_layer: Callable[[_Place], GramLayer],
@@ -370,7 +312,7 @@ def _build(
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
-        with _positive_by_exp():
+        with positive_by_exp():
             # Outputs differ in their noise.
             variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
             likelihood = gpflow.likelihoods.Gaussian(variance)

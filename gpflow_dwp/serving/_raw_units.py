@@ -7,6 +7,7 @@ from gpflow import default_float
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.models import VariationalModel, accepted_observations, count_columns
+from gpflow_dwp.validation import check_instance
 
 
 class RawUnits:
@@ -25,6 +26,8 @@ class RawUnits:
             ("input_standardiser", inputs, model.num_inputs),
             ("output_standardiser", outputs, model.num_outputs),
         ):
+            if standardiser is not None:
+                check_instance(Standardiser, **{name: standardiser})
             if standardiser is not None and len(standardiser.mean) != expected:
                 raise ValueError(
                     f"{name} must have {expected} columns, as the model has, got "

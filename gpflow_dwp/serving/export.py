@@ -17,7 +17,7 @@ from gpflow_dwp.files import held, sync, sync_tree
 from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.serving._raw_units import RawUnits
-from gpflow_dwp.validation import check_instance, check_integers
+from gpflow_dwp.validation import check_instance, check_integers, check_path
 
 __all__ = ["export_model"]
 
@@ -75,14 +75,17 @@ def export_model(
         killed export left in it is cleared away.
     :raises BlockingIOError: If another export writes to the directory.
     :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
-        columns, or ``num_samples`` is not a positive integer.
+        columns, ``directory`` is no path, or ``num_samples`` or ``seed`` is not an integer of at
+        least 1 or 0.
     """
     check_instance(VariationalModel, model=model)
+    check_path(directory=directory)
     directory = Path(directory).resolve()
     _check_free(directory)
     units = RawUnits(model, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
     check_integers(num_samples=num_samples)
+    check_integers(at_least=0, seed=seed)
     program = tf.Module()
     for name, function in _functions(model, units, num_samples, seed).items():
         setattr(program, name, function)

@@ -68,7 +68,7 @@ class Job:
             # A group of its own: Ctrl-C reaches the study, which then ends its cells.
             self._process = subprocess.Popen(
                 [*_PROGRAM, json.dumps(job)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # ends with this process, however that ends
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=environment,
@@ -131,7 +131,9 @@ class Job:
 
     def close(self) -> None:
         """Stop listening."""
-        self._pipe.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     @property
     def _pipe(self) -> Any:

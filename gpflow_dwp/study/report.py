@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from gpflow_dwp.files import held
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.study._grouping import groups, select
 from gpflow_dwp.study._report_text import estimate, report_sections
@@ -92,22 +92,25 @@ def write_report(results: Iterable[Record] | pd.DataFrame, directory: str | Path
 
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
-    try:
-        (partial / REPORT).write_text(text, encoding="utf-8")
-        for name, table in {**tables, "results": frame, "failures": failures}.items():
-            if name == "densities" and table.empty:
-                continue
-            table.to_csv(partial / f"{name}.csv", index=False)
-        if tables:
-            _write_figures(tables, partial)
-        for name in REPORT_FILES:
-            if (partial / name).exists():
-                (partial / name).replace(directory / name)
-            else:
-                (directory / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    partial = directory / ".report.partial"
+    with held(directory, wait=True):
+        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+        partial.mkdir()
+        try:
+            (partial / REPORT).write_text(text, encoding="utf-8")
+            for name, table in {**tables, "results": frame, "failures": failures}.items():
+                if name == "densities" and table.empty:
+                    continue
+                table.to_csv(partial / f"{name}.csv", index=False)
+            if tables:
+                _write_figures(tables, partial)
+            for name in REPORT_FILES:
+                if (partial / name).exists():
+                    (partial / name).replace(directory / name)
+                else:
+                    (directory / name).unlink(missing_ok=True)
+        finally:
+            shutil.rmtree(partial)
     return text
 
 

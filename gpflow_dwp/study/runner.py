@@ -57,8 +57,8 @@ def run_study(
     :raises ValueError: If a number is not a positive integer or a cell is given twice.
     :raises BlockingIOError: If another study uses the directory.
     :raises ImportError: If scoringrules is not installed.
-    :raises KeyboardInterrupt: For Ctrl-C and SIGTERM, once all cells are ended, and saved if they
-        end in time.
+    :raises KeyboardInterrupt: For Ctrl-C, SIGTERM and SIGHUP, once all cells are ended, and saved
+        if they end in time.
     """
     check_integers(jobs=jobs, threads=threads)
     keys = [cell.key for cell in cells]
@@ -133,7 +133,7 @@ def _end(jobs: Sequence[Job]) -> None:
         deadline = time.monotonic() + seconds
         jobs = [job for job in jobs if not job.wait(deadline - time.monotonic())]
     for job in everyone:
-        job.close()  # not before: a process that finds nobody listening interrupts itself, too
+        job.close()  # not before: a process whose input ends interrupts itself, too
 
 
 @contextlib.contextmanager
@@ -157,12 +157,21 @@ def _locked(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM end the study as Ctrl-C does, also where Ctrl-C is ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Let SIGTERM and SIGHUP end the study as Ctrl-C does, also where Ctrl-C is ignored.
+
+    A handler of the caller's is left as it is.
+    """
+    numbers = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [
+            number
+            for number in (signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) == signal.SIG_DFL
+        ]
+    for number in numbers:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

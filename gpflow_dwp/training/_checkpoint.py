@@ -92,8 +92,8 @@ class TrainingCheckpoint:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._held.enter_context(held(self._directory))
-            with self._begun_save():
-                pass
+            with self._begun_save() as folder:
+                write_whole(folder / _DESCRIPTION, bytes(4096))  # a full disk, too, is known now
         except BlockingIOError as error:
             raise BlockingIOError(
                 f"checkpoint_directory {self._directory} is in use by another run"
@@ -170,7 +170,7 @@ class TrainingCheckpoint:
             raise OSError(
                 code,
                 f"{os.strerror(code)}: the state of training could not be saved; the model has "
-                "what was learned, and the last state that was saved is still there",
+                "what was learned, and what was saved before is as it was",
                 str(self._directory),
             ) from error
         for old in saves:

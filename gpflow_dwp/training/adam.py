@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import tensorflow as tf
 
+from gpflow_dwp.training._device import check_one_replica
+
 __all__ = ["Adam"]
 
 
@@ -39,8 +41,9 @@ class Adam(tf.Module):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         """Make room for the moments of ``variables``, which must have one dtype.
 
-        :raises ValueError: If they have several.
+        :raises ValueError: If they have several, or there are several replicas.
         """
+        check_one_replica(self)
         dtypes = {variable.dtype for variable in variables}
         if len(dtypes) != 1:
             names = ", ".join(sorted(dtype.name for dtype in dtypes))
@@ -54,7 +57,9 @@ class Adam(tf.Module):
         """Take one step.
 
         :param gradients: Each variable's gradient with the variable, as in :meth:`build`.
+        :raises ValueError: If there are several replicas.
         """
+        check_one_replica(self)
         pairs = list(gradients)
         gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
         dtype = gradient.dtype

@@ -14,6 +14,7 @@ from gpflow import default_float
 from gpflow.base import RegressionData
 
 from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
 from gpflow_dwp.validation import check_integers, check_not_negative
 
@@ -178,7 +179,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
             mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(data[0])
             return tf.sqrt(tf.reduce_mean((mean - data[1]) ** 2))
 
-        return tf.function(rmse if metric == "rmse" else log_density, autograph=False)
+        return trace(rmse if metric == "rmse" else log_density)
 
 
 def _check_held_out(data: RegressionData) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._device import beside
 from gpflow_dwp.training._identity import describe_run
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training.adam import Adam
@@ -24,6 +25,7 @@ from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import (
     check_choice,
+    check_flags,
     check_instance,
     check_integers,
     check_not_negative,
@@ -83,7 +85,7 @@ def fit(
         parameters than the last ones.
     :param callback_interval: Steps between calls of the callbacks.
     :param progress: Whether to show a progress bar, with the bound per datum.
-    :param jit_compile: Whether steps are compiled with XLA; None for: if there is a GPU.
+    :param jit_compile: Whether steps are compiled with XLA; None for: if the model is on a GPU.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
         then do what they would have done. A call that finds a state there goes on from
@@ -117,14 +119,16 @@ def fit(
     if kl_annealing_steps is not None:
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
     check_not_negative(seconds_between_checkpoints=seconds_between_checkpoints)
+    check_flags(doubly_reparameterized=doubly_reparameterized, progress=progress)
+    if jit_compile is not None:
+        check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
     if optimizer is None:
-        optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
-    if jit_compile is None:
-        jit_compile = bool(tf.config.list_logical_devices("GPU"))
+        with beside(model.trainable_variables):
+            optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     loop = CompiledLoop(
         model,
         next_batch,
@@ -141,13 +145,10 @@ def fit(
         "batch_size": batch_size,
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
+        "num_importance_samples": num_importance_samples,
+        "doubly_reparameterized": doubly_reparameterized,
         "seed": seed,
     }
-    # Runs of before there was a choice have neither.
-    if num_importance_samples > 1:
-        settings["num_importance_samples"] = num_importance_samples
-    if doubly_reparameterized:
-        settings["doubly_reparameterized"] = True
     checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(

@@ -27,6 +27,13 @@ class TrainingHistory:
     seconds: float
     stop_reason: str
 
+    def __repr__(self) -> str:
+        end = f", elbo_per_datum ends at {self.elbo_per_datum[-1]:.4g}" if self.num_steps else ""
+        return (
+            f"<TrainingHistory of {self.num_steps} steps in {self.seconds:.1f} s{end}: "
+            f"{self.stop_reason}>"
+        )
+
     @property
     def num_steps(self) -> int:
         """How many steps were taken."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel, as_misfit
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training._device import are_on_gpu, beside
+from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weight
@@ -44,7 +47,7 @@ class CompiledLoop:
     :param seed: Every step's draws depend on it and on the step alone.
     :param num_importance_samples: K of the bound.
     :param doubly_reparameterized: See :meth:`VariationalModel.elbo`.
-    :param jit_compile: Whether a step is compiled with XLA.
+    :param jit_compile: Whether a step is compiled with XLA; None for: if the model is on a GPU.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class CompiledLoop:
         *,
         num_importance_samples: int = 1,
         doubly_reparameterized: bool = False,
-        jit_compile: bool,
+        jit_compile: bool | None = None,
     ) -> None:
         if isinstance(optimizer, type) or not all(
             callable(getattr(optimizer, name, None)) for name in ("build", "apply_gradients")
@@ -76,12 +79,17 @@ class CompiledLoop:
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
-        self._last_finite = [tf.Variable(variable, trainable=False) for variable in self.variables]
-        self._step = tf.Variable(0, dtype=tf.int32, trainable=False)
-        optimizer.build(self.variables)
+        if jit_compile is None:
+            jit_compile = are_on_gpu(model.variables)
+        with beside(self.variables):
+            self._last_finite = [
+                tf.Variable(variable, trainable=False) for variable in self.variables
+            ]
+            # Of 64 bits, because a GPU holds no variable of 32-bit integers.
+            self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+            optimizer.build(self.variables)
         # Control flow is explicit throughout; AutoGraph would only make tracing slower.
         self._compiled_step = tf.function(self._take_step, jit_compile=jit_compile, autograph=False)
-        self._compiled_run = tf.function(self._run, autograph=False)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -100,7 +108,8 @@ class CompiledLoop:
             steps before made it.
         """
         try:
-            data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
+            with beside(self.variables):
+                data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
         except tf.errors.InvalidArgumentError as error:
             raise as_misfit(error) from error
         failed = not bool(tf.reduce_all(finite))
@@ -108,6 +117,10 @@ class CompiledLoop:
             for variable, value in zip(self.variables, self._last_finite, strict=True):
                 variable.assign(value)
         return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
+
+    @functools.cached_property
+    def _compiled_run(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+        return trace(self._run, tf.TensorSpec([], tf.int32))
 
     def _run(self, num_steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         dtype = self.variables[0].dtype
@@ -140,7 +153,7 @@ class CompiledLoop:
         return data.stack(), log_ratios.stack(), finite
 
     def _take_step(self, batch: RegressionData) -> tuple[BoundTerms, tf.Tensor]:
-        seed = fold_in(self._seed, self._step)
+        seed = fold_in(self._seed, tf.cast(self._step, tf.int32))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             terms = self._model.elbo_terms(

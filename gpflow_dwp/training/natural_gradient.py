@@ -9,6 +9,8 @@ from gpflow import Parameter
 from gpflow.keras import tf_keras
 from gpflow.optimizers import NaturalGradient
 
+from gpflow_dwp.training._device import check_one_replica
+
 __all__ = ["NaturalGradientAdam", "decayed_rate"]
 
 
@@ -55,8 +57,10 @@ class NaturalGradientAdam(tf.Module):
         """Make Adam's state for all variables that are not moved by natural gradients.
 
         :param variables: The trainable variables.
-        :raises ValueError: If a mean or root is not among them, or nothing is left to Adam.
+        :raises ValueError: If a mean or root is not among them, nothing is left to Adam, or there
+            are several replicas.
         """
+        check_one_replica(self)
         given = {id(variable) for variable in variables}
         natural = self._natural_ids()
         if not natural <= given:
@@ -67,7 +71,9 @@ class NaturalGradientAdam(tf.Module):
         """Take a step.
 
         :param pairs: A gradient and its variable, for all variables of :meth:`build`.
+        :raises ValueError: If there are several replicas.
         """
+        check_one_replica(self)
         pairs = list(pairs)
         natural = self._natural_ids()
         gradients = {id(variable): gradient for gradient, variable in pairs}

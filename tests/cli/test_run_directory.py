@@ -192,6 +192,16 @@ def test_a_run_is_not_replaced_while_it_is_read() -> None:
     assert notes(X) == {"second"}
 
 
+def test_a_lock_that_nobody_holds_goes() -> None:
+    (a_run(X) / ".run.lock").touch()
+    with read_run(X):
+        assert not (X / ".run.lock").exists()
+    with hold_directory(X, None, overwrite=True):
+        with read_run(X):
+            pass
+        assert (X / ".run.lock").exists()
+
+
 def test_a_folder_of_the_users_is_not_taken_for_a_run() -> None:
     (X / "unfinished").mkdir(parents=True)
     (X / "unfinished/novel.txt").write_text("mine")

@@ -195,6 +195,12 @@ def test_refuses_labels(tmp_path: Path, labels: list[object], message: str) -> N
         read_table(write(tmp_path, labelled(labels)), "label", "classification")
 
 
+def test_a_cell_does_not_end_at_a_zero_byte(tmp_path: Path) -> None:
+    path = write(tmp_path, numeric({4: "1\0002,3,4"}))
+    with pytest.raises(TableError, match=r"table.csv: not a text file: line 4 holds a zero byte"):
+        read_table(path, "y")
+
+
 def _archive(*names: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

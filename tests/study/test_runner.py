@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from study_archive import tiny_cell
 
-from gpflow_dwp.study import RESULTS, Cell, Record, _job, append_record, read_results, run_study
+from gpflow_dwp.files import held
+from gpflow_dwp.study import RESULTS, Record, _job, append_record, read_results, run_study
 from gpflow_dwp.study import runner as runner_module
 
 # Stands in for the process of a cell: what it does depends on the cell's seed.
@@ -54,6 +55,8 @@ STAND_IN = """
     if seed == 5:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         time.sleep(600)
+    if seed == 8:
+        sys.stdin.read()
     if seed >= 10:
         Path(f"running-{seed}").touch()
         while not Path(f"running-{21 - seed}").exists():  # 10 and 11 wait for each other
@@ -314,21 +317,54 @@ def test_processes_of_real_cells(archive: Path, tmp_path: Path) -> None:
 
 def test_a_cell_whose_study_was_killed_saves_and_ends(archive: Path, tmp_path: Path) -> None:
     cell = tiny_cell(num_steps=100_000_000)
+    checkpoints = tmp_path / "checkpoints"
     job = {
         "cell": cell.to_dict(),
-        "checkpoints": str(tmp_path / "checkpoints"),
+        "checkpoints": str(checkpoints),
         "curve": str(tmp_path / "curve.csv"),
         "uci_folder": str(archive),
     }
+    # Stands in for the study, which would take seconds to import what it does not need here.
+    study = """
+import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+print(child.pid, child.stdout.readline().decode(), flush=True)
+time.sleep(600)
+"""
     with subprocess.Popen(
-        [*_job._PROGRAM, json.dumps(job)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", study, *_job._PROGRAM, json.dumps(job)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
-        message = json.loads(process.stdout.readline())
-        process.stdout.close()
-        code = process.wait(timeout=120)
+        number, message = process.stdout.readline().split(maxsplit=1)
+        with pytest.raises(BlockingIOError), held(checkpoints):
+            pass
+        process.kill()
 
-    assert message["step"] > 0
-    assert code == 130
-    assert list((tmp_path / "checkpoints").glob("save-*"))
-    assert Cell.from_dict(job["cell"]) == cell
+    with held(checkpoints, wait=True):
+        assert list(checkpoints.glob("save-*"))
+    latest = time.monotonic() + 60.0
+    while _is_running(int(number)) and time.monotonic() < latest:
+        time.sleep(0.01)
+    assert json.loads(message)["step"] > 0
+    assert not _is_running(int(number))
+
+
+def _is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{number}/stat")  # one that ended and that nobody waits for is there, too
+    return not status.exists() or ") Z " not in status.read_text()
+
+
+def test_a_cell_is_told_when_its_study_ends(stand_in: Path) -> None:
+    stand_in.mkdir()
+    job = _job.Job(tiny_cell(seed=8), stand_in, 1, None)
+    assert not job.wait(0.5)
+
+    job.close()
+
+    assert job.wait(60.0)

@@ -280,6 +280,8 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
         ),
         ({"data": X}, r"data must be a pair \(X, Y\), got ndarray"),
         ({"data": None}, r"data must be a pair \(X, Y\), got NoneType"),
+        ({"progress": "no"}, "progress must be True or False, got 'no'"),
+        ({"jit_compile": 1}, "jit_compile must be True or False, got 1"),
         ({"seed": "a"}, "seed must be an integer of at least 0, got 'a'"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
         ({"callbacks": print}, "callbacks must be a sequence of functions, got <built-in"),

@@ -27,3 +27,11 @@ def test_the_bound_is_the_sum_of_its_terms() -> None:
 def test_a_history_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         HISTORY.num_data = 5
+
+
+def test_it_is_shown_in_one_line() -> None:
+    ended = "<TrainingHistory of 2 steps in 0.1 s, elbo_per_datum ends at -1.5: took all 2 steps>"
+    assert repr(HISTORY) == ended
+
+    nothing = dataclasses.replace(HISTORY, data_term=np.zeros(0), log_ratios=np.zeros((0, 2)))
+    assert repr(nothing) == "<TrainingHistory of 0 steps in 0.1 s: took all 2 steps>"

@@ -1,0 +1,265 @@
+"""A step of every model, held against the GPU kernels that TensorFlow registers also without a GPU.
+
+An operation that has none runs on the host, and its operands cross over and back; a variable that
+has none stops the first step with XLA. What TensorFlow leaves to the host of its own accord, such
+as the integers of shapes, has a kernel for GPUs that says so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow import likelihoods
+from tensorflow.core.framework.graph_pb2 import GraphDef
+from tensorflow.core.framework.kernel_def_pb2 import KernelDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+from tensorflow.python.framework import kernels
+
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.models import (
+    VariationalModel,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+    build_latent_variable_deep_gp,
+    build_matrix_gaussian_network,
+)
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import PROTOCOLS, CompiledLoop
+from gpflow_dwp.training._batches import make_batches
+from gpflow_dwp.training.protocol import ProtocolName
+
+pytestmark = pytest.mark.skipif(
+    not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"
+)
+
+ROWS, CLASSES = 5, 3
+X = np.random.default_rng(0).normal(size=(ROWS, 2))
+REAL, LABELS = X[:, :1], np.arange(float(ROWS))[:, None] % CLASSES
+TENSORFLOW = ("GPU", "DEFAULT")
+XLA = ("XLA_GPU_JIT",)
+
+
+class Step(NamedTuple):
+    """A step to trace.
+
+    :param model: Makes the model, in the default precision.
+    :param Y: Observations.
+    :param protocol: Whose optimiser it is.
+    :param settings: Of the bound.
+    """
+
+    model: Callable[[], VariationalModel]
+    Y: np.ndarray = REAL
+    protocol: ProtocolName = "fast"
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+def wishart(depth: int = 2, **arguments: Any) -> Callable[[], VariationalModel]:
+    arguments = {"num_inducing": 3, "output": "pseudo_targets", **arguments}
+    return lambda: build_deep_wishart_process((X, REAL), depth, **arguments)
+
+
+MODELS = {
+    "GW": Step(wishart(posterior="GW")),
+    "A": Step(wishart(posterior="A", kernel="Matern52", num_samples=1)),
+    "AB": Step(wishart(posterior="AB")),
+    "whitened": Step(wishart(posterior="GW", whiten=True, kernel="Exponential")),
+    "sampled log ratios": Step(
+        wishart(whiten=True, expected_log_ratio=False, stick_the_landing=False)
+    ),
+    "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
+    "latent variables": Step(wishart(latent_dim=1), settings={"num_importance_samples": 2}),
+    "deep GP": Step(
+        lambda: build_deep_gaussian_process((X, REAL), 2, num_inducing=3, kernel="Matern32")
+    ),
+    "deep inverse Wishart": Step(
+        lambda: build_deep_inverse_wishart_process((X, REAL), 2, num_inducing=3, kernel="Matern12")
+    ),
+    "latent-variable deep GP": Step(
+        lambda: build_latent_variable_deep_gp((X, REAL), "LV-GP-GP", num_inducing=3),
+        protocol="natural",
+        settings={"num_importance_samples": 2, "doubly_reparameterized": True},
+    ),
+    "network": Step(lambda: build_matrix_gaussian_network((X, REAL), width=3), protocol="vmg"),
+}
+
+# Deep processes whose numbers are float32 have all operations in float64, too: inside.
+CASES = [(name, np.float32) for name in MODELS] + [
+    (name, np.float64) for name in ("AB", "regression", "latent-variable deep GP", "network")
+]
+
+
+def heteroskedastic() -> likelihoods.Likelihood:
+    return likelihoods.HeteroskedasticTFPConditional(
+        distribution_class=tfp.distributions.Normal, scale_transform=tfp.bijectors.Exp()
+    )
+
+
+def switched() -> likelihoods.Likelihood:
+    return likelihoods.SwitchedLikelihood([likelihoods.Gaussian(), likelihoods.StudentT()])
+
+
+LIKELIHOODS: dict[str, tuple[Callable[[], likelihoods.Likelihood], np.ndarray]] = {
+    "Bernoulli": (likelihoods.Bernoulli, LABELS % 2),
+    "Beta": (likelihoods.Beta, 0.2 + 0.2 * LABELS),
+    "Exponential": (likelihoods.Exponential, REAL**2),
+    "Gamma": (likelihoods.Gamma, REAL**2),
+    "GammaGaussian": (GammaGaussian, REAL),
+    "GaussianMC": (likelihoods.GaussianMC, REAL),
+    "HeteroskedasticTFPConditional": (heteroskedastic, REAL),
+    "MultiClass": (lambda: likelihoods.MultiClass(CLASSES), LABELS),
+    "Ordinal": (lambda: likelihoods.Ordinal(np.array([0.5, 1.5])), LABELS),
+    "Poisson": (likelihoods.Poisson, LABELS),
+    "Softmax": (lambda: likelihoods.Softmax(CLASSES), LABELS),
+    "StudentT": (likelihoods.StudentT, REAL),
+    "SwitchedLikelihood": (switched, np.concatenate([REAL, LABELS % 2], axis=1)),
+}
+
+ON_THE_HOST: dict[tuple[str, type], set[str]] = {
+    # The gradient of GPflow's product over classes orders its axes: TensorFlow's own choice.
+    ("MultiClass", np.float32): {"ListDiff int32 int32"},
+    ("MultiClass", np.float64): {"ListDiff int32 int32"},
+    # TensorFlow has that kernel for float32 only. XLA has it for both.
+    ("Softmax", np.float64): {"SparseSoftmaxCrossEntropyWithLogits float64 int32"},
+}
+
+
+def with_likelihood(name: str) -> Step:
+    make, Y = LIKELIHOODS[name]
+    return Step(
+        lambda: build_deep_wishart_process(
+            (X, Y), 1, num_inducing=3, likelihood=make(), output="pseudo_targets"
+        ),
+        Y,
+    )
+
+
+def trace(
+    step: Step,
+    *,
+    batch_size: int | None = ROWS - 1,
+    dataset: bool = False,
+    jit_compile: bool = True,
+) -> tuple[GraphDef, list[tf.Variable]]:
+    """Trace steps; return their graph, and the variables that it reads or changes."""
+    model, data = step.model(), (X, step.Y)
+    if dataset:
+        tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
+        data = tf.data.Dataset.from_tensor_slices(tensors).batch(2)
+    next_batch, _ = make_batches(model, data, batch_size, 0)
+    optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
+    loop = CompiledLoop(
+        model, next_batch, optimizer, 5, as_seed(0), jit_compile=jit_compile, **step.settings
+    )
+    graph = loop._compiled_run.graph  # type: ignore[attr-defined]
+    return graph.as_graph_def(), list(graph.variables)
+
+
+@functools.cache
+def kernels_of(operation: str) -> list[KernelDef]:
+    return list(kernels.get_registered_kernels_for_op(operation).kernel)
+
+
+def types(node: NodeDef, name: str) -> set[int]:
+    attribute = node.attr[name]
+    return set(attribute.list.type) or {attribute.type}
+
+
+def has_kernel(node: NodeDef, devices: tuple[str, ...]) -> bool:
+    return any(
+        kernel.device_type in devices
+        and not kernel.label
+        and all(
+            types(node, constraint.name) <= set(constraint.allowed_values.list.type)
+            for constraint in kernel.constraint
+        )
+        for kernel in kernels_of(node.op)
+    )
+
+
+def describe(node: NodeDef) -> str:
+    """The operation and the types that it is of."""
+    named = {name: types(node, name) for name in sorted(node.attr)}
+    listed = [
+        tf.as_dtype(number).name for numbers in named.values() for number in numbers if number
+    ]
+    return f"{node.op} {' '.join(listed)}"
+
+
+def bodies(graph: GraphDef) -> dict[str, Any]:
+    return {body.signature.name: body for body in graph.library.function}
+
+
+def compiled_nodes(graph: GraphDef) -> Iterator[NodeDef]:
+    """The nodes of all that XLA compiles."""
+    named = bodies(graph)
+    waiting = [name for name, body in named.items() if body.attr["_XlaMustCompile"].b]
+    seen = set(waiting)
+    while waiting:
+        for node in named[waiting.pop()].node_def:
+            yield node
+            called = {attribute.func.name for attribute in node.attr.values()} | {node.op}
+            new = (called & set(named)) - seen
+            seen |= new
+            waiting += new
+
+
+def without_kernel(nodes: Iterable[NodeDef], devices: tuple[str, ...]) -> set[str]:
+    verdicts: dict[str, bool] = {}
+    for node in nodes:
+        description = describe(node)
+        if description not in verdicts:
+            verdicts[description] = has_kernel(node, devices)
+    return {description for description, found in verdicts.items() if not found}
+
+
+def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[NodeDef]:
+    """The nodes of a graph and of all functions in it, and what holds its variables."""
+    yield from graph.node
+    for body in graph.library.function:
+        yield from body.node_def
+    for variable in variables:
+        yield NodeDef(op="VarHandleOp", attr={"dtype": {"type": variable.dtype.as_datatype_enum}})
+
+
+def check_with_xla(step: Step, expected: set[str]) -> None:
+    graph, variables = trace(step)
+    compiled = list(compiled_nodes(graph))
+
+    assert without_kernel(all_nodes(graph, variables), TENSORFLOW) == expected
+    assert compiled
+    assert without_kernel(compiled, XLA) == set()
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
+    gpflow.config.set_default_float(dtype)
+
+    check_with_xla(MODELS[name], set())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_every_likelihood_has_gpu_kernels(name: str, dtype: type) -> None:
+    gpflow.config.set_default_float(dtype)
+
+    check_with_xla(with_likelihood(name), ON_THE_HOST.get((name, dtype), set()))
+
+
+@pytest.mark.parametrize(
+    "batches", [{"batch_size": None}, {"batch_size": None, "dataset": True}, {"batch_size": 2}]
+)
+def test_steps_without_xla_have_gpu_kernels(batches: dict[str, Any]) -> None:
+    graph, variables = trace(Step(wishart()), **batches, jit_compile=False)
+
+    assert not list(compiled_nodes(graph))
+    assert without_kernel(all_nodes(graph, variables), TENSORFLOW) == set()

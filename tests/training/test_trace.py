@@ -1,0 +1,55 @@
+"""What is left of a run: nothing that grows from one to the next."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+from tensorflow.python.framework.func_graph import FuncGraph
+
+from gpflow_dwp import fit
+from gpflow_dwp.training import CompiledLoop, EarlyStopping
+from gpflow_dwp.training._trace import trace
+
+
+def functions_in_memory() -> int:
+    gc.collect()
+    return sum(issubclass(type(thing), FuncGraph) for thing in gc.get_objects())
+
+
+def test_a_fit_leaves_no_function_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = []
+    original = CompiledLoop.run
+
+    def run(self: CompiledLoop, num_steps: int) -> object:
+        loops.append(weakref.ref(self))
+        return original(self, num_steps)
+
+    monkeypatch.setattr(CompiledLoop, "run", run)
+    model, data = tiny_model(2, posterior="AB"), toy_data()
+    before = functions_in_memory()
+
+    fit(model, data, 2, batch_size=5, callbacks=[EarlyStopping(data)], progress=False)
+
+    assert functions_in_memory() == before
+    assert {loop() for loop in loops} == {None}
+
+
+def test_gradients_from_elsewhere_are_kept() -> None:
+    """Another function that is being traced at the same time has custom gradients of its own."""
+
+    @tf.custom_gradient
+    def doubled(x: tf.Tensor) -> tuple[tf.Tensor, object]:
+        return x + 0.0, lambda upstream: 2.0 * upstream
+
+    @tf.function(autograph=False)
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        y = doubled(x)
+        with tf.init_scope():
+            trace(lambda: doubled(tf.ones([])))
+        return tf.gradients(y, x)[0]
+
+    assert float(outer(tf.constant(1.0))) == 2.0
