@@ -7,6 +7,7 @@ import fcntl
 import io
 import json
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,12 @@ class Outcome(NamedTuple):
 def command(*arguments: object) -> Outcome:
     """Run ``gpflow-dwp`` in this process."""
     output, message = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(message):
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(message),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("always", UserWarning)  # as in a process of its own
         try:
             code: int | None = main([str(argument) for argument in arguments])
         except SystemExit as stop:  # argparse leaves so

@@ -19,12 +19,13 @@ _CHANGES = {
     *("os.rename", "os.remove", "os.mkdir", "os.rmdir"),
     *("os.link", "os.symlink", "os.truncate"),
 }
+Listener = Callable[[str, str], None]
 # TensorFlow's own, which no audit hook sees.
 _OF_TENSORFLOW = (
     *("write_string_to_file", "rename_v2", "delete_file_v2", "delete_recursively_v2"),
     *("create_dir_v2", "recursive_create_dir_v2", "copy_v2"),
 )
-_listener: Callable[[str], None] | None = None
+_listener: Listener | None = None
 
 
 class Entry(NamedTuple):
@@ -95,7 +96,6 @@ def record_states(folder: Path, command: Callable[[], Any]) -> list[State]:
     Of what is written between two operations, there are also the states in which a file is empty or
     half there, in the order of writing. The process that seems to have done it is dead.
     """
-    global _listener
     states: list[State] = []
     last: Tree = read_tree(folder)
 
@@ -103,22 +103,33 @@ def record_states(folder: Path, command: Callable[[], Any]) -> list[State]:
         if not any(plain(tree) == plain(state.tree) for state in states[-3:]):
             states.append(State(moment, tree))
 
-    def listen(moment: str) -> None:
+    def listen(event: str, name: str) -> None:
         nonlocal last
         now = read_tree(folder, last)
         for torn in _torn(last, now):
-            add(f"writing, before {moment}", torn)
-        add(moment, now)
+            add(f"writing, before {event} {name}", torn)
+        add(f"{event} {name}", now)
         last = now
 
-    with _events_of_tensorflow(), _of_dead_process():
-        _listener = listen
+    with as_dead_process(), before_operations(listen):
+        command()
+    listen("end", "")
+    return states
+
+
+@contextlib.contextmanager
+def before_operations(listener: Listener) -> Iterator[None]:
+    """Have a function called before every operation that changes files, with its name and path.
+
+    The function's own operations are passed over. If it raises, the operation is not done.
+    """
+    global _listener
+    with _events_of_tensorflow():
+        _listener = listener
         try:
-            command()
+            yield
         finally:
             _listener = None
-    listen("the end")
-    return states
 
 
 def _torn(before: Tree, after: Tree) -> Iterator[Tree]:
@@ -153,11 +164,11 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         writes = set(mode) & set("wax+") if mode else flags & (os.O_WRONLY | os.O_RDWR)
         if not writes:
             return
-    elif event not in _CHANGES:
+    elif event not in _CHANGES and not event.startswith("tensorflow."):
         return
     _listener = None
     try:
-        listener(f"{event} {arguments[0]}")
+        listener(event, str(arguments[0]))
     finally:
         _listener = listener
 
@@ -170,7 +181,7 @@ def _events_of_tensorflow() -> Iterator[None]:
     def with_event(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def announced(*arguments: Any, **keywords: Any) -> Any:
-            _hook("os.rename", (f"{name} {arguments[0]}",))
+            _hook(f"tensorflow.{name}", arguments)
             return function(*arguments, **keywords)
 
         return announced
@@ -182,7 +193,7 @@ def _events_of_tensorflow() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _of_dead_process() -> Iterator[None]:
+def as_dead_process() -> Iterator[None]:
     """Let this process have the number of one that has ended: what it leaves has no owner."""
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
