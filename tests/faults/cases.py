@@ -336,10 +336,6 @@ def neither_old_nor_new(found: Outcome, before: Outcome, after: Outcome) -> str:
 
 def is_another_run(found: Outcome, before: Outcome) -> bool:
     """Whether a whole run is there that shares no file with the one before but the user's own."""
-    files, others = (re.findall(r"\b[0-9a-f]{12}\b", outcome.output) for outcome in (found, before))
-    return (
-        found.code == 0
-        and len(files) > 1
-        and files[0] == others[0]
-        and not {*files[1:]} & {*others[1:]}
-    )
+    files, others = found.output.split()[-6:], before.output.split()[-6:]
+    is_whole = found.code == 0 and len(files) == 6 and files[:1] == others[:1]
+    return is_whole and not {*files[1:]} & {*others[1:]}

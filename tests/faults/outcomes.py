@@ -9,7 +9,7 @@ import json
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,9 +41,8 @@ def command(*arguments: object) -> Outcome:
     with (
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(message),
-        warnings.catch_warnings(),
+        _noted_warnings() as warned,
     ):
-        warnings.simplefilter("always", UserWarning)  # as in a process of its own
         try:
             code: int | None = main([str(argument) for argument in arguments])
         except SystemExit as stop:  # argparse leaves so
@@ -52,17 +51,27 @@ def command(*arguments: object) -> Outcome:
             return Outcome(None, output.getvalue(), f"{type(error).__name__}: {error}"[:600])
     lines = [line for line in message.getvalue().splitlines() if line.strip()]
     told = bool(lines) and all(line.startswith("gpflow-dwp") for line in lines)
-    return Outcome(code if code == 0 or told else None, output.getvalue(), message.getvalue())
+    said = "\n".join([*lines, *warned()])
+    return Outcome(code if code == 0 or told else None, output.getvalue(), said)
 
 
 def attempt(call: Callable[[], Any], *refusals: type[Exception]) -> Outcome:
     """Call a function, which may refuse by errors of some types; their text is the message."""
-    try:
-        return Outcome(0, repr(call()), "")
-    except refusals as error:
-        return Outcome(2 if str(error).strip() else None, "", str(error))
-    except Exception as error:
-        return Outcome(None, "", f"{type(error).__name__}: {error}"[:600])
+    with _noted_warnings() as warned:
+        try:
+            return Outcome(0, repr(call()), "\n".join(warned()))
+        except refusals as error:
+            return Outcome(2 if str(error).strip() else None, "", str(error))
+        except Exception as error:
+            return Outcome(None, "", f"{type(error).__name__}: {error}"[:600])
+
+
+@contextlib.contextmanager
+def _noted_warnings() -> Iterator[Callable[[], list[str]]]:
+    """Let the user be warned, as in a process that is no test's; what was said is returned."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield lambda: [str(warning.message) for warning in caught]
 
 
 class Tally:

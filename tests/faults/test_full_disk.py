@@ -59,7 +59,8 @@ def judge(
     if outcome.code != 0 and not told:
         return "traceback", f"{name}, {what}: {outcome}"
     is_new = is_another_run(found, before)  # it was written before there was no room to tidy up
-    if not is_new and (wrong := neither_old_nor_new(found, before, after)):
+    new = after if outcome.code != 0 else found
+    if not is_new and (wrong := neither_old_nor_new(found, before, new)):
         return "lost", f"{name}, {what}: {wrong}"
     if again.code != 0:
         return "lost", f"{name}, {what}: then with room {again}"
@@ -71,12 +72,13 @@ def test_no_room_from_some_operation_on(name: str, here: Path, tally: Tally, is_
     """Stands in for a full disk: from one operation on, nothing can be made."""
     with small_parts():
         CASES[name].prepare()
-        tree, count = read_tree(here), list[str]()
-        with before_operations(lambda event, _: None if event in _FREES else count.append(event)):
+        tree, events = read_tree(here), list[str]()
+        with before_operations(lambda event, _: events.append(event)):
             CASES[name].command()
         restore(tree, here)
         os.chdir(here)
-        for number in some([*range(len(count))], is_long, IN_SHORT):
+        count = sum(not event.startswith(_FREES) for event in events)
+        for number in some([*range(count)], is_long, IN_SHORT):
             kind, why = judge(name, f"operation {number}", here, partial(fail_from, number))
             tally.add(kind, why)
         assert plain(read_tree(here)) == plain(tree)
