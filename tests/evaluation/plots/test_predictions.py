@@ -14,6 +14,7 @@ from gpflow_dwp.evaluation import mixture_cdf, plot_model_1d, plot_pit
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 DATA = X, np.sin(3.0 * X)
+COUNTS = X, np.arange(12.0)[:, None]
 
 
 def test_bars_are_a_density() -> None:
@@ -73,7 +74,7 @@ def test_without_functions_and_with_a_default_grid() -> None:
     ("arguments", "data", "options", "message"),
     [
         ({}, toy_data(), {}, "one input and one output, got 2 and 1"),
-        ({"likelihood": gpflow.likelihoods.Poisson()}, (X, X**2), {}, "Gaussian .* got Poisson"),
+        ({"likelihood": gpflow.likelihoods.Poisson()}, COUNTS, {}, "Gaussian .* got Poisson"),
         ({}, DATA, {"coverage": 1.0}, "coverage must lie strictly between 0 and 1"),
         ({}, DATA, {"num_functions": -1}, "num_functions must be an integer of at least 0"),
     ],
