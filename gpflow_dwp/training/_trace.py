@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -12,29 +12,42 @@ from tensorflow.python.framework.ops import gradient_registry
 __all__ = ["trace"]
 
 
-def trace(function: Callable[..., Any], *signature: tf.TensorSpec) -> Callable[..., Any]:
+def trace(
+    function: Callable[..., Any], *signature: tf.TensorSpec, inner: str | None = None
+) -> Callable[..., Any]:
     """Compile a function whose gradients are all taken within it.
 
     Two tables of the process would hold on to its graph, some 10 to 30 MB: TensorFlow's of the
     gradient of each call of a ``tf.custom_gradient``, and that of what bijectors have transformed.
-    Of a function that has been traced, no one asks either again.
+    Of a function that has been traced, no one asks either again. Compiled functions that it calls
+    may be called by others, too, and keep their gradients.
 
     :param function: What to compile.
     :param signature: Of its arguments, which are given by position.
+    :param inner: The name of a function that it calls compiled and that nothing else calls.
     """
     traced = tf.function(function, autograph=False).get_concrete_function(*signature)
-    _forget_gradients(traced.graph.as_graph_def())
+    for node in _own_nodes(traced.graph.as_graph_def(), inner):
+        if "_gradient_op_type" in node.attr:
+            name = node.attr["_gradient_op_type"].s.decode()
+            if name.startswith("CustomGradient-"):
+                gradient_registry._registry.pop(name, None)
     _forget_transformed()
     return traced
 
 
-def _forget_gradients(graph: Any) -> None:
-    for nodes in (graph.node, *(body.node_def for body in graph.library.function)):
-        for node in nodes:
-            if "_gradient_op_type" in node.attr:
-                name = node.attr["_gradient_op_type"].s.decode()
-                if name.startswith("CustomGradient-"):
-                    gradient_registry._registry.pop(name, None)
+def _own_nodes(graph: Any, inner: str | None) -> Iterator[Any]:
+    """The nodes of a graph, with those of its loops and branches and of the inner function."""
+    bodies = {body.signature.name: body.node_def for body in graph.library.function}
+    waiting = [graph.node]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            is_call = node.op in ("PartitionedCall", "StatefulPartitionedCall")
+            for attribute in node.attr.values():
+                for called in (attribute.func, *attribute.list.func):
+                    if not is_call or (inner is not None and inner in called.name):
+                        waiting.append(bodies.pop(called.name, []))
 
 
 def _forget_transformed() -> None:

@@ -120,7 +120,7 @@ class CompiledLoop:
 
     @functools.cached_property
     def _compiled_run(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
-        return trace(self._run, tf.TensorSpec([], tf.int32))
+        return trace(self._run, tf.TensorSpec([], tf.int32), inner="_take_step")
 
     def _run(self, num_steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         dtype = self.variables[0].dtype

@@ -38,12 +38,24 @@ def test_a_fit_leaves_no_function_behind(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {loop() for loop in loops} == {None}
 
 
+@tf.custom_gradient
+def doubled(x: tf.Tensor) -> tuple[tf.Tensor, object]:
+    return x + 0.0, lambda upstream: 2.0 * upstream
+
+
+def test_functions_that_others_call_keep_their_gradients() -> None:
+    shared, x = tf.function(doubled, autograph=False), tf.constant(1.0)
+    trace(lambda: shared(tf.ones([])))
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = shared(x)
+
+    assert float(tape.gradient(y, x)) == 2.0
+
+
 def test_gradients_from_elsewhere_are_kept() -> None:
     """Another function that is being traced at the same time has custom gradients of its own."""
-
-    @tf.custom_gradient
-    def doubled(x: tf.Tensor) -> tuple[tf.Tensor, object]:
-        return x + 0.0, lambda upstream: 2.0 * upstream
 
     @tf.function(autograph=False)
     def outer(x: tf.Tensor) -> tf.Tensor:
