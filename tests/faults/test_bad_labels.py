@@ -45,6 +45,9 @@ LIKELIHOODS: dict[str, tuple[Callable[[], Any], np.ndarray, set[str]]] = {
             "positive",
             "from 0",
             "to 1",
+            "nearly classes",
+            "one-hot",
+            "two columns",
         },
     ),
     "Gamma": (
