@@ -30,7 +30,7 @@ from gpflow_dwp.models import (
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["Array", "DeepWishartEstimator"]
+__all__ = ["Array", "DeepWishartEstimator", "refuse_dates"]
 
 Array = npt.NDArray[np.float64]
 
@@ -131,6 +131,7 @@ class DeepWishartEstimator(BaseEstimator):
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in the model's units, [N, D]."""
         check_is_fitted(self, "model_")
+        refuse_dates(X)
         rows: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return self.input_standardiser_.transform(rows)
 
@@ -151,3 +152,15 @@ class DeepWishartEstimator(BaseEstimator):
             own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
+
+
+def refuse_dates(X: Any) -> None:
+    """Refuse inputs that scikit-learn would make numbers of without a word.
+
+    :param X: What the user gave: an array, a frame, a sparse matrix or lists.
+    :raises ValueError: If they are dates, spans of time or records.
+    """
+    types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    for dtype in types:
+        if getattr(dtype, "kind", None) in ("M", "m", "V"):
+            raise ValueError(f"X must hold numbers, got {dtype}.")

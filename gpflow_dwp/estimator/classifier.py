@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
 
 __all__ = ["DeepWishartClassifier"]
 
@@ -45,6 +45,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         :raises ValueError: If the data are not finite inputs and labels of one length, there is a
             single class, or an argument of the constructor cannot be used.
         """
+        refuse_dates(X)
         inputs, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         classes, indices = np.unique(y, return_inverse=True)

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
 from gpflow_dwp.evaluation import mixture_quantile
 from gpflow_dwp.validation import check_integers
 
@@ -73,6 +73,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         :raises ValueError: If the data are not finite numbers of one length with at least two
             rows, a target is constant, or an argument of the constructor cannot be used.
         """
+        refuse_dates(X)
         inputs, y = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
         )

@@ -13,6 +13,7 @@ from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
+from gpflow_dwp.validation import as_real_array
 
 __all__ = [
     "TakesData",
@@ -142,8 +143,10 @@ def as_misfit(error: tf.errors.InvalidArgumentError) -> Exception:
 
 def _as_matrix(name: str, values: Any) -> tf.Tensor:
     if not tf.is_tensor(values):
+        values = as_real_array(name, values)
         # No rows are a mistake in training, which asks for num_data of them, but can be predicted.
-        values = check_matrix(name, values) if np.size(values) else np.asarray(values, float)
+        if values.size:
+            values = check_matrix(name, values)
     elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
     matrix = tf.cast(tf.convert_to_tensor(values), default_float())

@@ -188,6 +188,7 @@ class MixturePosterior(abc.ABC):
         """
         check_flags(full_cov=full_cov)
         X = check_inputs(self, Xnew, "Xnew")
+        full_cov = full_cov and X.shape[0] != 0
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )

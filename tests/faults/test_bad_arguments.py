@@ -55,7 +55,8 @@ NO_MATRIX: dict[str, Callable[[np.ndarray], Any]] = {
     "other rows": lambda A: A[:-1],
 }
 # What a single array cannot be checked against, and lists of rows that stand for other shapes.
-FOR_ONE = set(NO_MATRIX) - {"other rows"}
+# What no rows predict is no rows.
+FOR_ONE = set(NO_MATRIX) - {"other rows", "no rows"}
 OF_NEW_MODELS = set(NO_MATRIX) - {"more columns"}
 
 
