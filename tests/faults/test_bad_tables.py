@@ -89,7 +89,9 @@ def cells() -> list[Row]:
     for cell in CELLS:
         for column, commands in (("b", ("fit", "predict")), ("price", ("fit",))):
             content = text(with_cell(column, cell)).encode()
-            rows.append(Row("t.csv", content, f"'{column}'.*row 6|too (large|far)|zero byte", commands))
+            rows.append(
+                Row("t.csv", content, f"'{column}'.*row 6|too (large|far)|zero byte", commands)
+            )
     return rows
 
 
