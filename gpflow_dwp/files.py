@@ -23,6 +23,7 @@ __all__ = [
     "copy_tree",
     "held",
     "named",
+    "read_archive",
     "read_arrays",
     "read_sealed",
     "replacing",
@@ -69,7 +70,7 @@ def _has_ended(process: str) -> bool:
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
-        return False
+        pass
     return False
 
 
@@ -191,11 +192,11 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
-    """Read a NumPy archive as ``np.savez`` writes it, which takes no more memory than it is long.
+def read_archive(content: bytes) -> dict[str, bytes]:
+    """Read the files of a zip archive that is not compressed; they take no more memory than it.
 
-    :param content: Of the file.
-    :return: Arrays of numbers or text, by their names.
+    :param content: Of the archive.
+    :return: Contents by names.
     :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
     """
     try:
@@ -205,11 +206,22 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
                 raise ValueError("it is compressed")
             if sum(member.file_size for member in members) > len(content):
                 raise ValueError("its parts are larger than the whole")
-            return {
-                member.filename.removesuffix(".npy"): _read_array(archive.read(member))
-                for member in members
-            }
+            return {member.filename: archive.read(member) for member in members}
     except Exception as error:  # of a dozen kinds, as the damage falls
+        raise ValueError(str(error)) from error
+
+
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """Read a NumPy archive as ``np.savez`` writes it, as :func:`read_archive` does.
+
+    :param content: Of the file.
+    :return: Arrays of numbers or text, by their names.
+    :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
+    """
+    try:
+        files = read_archive(content)
+        return {name.removesuffix(".npy"): _read_array(file) for name, file in files.items()}
+    except Exception as error:
         raise ValueError(f"it is no archive of arrays: {error}") from error
 
 

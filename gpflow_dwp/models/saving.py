@@ -26,7 +26,7 @@ from gpflow_dwp.models._saved_files import (
     SavedFiles,
     SavedParts,
     check_not_foreign,
-    read_archive,
+    read_bytes,
     read_files,
     replace_files,
 )
@@ -126,7 +126,7 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
     check_instance(bytes, content=content)
-    return _build(IN_BYTES, read_archive(content), custom_classes)
+    return _build(IN_BYTES, read_bytes(content), custom_classes)
 
 
 def _build(directory: Path, saved: SavedParts, custom_classes: Sequence[type]) -> VariationalModel:
