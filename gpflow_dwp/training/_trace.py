@@ -25,7 +25,11 @@ def trace(
     :param function: What to compile.
     :param signature: Of its arguments, which are given by position.
     :param inner: The name of a function that it calls compiled and that nothing else calls.
+    :return: The function itself where TensorFlow is told to compile none
+        (``tf.config.run_functions_eagerly``).
     """
+    if tf.config.functions_run_eagerly():
+        return function
     traced = tf.function(function, autograph=False).get_concrete_function(*signature)
     for node in _own_nodes(traced.graph.as_graph_def(), inner):
         if "_gradient_op_type" in node.attr:

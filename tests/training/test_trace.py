@@ -65,3 +65,24 @@ def test_gradients_from_elsewhere_are_kept() -> None:
         return tf.gradients(y, x)[0]
 
     assert float(outer(tf.constant(1.0))) == 2.0
+
+
+def test_steps_can_be_followed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A debugger, and tests that have no time to compile, ask TensorFlow to compile nothing."""
+    model, data = tiny_model(2), toy_data()
+    were_eager = []
+    original = type(model)._estimate_terms
+
+    def estimate(*arguments: object, **settings: object) -> object:
+        were_eager.append(tf.executing_eagerly())
+        return original(*arguments, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(model), "_estimate_terms", estimate)
+    tf.config.run_functions_eagerly(True)
+    try:
+        history = fit(model, data, 2, callbacks=[EarlyStopping(data)], progress=False)
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+    assert history.num_steps == 2
+    assert were_eager == [True, True]
