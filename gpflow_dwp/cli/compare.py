@@ -41,7 +41,13 @@ def run_compare(options: argparse.Namespace) -> int:
         for model in dict.fromkeys(cell.model for cell in cells):
             comparison.MODELS[model].load()
         tables = list(dict.fromkeys(cell.table for cell in cells))
-        comparison.check_tables(tables, uci_folder=options.uci_folder)
+        comparison.check_tables(tables, splits, uci_folder=options.uci_folder)
+        if missing := [table for table in options.tables if table not in tables]:
+            print(
+                f"gpflow-dwp compare: left out, for want of such a split or model: "
+                f"{', '.join(missing)}",
+                file=sys.stderr,
+            )
         try:
             records = study.run_cells(
                 cells,

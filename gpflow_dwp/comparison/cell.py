@@ -100,10 +100,10 @@ def make_comparison(
     label: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[ComparisonCell]:
-    """Make every cell that there is, in the order of table, split and model.
+    """Make every cell that there is, in the order of split, table and model.
 
-    A model is left out for tables of a task that it does not take, and a split for tables that do
-    not have it.
+    What is there after a while is then of all tables. A model is left out for tables of a task that
+    it does not take, and a split for tables that do not have it.
 
     :param tables: Names in :data:`TABLES`.
     :param models: Names in :data:`MODELS`.
@@ -143,8 +143,8 @@ def make_comparison(
             split,
             **(own[TABLES[table].task] if model == "dwp" else {}),
         )
-        for table in tables
         for split in splits
+        for table in tables
         for model in models
         if split < TABLES[table].num_splits and TABLES[table].task in MODELS[model].tasks
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpflow_dwp.comparison._order import in_order
 from gpflow_dwp.comparison.models import MODELS
 from gpflow_dwp.optional import import_optional
 
@@ -69,12 +70,13 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
         for ax, (metric, title) in zip(row, _SHOWN[task].items(), strict=True):
             _draw(ax, scores[scores["metric"] == metric], styles, is_ratio=metric in _RATIOS)
             ax.set_xlabel(title)
-    handles = {
+    drawn = {
         label: handle
         for ax in panels[:, 0]
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=5)
+    labels = scores["label"].sort_values(key=in_order).unique()
+    figure.legend([drawn[label] for label in labels], labels, loc="outside upper center", ncols=5)
     return figure
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from gpflow_dwp.comparison._order import in_order
 from gpflow_dwp.comparison.figure import plot_relative_scores
 from gpflow_dwp.comparison.summary import comparison_frame, comparison_scores, tables_won
 from gpflow_dwp.comparison.tables import TABLES
@@ -77,17 +78,15 @@ def comparison_markdown(records: Sequence[Record], scores: pd.DataFrame, splits:
     parts = [f"# Comparison, splits {splits}", _NOTES]
     won = tables_won(scores)
     for task, rows in scores.groupby("task", sort=False):
+        parts += [f"## {str(task).capitalize()}"]
         counts = won[won["task"] == task]
         if len(counts):
             text = counts["best"].astype(str) + " / " + counts["among_best"].astype(str)
             table = counts.assign(text=text + " of " + counts["tables"].astype(str))
-            parts += [f"## {str(task).capitalize()}: tables won, best / among the best"]
-            parts += [_pivot(table, "metric")]
+            parts += ["### Tables won: best / among the best", _pivot(table, "metric")]
         for metric, block in rows.groupby("metric", sort=False):
-            parts += [
-                f"## {_TITLES[str(metric)]}",
-                _pivot(block.assign(text=_texts(block)), "table"),
-            ]
+            table = block.assign(text=_texts(block))
+            parts += [f"### {_TITLES[str(metric)]}", _pivot(table, "table")]
     used = {table: TABLES[table] for table in dict.fromkeys(scores["table"])}
     described = [[name, t.task, t.num_data, t.num_inputs, t.source] for name, t in used.items()]
     headers = ["table", "task", "N", "D", "source"]
@@ -95,15 +94,22 @@ def comparison_markdown(records: Sequence[Record], scores: pd.DataFrame, splits:
     parts += _settings(records) + _failures(records)
     machines = {str(record.provenance.get("machine")) for record in records}
     commits = {str(record.provenance.get("commit")) for record in records}
-    parts += [f"One thread a cell, on {'; '.join(sorted(machines))}; {len(commits)} commits."]
+    parts += [f"One thread a cell, on {'; '.join(sorted(machines))}; commits: {len(commits)}."]
     return "\n\n".join(parts) + "\n"
 
 
 def _pivot(rows: pd.DataFrame, index: str) -> str:
     """A Markdown table of texts, a column for each label."""
-    names, labels = rows[index].unique(), rows["label"].unique()
+    names, labels = (rows[column].sort_values(key=in_order).unique() for column in (index, "label"))
     table = rows.pivot(index=index, columns="label", values="text").loc[names, labels].fillna("")
-    return tabulate(table.reset_index(), headers="keys", tablefmt="github", showindex=False)
+    # Numbers are text by now, which tabulate would read and write in its own way.
+    return tabulate(
+        table.reset_index(),
+        headers="keys",
+        tablefmt="github",
+        showindex=False,
+        disable_numparse=True,
+    )
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
@@ -112,9 +118,14 @@ def _texts(rows: pd.DataFrame) -> list[str]:
     for row, full in zip(rows.itertuples(index=False), most, strict=True):
         text = f"**{row.mean:.4g}**" if row.among_best else f"{row.mean:.4g}"
         if row.difference > 0.0:
-            text += f" ({row.difference:+.2g} ± {row.difference_standard_error:.1g})"
+            text += f" (+{_short(row.difference)} ± {_short(row.difference_standard_error)})"
         texts.append(text if row.splits == full else f"{text} /{row.splits}")
     return texts
+
+
+def _short(number: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{number:.2g}" if number < 100.0 else f"{number:.0f}"
 
 
 def _settings(records: Sequence[Record]) -> list[str]:

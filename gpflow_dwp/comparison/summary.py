@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpflow_dwp.comparison.models import MODELS
+from gpflow_dwp.comparison._order import METRICS_IN_ORDER, in_order
 from gpflow_dwp.comparison.scores import METRICS
 from gpflow_dwp.comparison.tables import TABLES
 from gpflow_dwp.optional import import_optional
@@ -49,7 +49,7 @@ def comparison_frame(records: Iterable[Record]) -> pd.DataFrame:
     frame = import_optional("pandas", "cli").DataFrame(rows)
     cell = ["table", "label", "split"]
     return frame.drop_duplicates(cell, keep="last").sort_values(
-        cell, key=_in_order, ignore_index=True
+        cell, key=in_order, ignore_index=True
     )
 
 
@@ -67,8 +67,7 @@ def comparison_scores(frame: pd.DataFrame) -> pd.DataFrame:
         or within one paired standard error of it. Coverage and times have no best.
     """
     pandas = import_optional("pandas", "cli")
-    metrics = list(dict.fromkeys(metric for task in METRICS.values() for metric in task))
-    present = [metric for metric in metrics if metric in frame.columns]
+    present = [metric for metric in METRICS_IN_ORDER if metric in frame.columns]
     long = frame.melt(["table", "task", "label", "split"], present, "metric")
     known = {(task, metric) for task, names in METRICS.items() for metric in names}
     long = long[[pair in known for pair in zip(long["task"], long["metric"], strict=True)]]
@@ -98,7 +97,7 @@ def comparison_scores(frame: pd.DataFrame) -> pd.DataFrame:
     within = table["difference"] <= table["difference_standard_error"]
     table["among_best"] = ranked & (table["is_best"] | within)
     table.loc[~ranked, ["difference", "difference_standard_error"]] = np.nan
-    return table.sort_values([*place, "label"], key=_in_order, ignore_index=True)
+    return table.sort_values([*place, "label"], key=in_order, ignore_index=True)
 
 
 def tables_won(scores: pd.DataFrame) -> pd.DataFrame:
@@ -117,19 +116,5 @@ def tables_won(scores: pd.DataFrame) -> pd.DataFrame:
         .agg(tables=("table", "size"), best=("is_best", "sum"), among_best=("among_best", "sum"))
     )
     return counts.reset_index().sort_values(
-        ["task", "metric", "label"], key=_in_order, ignore_index=True
+        ["task", "metric", "label"], key=in_order, ignore_index=True
     )
-
-
-def _in_order(column: pd.Series) -> pd.Series:
-    """Tables, metrics and models in their own order, regression first; labels of ours last."""
-    orders = {
-        "table": tuple(TABLES),
-        "task": tuple(METRICS),
-        "metric": tuple(dict.fromkeys(name for names in METRICS.values() for name in names)),
-        "label": tuple(MODELS),
-    }
-    if column.name not in orders:
-        return column
-    order = {name: f"{index:03}" for index, name in enumerate(orders[column.name])}
-    return column.map(lambda name: order.get(name, f"999 {name}"))

@@ -123,17 +123,22 @@ def load_split(table: str, split: int = 0, *, uci_folder: str | Path | None = No
     return TableSplit(X[train], y[train], X[test], y[test])
 
 
-def check_tables(tables: Sequence[str], *, uci_folder: str | Path | None = None) -> None:
-    """Read a split of each table, so that what is missing is known before anything is computed.
+def check_tables(
+    tables: Sequence[str], splits: Sequence[int], *, uci_folder: str | Path | None = None
+) -> None:
+    """Read tables, so that what is missing is known before anything is computed.
 
     :param tables: Names in :data:`TABLES`.
+    :param splits: Numbers of splits. Published ones, which are files, are all read.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :raises ValueError: If there is no such table.
     :raises DatasetError: If the files of a UCI set cannot be had.
     :raises ImportError: If the package that brings a table is not installed.
     """
     for table in tables:
-        load_split(table, uci_folder=uci_folder)
+        found = [split for split in splits if split < TABLES[table].num_splits]
+        for split in found if TABLES[table].load is None else found[:1]:
+            load_split(table, split, uci_folder=uci_folder)
 
 
 TABLES: Mapping[str, ComparisonTable] = MappingProxyType(
