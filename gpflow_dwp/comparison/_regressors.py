@@ -46,7 +46,11 @@ def fit_gp(X: Array, y: Array, seed: int) -> Predict:
     for _ in range(_NUM_STARTS):
         model = _random_start(data, centres, rng)
         try:
-            gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)
+            gpflow.optimizers.Scipy().minimize(
+                model.training_loss,
+                model.trainable_variables,
+                tf_fun_args={"autograph": False},
+            )
             likelihood = -float(model.training_loss())
         except tf.errors.InvalidArgumentError:  # a covariance that has no Cholesky factor
             continue
