@@ -30,7 +30,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert "| yacht   | **3**      | 1.65 (+0.15 ± 0.05) /2 | 250 (+247 ± 49) |" in lines
     assert "- wine, svgp, split 0: ValueError: no" in lines
     assert '- dwp-deep: `{"depth": 5}`' in lines
-    assert any(line.startswith("| wine    | classification |   178 |  13 |") for line in lines)
+    assert any(line.startswith("| wine    | classification | 178 |  13 |") for line in lines)
 
 
 def test_files_are_named_by_the_splits(tmp_path: Path) -> None:

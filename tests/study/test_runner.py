@@ -328,6 +328,7 @@ def test_a_cell_whose_study_was_killed_saves_and_ends(archive: Path, tmp_path: P
     cell = tiny_cell(num_steps=100_000_000)
     checkpoints = tmp_path / "checkpoints"
     job = {
+        "runs": cell.runs,
         "cell": cell.to_dict(),
         "checkpoints": str(checkpoints),
         "curve": str(tmp_path / "curve.csv"),
