@@ -92,8 +92,7 @@ these tables and splits: densities, CRPS, errors, calibration, processor time.
 examples:
   gpflow-dwp compare --out comparison
   gpflow-dwp compare --tables yacht diabetes --models exact-gp hist-gb dwp --out comparison
-  gpflow-dwp compare --models dwp --set depth=2 num_steps=1000 --label dwp-depth2 --splits 5-9 \\
-    --out comparison
+  gpflow-dwp compare --models dwp --set depth=2 --label shallow --splits 5-9 --out comparison
 """
 
 _BENCHMARK = """\
