@@ -84,7 +84,7 @@ def _draw(
     ax: Axes, rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, is_ratio: bool
 ) -> None:
     tables = list(rows["table"].unique())
-    best = rows["table"].map(rows[rows["is_best"]].set_index("table")["mean"])
+    best = rows["table"].map(rows[rows["is_best"]].groupby("table")["mean"].first())
     distance = rows["mean"] / best - 1.0 if is_ratio else rows["mean"] - best
     distance = np.clip(distance.fillna(np.inf), 0.0, _LARGEST)
     heights = rows["table"].map({table: place for place, table in enumerate(tables)})

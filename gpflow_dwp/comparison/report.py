@@ -118,7 +118,10 @@ def _texts(rows: pd.DataFrame) -> list[str]:
     for row, full in zip(rows.itertuples(index=False), most, strict=True):
         text = f"**{row.mean:.4g}**" if row.among_best else f"{row.mean:.4g}"
         if row.difference > 0.0:
-            text += f" (+{_short(row.difference)} ± {_short(row.difference_standard_error)})"
+            text += f" (+{_short(row.difference)}"
+            if row.difference_standard_error == row.difference_standard_error:  # of several splits
+                text += f" ± {_short(row.difference_standard_error)}"
+            text += ")"
         texts.append(text if row.splits == full else f"{text} /{row.splits}")
     return texts
 

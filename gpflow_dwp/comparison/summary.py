@@ -56,9 +56,10 @@ def comparison_frame(records: Iterable[Record]) -> pd.DataFrame:
 def comparison_scores(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over splits, and paired differences to the best model of each table.
 
-    The best has the lowest mean of those that have been run on the most splits. Differences are
-    taken split by split, on the splits that both have, so that the splits' own difficulty, which is
-    most of the spread of a mean, drops out. A score that is not a number counts as infinite.
+    The best, one or several, has the lowest mean of those that have been run on the most splits.
+    Differences are taken split by split, on the splits that both have, so that the splits' own
+    difficulty, which is most of the spread of a mean, drops out. A score that is not a number
+    counts as infinite.
 
     :param frame: As :func:`comparison_frame` gives it.
     :return: A row for each metric, table and label: ``task``, ``splits``, ``mean`` and its
@@ -91,9 +92,12 @@ def comparison_scores(frame: pd.DataFrame) -> pd.DataFrame:
         {name: part.stack(future_stack=True) for name, part in columns.items()}, axis=1
     )
     table = table[table["splits"] > 0].reset_index()
-    own = best.loc[pandas.MultiIndex.from_frame(table[place])].to_numpy()
+    most = table.groupby(place)["splits"].transform("max")
+    lowest = table["mean"].where(table["splits"] == most).groupby([table[n] for n in place])
     ranked = ~table["metric"].isin(_UNRANKED)
-    table["is_best"] = ranked & (table["label"] == own)
+    table["is_best"] = (
+        ranked & (table["splits"] == most) & (table["mean"] == lowest.transform("min"))
+    )
     within = table["difference"] <= table["difference_standard_error"]
     table["among_best"] = ranked & (table["is_best"] | within)
     table.loc[~ranked, ["difference", "difference_standard_error"]] = np.nan

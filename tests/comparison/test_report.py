@@ -33,6 +33,13 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert any(line.startswith("| wine    | classification | 178 |  13 |") for line in lines)
 
 
+def test_one_split_has_no_standard_error(tmp_path: Path) -> None:
+    text = write_comparison(RECORDS, tmp_path, [0], ["yacht"])
+
+    assert "| yacht   | **1**      | 1.2 (+0.2)      | 150 (+149) |" in text
+    assert "± nan" not in text
+
+
 def test_files_are_named_by_the_splits(tmp_path: Path) -> None:
     """Claims and choices, which are of other splits, must not replace each other."""
     for splits in ([0, 1], [1, 2], [0, 2]):

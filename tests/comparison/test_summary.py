@@ -100,6 +100,16 @@ def test_the_later_of_two_cells_of_a_label_counts() -> None:
     assert list(frame["nlpd"]) == [2.0]
 
 
+def test_models_that_tie_win_both() -> None:
+    """As where no row is wrong; the order of names must not decide."""
+    tied = scores(*(compared("wine", label, [0.0, 0.1]) for label in ("svc", "hist-gb")))
+
+    errors = tied[tied["metric"] == "error"]
+    assert list(errors["is_best"]) == list(errors["among_best"]) == [True, True]
+    won = tables_won(tied)
+    assert set(won["best"]) == {1}
+
+
 def test_tables_won() -> None:
     table = scores(
         compared("yacht", "exact-gp", GP),
