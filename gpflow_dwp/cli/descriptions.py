@@ -7,7 +7,8 @@ __all__ = ["COMMANDS", "EXIT_CODES"]
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    training failed, or a cell of a study; or memory or disk is full; or a mistake of ours
+  1    training failed, or a cell of a study or comparison; memory or disk is full; or a mistake of
+       ours
   2    something that was given cannot be used; one line says what
   130  ended by Ctrl-C; 128 + N: by signal N
 """
@@ -81,6 +82,19 @@ example:
   gpflow-dwp study-report studies/full
 """
 
+_COMPARE = """\
+Answer whether a table is better served by a deep Wishart process with its defaults or by what is
+there already: Gaussian processes, boosted trees, forests, NGBoost and linear models, each with its
+own defaults, on real tables. Every cell, a model of one split, runs in a process of its own, and is
+kept as soon as it is done; the same command goes on. The report tells of all models that DIR has on
+these tables and splits: densities, CRPS, errors, calibration, processor time.
+
+examples:
+  gpflow-dwp compare --out comparison
+  gpflow-dwp compare --tables yacht diabetes --models exact-gp hist-gb dwp --out comparison
+  gpflow-dwp compare --models dwp --set depth=2 --label shallow --splits 5-9 --out comparison
+"""
+
 _BENCHMARK = """\
 Measure on this machine, in turns, each subject in a process of its own; print medians, half of the
 distance of the quartiles, and what is aimed at.
@@ -149,6 +163,7 @@ COMMANDS = {
         "put a study's results beside those that the papers print",
         _STUDY_REPORT,
     ),
+    "compare": ("compare estimators with rivals, all by their defaults, on real tables", _COMPARE),
     "benchmark": ("measure how fast training is on this machine", _BENCHMARK),
     "iterates": ("rerun experiments with posteriors over training iterates", _ITERATES),
     "mnist": ("classify handwritten digits with a matrix-Gaussian network", _MNIST),

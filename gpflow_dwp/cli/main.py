@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpflow_dwp.cli.benchmark_options import add_benchmark_options
+from gpflow_dwp.cli.compare_options import add_compare_options
 from gpflow_dwp.cli.completion import add_completion_options, print_completion
 from gpflow_dwp.cli.configuration import complete_options, parse_options
 from gpflow_dwp.cli.descriptions import COMMANDS, EXIT_CODES
@@ -46,6 +47,7 @@ _ADD_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "info": add_info_options,
     "study": add_study_options,
     "study-report": add_study_report_options,
+    "compare": add_compare_options,
     "benchmark": add_benchmark_options,
     "iterates": add_iterates_options,
     "mnist": add_mnist_options,
@@ -137,6 +139,7 @@ def _run(arguments: list[str]) -> int:
     check_outputs(options)
     with _native_log_discarded():
         from gpflow_dwp.cli.benchmark import run_benchmark
+        from gpflow_dwp.cli.compare import run_compare
         from gpflow_dwp.cli.evaluate import run_evaluate
         from gpflow_dwp.cli.export import run_export
         from gpflow_dwp.cli.fit import run_fit
@@ -154,6 +157,7 @@ def _run(arguments: list[str]) -> int:
         "info": run_info,
         "study": run_study,
         "study-report": run_study_report,
+        "compare": run_compare,
         "benchmark": run_benchmark,
         "iterates": run_iterates,
         "mnist": run_mnist,

@@ -61,7 +61,7 @@ def _own(options: argparse.Namespace) -> list[Path]:
     """The directories that a command may write into, whatever they hold."""
     if options.command == "study-report":
         return list(options.studies)
-    if options.command == "study":
+    if options.command in ("study", "compare"):
         return [] if holds_run(options.out) else [options.out]
     chosen = (getattr(options, name, None) for name in ("out", "resume"))
     return [path for path in chosen if path is not None] if options.command == "fit" else []

@@ -5,6 +5,7 @@ from gpflow_dwp.evaluation.baselines import (
     linear_scores,
     logistic_scores,
     sparse_gp_scores,
+    train_sparse_classifier,
 )
 from gpflow_dwp.evaluation.metrics import (
     accuracy,
@@ -60,4 +61,5 @@ __all__ = [
     "rmse",
     "shapiro_wilk_statistics",
     "sparse_gp_scores",
+    "train_sparse_classifier",
 ]

@@ -16,7 +16,13 @@ from scipy import stats
 
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Scores", "linear_scores", "logistic_scores", "sparse_gp_scores"]
+__all__ = [
+    "Scores",
+    "linear_scores",
+    "logistic_scores",
+    "sparse_gp_scores",
+    "train_sparse_classifier",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -108,8 +114,8 @@ def sparse_gp_scores(
     """
     tf.random.set_seed(seed)  # some likelihoods draw from the global generator
     start = time.perf_counter()
-    kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1]))
     if likelihood is None:
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1]))
         model = gpflow.models.SGPR(
             train, kernel, inducing_inputs.copy(), noise_variance=float(np.exp(-4.0))
         )
@@ -121,14 +127,7 @@ def sparse_gp_scores(
         )
         elbo = float(model.elbo())
     else:
-        model = gpflow.models.SVGP(
-            kernel,
-            likelihood,
-            inducing_inputs.copy(),
-            num_latent_gps=likelihood.latent_dim or 1,
-            num_data=len(train[0]),
-        )
-        elbo = _train_svgp(model, train, seed)
+        model, elbo = train_sparse_classifier(train, inducing_inputs, likelihood, seed=seed)
     seconds = time.perf_counter() - start
     mean, _ = model.predict_y(test[0])
     return Scores(
@@ -139,7 +138,29 @@ def sparse_gp_scores(
     )
 
 
-def _train_svgp(model: gpflow.models.SVGP, train: tuple[Array, Array], seed: int) -> float:
+def train_sparse_classifier(
+    train: tuple[Array, Array],
+    inducing_inputs: Array,
+    likelihood: Likelihood,
+    *,
+    seed: int = 0,
+) -> tuple[gpflow.models.SVGP, float]:
+    """Train GPflow's SVGP on labels by Adam, as :func:`sparse_gp_scores` does.
+
+    :param train: X [N, D] and Y [N, 1].
+    :param inducing_inputs: Where inducing inputs start, [M, D].
+    :param likelihood: That of the labels.
+    :param seed: For the minibatches, and TensorFlow's global seed.
+    :return: The model, and an estimate of its bound, in nats.
+    """
+    tf.random.set_seed(seed)
+    model = gpflow.models.SVGP(
+        gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1])),
+        likelihood,
+        inducing_inputs.copy(),
+        num_latent_gps=likelihood.latent_dim or 1,
+        num_data=len(train[0]),
+    )
     targets = train[1].astype(np.int32) if _is_softmax(model.likelihood) else train[1]
     batch_size = min(_BATCH_SIZE, len(train[0]))
     dataset = tf.data.Dataset.from_tensor_slices((train[0], targets))
@@ -149,7 +170,7 @@ def _train_svgp(model: gpflow.models.SVGP, train: tuple[Array, Array], seed: int
     for _ in range(_ADAM_STEPS):
         optimizer.minimize(loss, model.trainable_variables)
     losses = [float(loss()) for _ in range(20)]
-    return -float(np.mean(losses))
+    return model, -float(np.mean(losses))
 
 
 def _mean_log_density(model: gpflow.models.GPModel, test: tuple[Array, Array]) -> float:

@@ -26,8 +26,15 @@ from gpflow_dwp.study.published import (
     published_scores,
 )
 from gpflow_dwp.study.report import REPORT, REPORT_FILES, markdown_table, write_report
-from gpflow_dwp.study.results import RESULTS, Record, append_record, read_results
-from gpflow_dwp.study.runner import run_study
+from gpflow_dwp.study.results import (
+    CELL_PLACE,
+    COMPARISON_PLACE,
+    RESULTS,
+    Record,
+    append_record,
+    read_results,
+)
+from gpflow_dwp.study.runner import run_cells, run_study
 from gpflow_dwp.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.study.summary import (
     AGREEMENT,
@@ -41,6 +48,8 @@ from gpflow_dwp.study.summary import (
 
 __all__ = [
     "AGREEMENT",
+    "CELL_PLACE",
+    "COMPARISON_PLACE",
     "LARGEST_ROUNDING",
     "METRIC_LABELS",
     "PAIRS",
@@ -79,6 +88,7 @@ __all__ = [
     "read_results_table",
     "results_frame",
     "run_cell",
+    "run_cells",
     "run_study",
     "runtime_table",
     "score_table",

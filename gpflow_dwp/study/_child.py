@@ -8,6 +8,7 @@ its standard input ends, the study is no more: the process saves its state, and 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -26,7 +27,8 @@ _INTERRUPTED = 130
 def main(job: dict[str, Any]) -> int:
     """Run a cell.
 
-    :param job: cell, checkpoints (directory), curve (file) and uci_folder (or None).
+    :param job: runs (module and function), cell, checkpoints (directory), curve (file, or None) and
+        uci_folder (or None).
     :return: 0, 1 where the cell failed, 130 where it was interrupted.
     """
     # A process that was started in the background ignores Ctrl-C.
@@ -49,13 +51,13 @@ def main(job: dict[str, Any]) -> int:
 
     try:
         from gpflow_dwp.files import held
-        from gpflow_dwp.study import Cell, run_cell
 
         Path(job["checkpoints"]).mkdir(parents=True, exist_ok=True)
         with held(Path(job["checkpoints"]), wait=True):
             pass  # now the process of a study that was killed has saved its state there
-        metrics = run_cell(
-            Cell.from_dict(job["cell"]),
+        module, _, function = job["runs"].partition(":")
+        metrics = getattr(importlib.import_module(module), function)(
+            job["cell"],
             checkpoint_directory=job["checkpoints"],
             curve=job["curve"],
             uci_folder=job["uci_folder"],

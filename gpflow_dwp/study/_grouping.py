@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.study.published import PRINTED_NAMES
+from gpflow_dwp.study.results import CELL_PLACE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ __all__ = [
     "settings",
 ]
 
-CELL_COLUMNS = ("dataset", "depth", "model", "split")
+CELL_COLUMNS = CELL_PLACE
 METRIC_COLUMNS = (
     "elbo",
     "elbo_standard_error",

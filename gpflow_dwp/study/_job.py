@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.results import Record
 
-__all__ = ["Job"]
+__all__ = ["Job", "RunnableCell"]
 
 _THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
@@ -34,6 +33,39 @@ _LINES_OF_ERROR = 5
 _OF_TENSORFLOW = re.compile(r"[IW]\d{4} |WARNING: All log messages before absl::InitializeLog")
 
 
+class RunnableCell(Protocol):
+    """What can be run in a process of its own.
+
+    :cvar runs: Module and function, ``"module:function"``, that take what :meth:`to_dict` gives and
+        the other arguments of :func:`~gpflow_dwp.study.run_cell`, and return the metrics.
+    :cvar place: The fields of :meth:`to_dict` that tell cells of this kind from others.
+    :cvar packages: Distributions whose versions a result should tell, besides those of all.
+    """
+
+    runs: ClassVar[str]
+    place: ClassVar[tuple[str, ...]]
+    packages: ClassVar[tuple[str, ...]]
+
+    @property
+    def key(self) -> str:
+        """What tells this cell from every other one; the name of files."""
+
+    @property
+    def title(self) -> str:
+        """The cell in a few words."""
+
+    @property
+    def dtype(self) -> str:
+        """Precision of the computation."""
+
+    @property
+    def num_steps(self) -> int | None:
+        """How many steps it reports, of which it leaves a curve; None for neither."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+
+
 class Job:
     """A cell that is running.
 
@@ -43,23 +75,27 @@ class Job:
     :param uci_folder: Where the data are; None for the default.
     """
 
-    def __init__(self, cell: Cell, directory: Path, threads: int, uci_folder: Path | None) -> None:
+    def __init__(
+        self, cell: RunnableCell, directory: Path, threads: int, uci_folder: Path | None
+    ) -> None:
         self.cell = cell
         self.step, self.bound = 0, float("nan")
         self._checkpoints = directory / "checkpoints" / cell.key
         self._log = directory / "logs" / f"{cell.key}.log"
-        curve = directory / "curves" / f"{cell.key}.csv"
+        curve = directory / "curves" / f"{cell.key}.csv" if cell.num_steps is not None else None
         for path in (self._log, curve, self._checkpoints):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._provenance = describe_provenance(cell.dtype, threads)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+        self._provenance = describe_provenance(cell.dtype, threads, cell.packages)
         self._start = time.monotonic()
         self._metrics: dict[str, float] | None = None
         self._error: str | None = None
         self._unread = b""
         job = {
+            "runs": cell.runs,
             "cell": cell.to_dict(),
             "checkpoints": str(self._checkpoints),
-            "curve": str(curve),
+            "curve": None if curve is None else str(curve),
             "uci_folder": None if uci_folder is None else str(uci_folder),
         }
         environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}

@@ -8,11 +8,20 @@ from collections.abc import Sequence
 from tqdm.auto import tqdm
 
 from gpflow_dwp.study._job import Job
-from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.provenance import count_of_other_code
 from gpflow_dwp.study.results import Record
 
 __all__ = ["StudyProgress"]
+
+# What is told of a cell as it ends, by the names of metrics.
+_TOLD = {
+    "elbo": "ELBO",
+    "test_log_likelihood": "test log-likelihood",
+    "nlpd": "NLPD",
+    "nll": "NLL",
+    "error": "error",
+    "rmse": "RMSE",
+}
 
 
 class StudyProgress:
@@ -64,23 +73,20 @@ class StudyProgress:
             bar.refresh()
         self._cells.refresh()
 
-    def cell_ended(self, record: Record) -> None:
+    def cell_ended(self, job: Job, record: Record) -> None:
         """Show what became of a cell."""
         if record.key in self._bars:
             self._bars.pop(record.key).close()
         self._done += 1
         self._cells.update()
-        title = f"[{self._done}/{self._num_cells}] {Cell.from_dict(record.cell).title}"
+        title = f"[{self._done}/{self._num_cells}] {job.cell.title}"
         if record.metrics is None:
             self._write(f"{title}: failed: {record.error}")
             return
         scores = ", ".join(
             f"{name} {record.metrics[metric]:.3f}"
-            for name, metric in (
-                ("ELBO", "elbo"),
-                ("test log-likelihood", "test_log_likelihood"),
-                ("RMSE", "rmse"),
-            )
+            for metric, name in _TOLD.items()
+            if metric in record.metrics
         )
         self._write(f"{title}: {scores}, {record.provenance['seconds']:.0f} s")
 

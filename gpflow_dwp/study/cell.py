@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from gpflow.base import RegressionData
 
 from gpflow_dwp.data import UCI_DATASETS
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.study._models import MODELS
+from gpflow_dwp.study.results import CELL_PLACE
 from gpflow_dwp.training import ProtocolName
 from gpflow_dwp.validation import check_choice, check_integers
 
@@ -63,6 +64,10 @@ class Cell:
     protocol: StudyProtocol = "papers"
     options: tuple[tuple[str, Any], ...] = ()
     num_importance_samples: int = 1
+
+    runs: ClassVar[str] = "gpflow_dwp.study.execution:run_cell"
+    place: ClassVar[tuple[str, ...]] = CELL_PLACE
+    packages: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_integers(
@@ -161,7 +166,7 @@ class Cell:
         :raises ValueError: If a field is missing, unknown or cannot be used.
         """
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        missing = sorted({"dataset", "depth", "model", "split"} - set(values))
+        missing = sorted(set(CELL_PLACE) - set(values))
         if unknown or missing:
             raise ValueError(f"a cell has unknown fields {unknown}, missing fields {missing}.")
         return cls(**{**values, "options": tuple(sorted(values.get("options", {}).items()))})

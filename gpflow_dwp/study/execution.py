@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -25,7 +26,7 @@ Report = Callable[[int, float], None]
 
 
 def run_cell(
-    cell: Cell,
+    cell: Cell | Mapping[str, Any],
     *,
     checkpoint_directory: str | Path | None = None,
     curve: str | Path | None = None,
@@ -36,7 +37,7 @@ def run_cell(
 
     It sets GPflow's default float to the cell's, and TensorFlow's global seed.
 
-    :param cell: What to run.
+    :param cell: What to run; also as :meth:`Cell.to_dict` gives it.
     :param checkpoint_directory: Where training leaves its state, and goes on from the state that
         an earlier run left; None for neither.
     :param curve: CSV file to write: the bound per training row, in about 200 means over steps.
@@ -45,6 +46,7 @@ def run_cell(
     :return: The metrics of a :class:`Record`.
     :raises KeyboardInterrupt: If Ctrl-C ended training; its state is kept then.
     """
+    cell = cell if isinstance(cell, Cell) else Cell.from_dict(cell)
     gpflow.config.set_default_float(np.dtype(cell.dtype).type)
     split = load_uci(cell.dataset, cell.split, folder=uci_folder)
     model = cell.build(split.train, target_scale=float(split.targets.scale[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -31,16 +32,17 @@ _MODULES = {
 }
 
 
-def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
+def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) -> dict[str, Any]:
     """Describe software and machine as they are now, in plain values for JSON.
 
     :param dtype: Precision of the computation.
     :param threads: Threads of the computation.
+    :param packages: Distributions whose versions are told, too, where they are installed.
     :return: versions, commit (None outside a repository; "-dirty" at its end says that files were
         changed since), dtype, threads, machine and date (UTC).
     """
     return {
-        "versions": _versions(),
+        "versions": {**_versions(), **_installed(packages)},
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads,
@@ -75,6 +77,14 @@ def _versions() -> dict[str, str]:
         own = "not installed"
     others = {name: str(module.__version__) for name, module in _MODULES.items()}
     return {"python": platform.python_version(), "gpflow-dwp": own, **others}
+
+
+def _installed(packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _commit() -> str | None:

@@ -12,18 +12,24 @@ from typing import Any, Literal
 
 from gpflow_dwp.files import seal, sync, unseal
 
-__all__ = ["RESULTS", "Record", "append_record", "read_results"]
+__all__ = ["CELL_PLACE", "COMPARISON_PLACE", "RESULTS", "Record", "append_record", "read_results"]
 
 RESULTS = "results.jsonl"
 """Name of the results file in a study's directory."""
 
+CELL_PLACE = ("dataset", "depth", "model", "split")
+"""The fields that every cell of a study has."""
+
+COMPARISON_PLACE = ("table", "model", "label", "split")
+"""The fields that every cell of a comparison has: see :mod:`gpflow_dwp.comparison`."""
+
 
 @dataclass(frozen=True)
 class Record:
-    """What became of one cell.
+    """What became of one cell, of a study or of a comparison.
 
     :param key: The cell's key.
-    :param cell: The cell, as :meth:`Cell.to_dict` gives it.
+    :param cell: The cell, as its ``to_dict`` gives it.
     :param status: "finished" or "failed".
     :param error: Kind and message of what went wrong; None where nothing did.
     :param metrics: Scores by name; None for a failed cell. "elbo" and "elbo_standard_error" are in
@@ -63,7 +69,8 @@ class Record:
         for name in ("cell", "provenance"):
             if not isinstance(values[name], dict):
                 raise ValueError(f"{name} must be an object, got {values[name]!r}.")
-        if missing := sorted({"dataset", "depth", "model", "split"} - set(values["cell"])):
+        place = COMPARISON_PLACE if "table" in values["cell"] else CELL_PLACE
+        if missing := sorted(set(place) - set(values["cell"])):
             raise ValueError(f"cell has no {', '.join(missing)}.")
         if values["status"] == "finished" and not _are_numbers(values["metrics"]):
             raise ValueError(f"metrics must be numbers by name, got {values['metrics']!r}.")

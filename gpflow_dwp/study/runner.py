@@ -1,4 +1,4 @@
-"""The study: many cells, each in a process of its own, kept as they finish."""
+"""Many cells, each in a process of its own, kept as they finish."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.study._job import Job
+from gpflow_dwp.study._job import Job, RunnableCell
 from gpflow_dwp.study._progress import StudyProgress
 from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.results import RESULTS, Record, append_record, read_results
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["run_study"]
+__all__ = ["run_cells", "run_study"]
 
 _LOCK = "study.lock"
 _SECONDS_TO_SAVE = 20.0
@@ -35,7 +35,38 @@ def run_study(
     retry_failed: bool = False,
     on_start: Callable[[], object] | None = None,
 ) -> list[Record]:
-    """Run cells, and keep the result of each as soon as it is there.
+    """Run cells of the study, and keep the result of each as soon as it is there.
+
+    How that is done, and all arguments, are those of :func:`run_cells`.
+
+    :param cells: What to run, in this order; see :func:`make_cells`.
+    :raises ImportError: If scoringrules is not installed.
+    """
+    import_optional("scoringrules", "cli")  # a score of each cell; the end would be late to know
+    return run_cells(
+        cells,
+        directory,
+        jobs=jobs,
+        threads=threads,
+        uci_folder=uci_folder,
+        progress=progress,
+        retry_failed=retry_failed,
+        on_start=on_start,
+    )
+
+
+def run_cells(
+    cells: Sequence[RunnableCell],
+    directory: str | Path,
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    uci_folder: str | Path | None = None,
+    progress: bool = True,
+    retry_failed: bool = False,
+    on_start: Callable[[], object] | None = None,
+) -> list[Record]:
+    """Run cells of one kind, and keep the result of each as soon as it is there.
 
     Each cell runs in a process of its own, because compiled models leak memory, a crash must not
     take the others along, and the number of threads can only be set before TensorFlow is imported.
@@ -44,8 +75,8 @@ def run_study(
     was cut off goes on from its last checkpoint: the same call resumes a study. How many of them
     another version of the code left, whose defaults may differ, is said with the progress.
 
-    :param cells: What to run, in this order; see :func:`make_cells`.
-    :param directory: The study's directory; made here. One study at a time can use it.
+    :param cells: What to run, in this order.
+    :param directory: Where results are kept; made here. One process at a time can use it.
     :param jobs: How many cells run at a time.
     :param threads: Threads of each cell.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
@@ -54,9 +85,9 @@ def run_study(
     :param on_start: Called once the directory is held and its results are read, before any cell
         runs.
     :return: The records of all these cells, in their order.
-    :raises ValueError: If a number is not a positive integer or a cell is given twice.
-    :raises BlockingIOError: If another study uses the directory.
-    :raises ImportError: If scoringrules is not installed.
+    :raises ValueError: If a number is not a positive integer, a cell is given twice, or the
+        directory holds results of another kind.
+    :raises BlockingIOError: If another process uses the directory.
     :raises KeyboardInterrupt: For Ctrl-C, SIGTERM and SIGHUP, once all cells are ended, and saved
         if they end in time.
     """
@@ -64,12 +95,11 @@ def run_study(
     keys = [cell.key for cell in cells]
     if len(set(keys)) < len(keys):
         raise ValueError("cells must differ, got one of them twice.")
-    import_optional("scoringrules", "cli")  # a score of each cell; the end would be late to know
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     folder = None if uci_folder is None else Path(uci_folder).resolve()
     with _locked(directory), _terminated_as_interrupted():
-        done = _read_done(directory, retry_failed=retry_failed)
+        done = _read_done(directory, cells, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
         kept = [done[key] for key in keys if key in done]
         if on_start is not None:
@@ -80,22 +110,26 @@ def run_study(
                 append_record(directory / RESULTS, record)
                 job.tidy()
                 done[record.key] = record
-                display.cell_ended(record)
+                display.cell_ended(job, record)
     return [done[key] for key in keys]
 
 
-def _read_done(directory: Path, *, retry_failed: bool) -> dict[str, Record]:
+def _read_done(
+    directory: Path, cells: Sequence[RunnableCell], *, retry_failed: bool
+) -> dict[str, Record]:
     if not (directory / RESULTS).exists():
         return {}
+    records = read_results(directory)
+    place = {name for cell in cells for name in cell.place}
+    if any(place - set(record.cell) for record in records):
+        raise ValueError(f"directory {directory} holds the results of another command.")
     return {
-        record.key: record
-        for record in read_results(directory)
-        if record.status == "finished" or not retry_failed
+        record.key: record for record in records if record.status == "finished" or not retry_failed
     }
 
 
 def _run_all(
-    cells: Sequence[Cell],
+    cells: Sequence[RunnableCell],
     directory: Path,
     jobs: int,
     threads: int,

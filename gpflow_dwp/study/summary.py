@@ -71,9 +71,13 @@ def results_frame(records: Iterable[Record]) -> pd.DataFrame:
         ``date``, ``machine``, ``seconds``, ``threads`` and ``versions`` ("gpflow 2.11.2; numpy
         1.26.4"). Rows in the order of dataset, depth, model and split. Without a finished cell, a
         table with ``key`` only and no row.
+    :raises ValueError: If a record is of a comparison, not of a study.
     :raises ImportError: If pandas is not installed.
     """
     pandas = import_optional("pandas", "cli")
+    records = list(records)
+    if any(set(CELL_COLUMNS) - set(record.cell) for record in records):
+        raise ValueError("records must be of a study, got those of a comparison")
     rows = [_row(record) for record in records if record.status == "finished"]
     frame = pandas.DataFrame(rows, columns=None if rows else ["key"])
     if not rows:

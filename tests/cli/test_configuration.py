@@ -83,6 +83,18 @@ def test_what_a_study_needs_may_be_in_the_file() -> None:
         parse("study", "--config", write({"datasets": ["yacht"]}))
 
 
+def test_what_a_comparison_writes_is_read_back() -> None:
+    options = parse(
+        *("compare", "--tables", "yacht", "--models", "dwp", "--splits", "5-9", "--out", "there"),
+        *("--set", "depth=2", "posterior=GW", "--label", "short"),
+    )
+
+    write_configuration(Path("config.yaml"), vars(options))
+
+    again = parse("compare", "--config", "config.yaml", "--out", "there")
+    assert vars(again) == vars(options) | {"config": Path("config.yaml")}
+
+
 def test_what_a_study_writes_is_read_back() -> None:
     options = parse(
         *("study", "--datasets", "yacht", "--out", "there", "--splits", "0-2,5", "7"),

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from datetime import datetime, timedelta, timezone
+from importlib.metadata import version
 from pathlib import Path
 
 import gpflow
@@ -30,6 +31,12 @@ def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     date = datetime.fromisoformat(described["date"])
     assert date.utcoffset() == timedelta(0)
     assert datetime.now(timezone.utc) - date < timedelta(minutes=10)
+
+
+def test_versions_of_further_packages_are_told_where_there_are_any() -> None:
+    versions = describe_provenance("float64", 1, ("tqdm", "no-such-package"))["versions"]
+
+    assert versions["tqdm"] == version("tqdm") and "no-such-package" not in versions
 
 
 @pytest.fixture

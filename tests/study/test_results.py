@@ -99,6 +99,7 @@ def resealed(**changes: object) -> str:
         resealed(status="perhaps"),
         resealed(cell=None),
         resealed(cell={"dataset": "yacht"}),
+        resealed(cell={"table": "yacht", "model": "dwp"}),
         resealed(provenance=None),
         resealed(metrics=None),
         resealed(metrics={"elbo": "abc"}),

@@ -17,8 +17,17 @@ from typing import Any
 import pytest
 from study_archive import tiny_cell
 
+from gpflow_dwp.comparison import ComparisonCell
 from gpflow_dwp.files import held
-from gpflow_dwp.study import RESULTS, Record, _job, append_record, read_results, run_study
+from gpflow_dwp.study import (
+    RESULTS,
+    Record,
+    _job,
+    append_record,
+    read_results,
+    run_cells,
+    run_study,
+)
 from gpflow_dwp.study import runner as runner_module
 
 # Stands in for the process of a cell: what it does depends on the cell's seed.
@@ -27,7 +36,7 @@ STAND_IN = """
     from pathlib import Path
 
     job = json.loads(sys.argv[1])
-    seed, checkpoints = job["cell"]["seed"], Path(job["checkpoints"])
+    seed, checkpoints = job["cell"].get("seed", 0), Path(job["checkpoints"])
     with Path("starts.txt").open("a") as file:
         file.write(f"{seed} {os.environ['OMP_NUM_THREADS']} {checkpoints.exists()}\\n")
 
@@ -319,6 +328,7 @@ def test_a_cell_whose_study_was_killed_saves_and_ends(archive: Path, tmp_path: P
     cell = tiny_cell(num_steps=100_000_000)
     checkpoints = tmp_path / "checkpoints"
     job = {
+        "runs": cell.runs,
         "cell": cell.to_dict(),
         "checkpoints": str(checkpoints),
         "curve": str(tmp_path / "curve.csv"),
@@ -368,3 +378,15 @@ def test_a_cell_is_told_when_its_study_ends(stand_in: Path) -> None:
     job.close()
 
     assert job.wait(60.0)
+
+
+def test_results_of_another_command_are_not_added_to(stand_in: Path) -> None:
+    cell = ComparisonCell("wine", "svc", "svc", 0)
+    run_cells([cell], stand_in, progress=False)
+    before = (stand_in / RESULTS).read_bytes()
+    assert before and not (stand_in / "curves").exists()  # such cells have no steps
+
+    with pytest.raises(ValueError, match="holds the results of another command"):
+        run(stand_in, 0)
+
+    assert (stand_in / RESULTS).read_bytes() == before

