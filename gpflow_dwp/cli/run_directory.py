@@ -147,8 +147,11 @@ def check_apart(name: str, path: Path | None, directory: Path) -> None:
 
 def holds_run(directory: Path) -> bool:
     """Whether a directory holds a run of any version, finished or not."""
-    begun = (directory / _WHOLE).is_dir() or UnfinishedRun.latest(directory) is not None
-    return begun or format_of(directory / DESCRIPTION) == FORMAT
+    return _is_finished(directory) or UnfinishedRun.latest(directory) is not None
+
+
+def _is_finished(directory: Path) -> bool:
+    return (directory / _WHOLE).is_dir() or format_of(directory / DESCRIPTION) == FORMAT
 
 
 def format_of(path: Path) -> object:
@@ -201,7 +204,8 @@ def _check_free(directory: Path, *, overwrite: bool) -> None:
             f"{directory} holds an unfinished run; go on with it by --resume, or give "
             "--overwrite to replace it"
         )
-    if not overwrite:
+    # A run that was killed before its first step has nothing to lose.
+    if not overwrite and _is_finished(directory):
         raise UsageError(f"{directory} holds another run; give --overwrite to replace it")
 
 

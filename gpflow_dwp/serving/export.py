@@ -26,8 +26,9 @@ Outputs = dict[str, tf.Tensor]
 _ASSETS = "assets.extra"
 _PARTIAL = ".export.partial"
 _PROGRAM = "saved_model.pb"
-# What an export moves into its directory before the program itself.
-_LEFT = (_ASSETS, "assets", "fingerprint.pb", "variables", _PARTIAL)
+_LAST = ".export.last"
+# What an export has in its directory before the program itself; one of the last two is there, too.
+_LEFT = (_ASSETS, "assets", "fingerprint.pb", "variables", _PARTIAL, _LAST)
 
 _NAMES = ("predict_f", "predict_y", "sample", "log_density")
 
@@ -104,7 +105,7 @@ def _check_free(directory: Path) -> None:
     if not directory.exists():
         return
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
-    if names and (_PARTIAL not in names or not names <= {*_LEFT}):
+    if names and (names.isdisjoint((_PARTIAL, _LAST)) or not names <= {*_LEFT}):
         raise FileExistsError(f"{directory} exists and is not an empty directory.")
 
 
@@ -115,30 +116,32 @@ def _filled(directory: Path) -> Iterator[Path]:
     Nothing is a program without its last file.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    partial = directory / _PARTIAL
-    try:
-        with held(directory):
+    partial, last = directory / _PARTIAL, directory / _LAST
+    with held(directory):
+        try:
             _check_free(directory)
             _clear(directory)
             partial.mkdir()
             try:
                 yield partial
                 sync_tree(partial)
-                for path in sorted(partial.iterdir(), key=lambda path: path.name == _PROGRAM):
-                    sync(directory)
+                (partial / _PROGRAM).rename(last)
+                for path in partial.iterdir():
                     path.rename(directory / path.name)
+                partial.rmdir()
+                sync(directory)
+                last.rename(directory / _PROGRAM)
+                sync(directory)
             except BaseException:
                 _clear(directory)
                 raise
-            partial.rmdir()
-            sync(directory)
-    finally:
-        with contextlib.suppress(OSError):
-            directory.rmdir()  # where it stayed empty
+        finally:
+            with contextlib.suppress(OSError):
+                directory.rmdir()  # where it stayed empty
 
 
 def _clear(directory: Path) -> None:
-    """Remove what an export has left that was not ended, its mark last."""
+    """Remove what an export has left that was not ended, its marks last."""
     for name in (_PROGRAM, *_LEFT):
         path = directory / name
         if path.is_dir():

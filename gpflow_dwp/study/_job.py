@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.results import Record
 
-__all__ = ["Job", "RunnableCell"]
+__all__ = ["Job", "RunnableCell", "tidy_finished"]
 
 _THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
@@ -80,8 +80,8 @@ class Job:
     ) -> None:
         self.cell = cell
         self.step, self.bound = 0, float("nan")
-        self._checkpoints = directory / "checkpoints" / cell.key
-        self._log = directory / "logs" / f"{cell.key}.log"
+        self._directory = directory
+        self._checkpoints, self._log = _parts(directory, cell.key)
         curve = directory / "curves" / f"{cell.key}.csv" if cell.num_steps is not None else None
         for path in (self._log, curve, self._checkpoints):
             if path is not None:
@@ -149,8 +149,8 @@ class Job:
         A process that was killed leaves its checkpoint: a retry goes on from there.
         """
         if self._metrics is not None:
-            self._log.unlink(missing_ok=True)
-        if self._metrics is not None or self._error is not None:
+            tidy_finished(self._directory, self.cell.key)
+        elif self._error is not None:
             shutil.rmtree(self._checkpoints, ignore_errors=True)
 
     def send_signal(self, number: int) -> None:
@@ -186,6 +186,22 @@ class Job:
         end = [line for line in lines if line.strip() and not _OF_TENSORFLOW.match(line)]
         end = end[-_LINES_OF_ERROR:]
         return "; its last words: " + " | ".join(end) if end else ""
+
+
+def tidy_finished(directory: Path, key: str) -> None:
+    """Remove what a cell needs no more, once its result is kept.
+
+    :param directory: The study's.
+    :param key: Of the cell.
+    """
+    checkpoints, log = _parts(directory, key)
+    log.unlink(missing_ok=True)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _parts(directory: Path, key: str) -> tuple[Path, Path]:
+    """A cell's checkpoints, and what it prints."""
+    return directory / "checkpoints" / key, directory / "logs" / f"{key}.log"
 
 
 def _describe_exit(code: int) -> str:

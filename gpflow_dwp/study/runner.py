@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.study._job import Job, RunnableCell
+from gpflow_dwp.study._job import Job, RunnableCell, tidy_finished
 from gpflow_dwp.study._progress import StudyProgress
 from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.results import RESULTS, Record, append_record, read_results
@@ -102,6 +102,9 @@ def run_cells(
         done = _read_done(directory, cells, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
         kept = [done[key] for key in keys if key in done]
+        for record in kept:  # a study may have been killed before it could
+            if record.status == "finished":
+                tidy_finished(directory, record.key)
         if on_start is not None:
             on_start()
         with StudyProgress(len(cells), kept, shown=progress) as display:

@@ -229,7 +229,8 @@ def run_one_cell() -> Outcome:
             checkpoint_directory="state",
             curve="curve.csv",
             uci_folder="uci",
-        )["rmse"]
+        )["rmse"],
+        BlockingIOError,
     )
 
 

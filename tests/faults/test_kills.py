@@ -12,7 +12,7 @@ from pathlib import Path
 from faults.outcomes import Tally
 
 PART = "kills"
-KILLS, KILLS_IN_SHORT = 100, 2
+KILLS, KILLS_IN_SHORT = 100, 1
 KINDS = (
     "1 regression stopping",
     "3 pseudo_targets minibatches",
