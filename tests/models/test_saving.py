@@ -578,7 +578,7 @@ def test_compressed_bytes_are_refused() -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json", bytes(2**24))
 
-    with pytest.raises(SavedModelError, match="they are compressed"):
+    with pytest.raises(SavedModelError, match="it is compressed"):
         model_from_bytes(buffer.getvalue())
 
 
