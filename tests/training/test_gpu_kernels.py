@@ -18,6 +18,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import likelihoods
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.kernel_def_pb2 import KernelDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
@@ -228,7 +229,9 @@ def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[Nod
     for body in graph.library.function:
         yield from body.node_def
     for variable in variables:
-        yield NodeDef(op="VarHandleOp", attr={"dtype": {"type": variable.dtype.as_datatype_enum}})
+        yield NodeDef(
+            op="VarHandleOp", attr={"dtype": AttrValue(type=variable.dtype.as_datatype_enum)}
+        )
 
 
 def check_with_xla(step: Step, expected: set[str]) -> None:
