@@ -8,8 +8,9 @@ import sys
 from dataclasses import asdict
 
 from gpflow_dwp import study
+from gpflow_dwp.cli.cells import check_cells, tell_failures
 from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import UsageError, exit_code, user_mistakes
+from gpflow_dwp.cli.errors import exit_code, user_mistakes
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 from gpflow_dwp.optional import import_optional
 
@@ -26,11 +27,7 @@ def run_study(options: argparse.Namespace) -> int:
     with user_mistakes():
         # A score of each cell; the end of training would be late to know.
         import_optional("scoringrules", "cli")
-        if options.out.exists() and not options.out.is_dir():
-            raise UsageError(f"{options.out} is a file; --out takes a directory")
-        names = [name for name, _ in options.options]
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise UsageError(f"--set must give each name once, got {', '.join(twice)} twice")
+        check_cells(options.out, options.options)
         cells = study.make_cells(
             options.datasets,
             options.depths,
@@ -72,13 +69,7 @@ def run_study(options: argparse.Namespace) -> int:
         print(json.dumps({"out": str(options.out), "cells": results}))
     else:
         print(f"{len(records) - len(failed)} of {len(records)} cells are in {options.out}")
-    if failed:
-        print(
-            f"gpflow-dwp study: {len(failed)} cells failed; {options.out / study.RESULTS} says "
-            "why, and --retry-failed runs them again",
-            file=sys.stderr,
-        )
-    return 1 if failed else 0
+    return tell_failures("study", records, options.out)
 
 
 def run_study_report(options: argparse.Namespace) -> None:
