@@ -23,6 +23,7 @@ ORDER = (
     "bijectors",
     "distributions",
     "kernels",
+    "likelihoods",
     "layers",
     "objectives",
     "models",

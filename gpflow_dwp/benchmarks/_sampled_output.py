@@ -32,7 +32,12 @@ class SampledOutputLayer(OutputLayer):
         self._seed = seed
 
     @inherit_check_shapes
-    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+    def infer_inducing(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor | None = None,
+        targets: tf.Tensor | None = None,
+    ) -> GaussianDraw:
         tril = cholesky(factorise(covariance, relative_jitter(covariance, _JITTER)))
         precision_tril = tf.convert_to_tensor(self._layer.precision_tril)
         observed = tf.matmul(precision_tril, tril, transpose_a=True)

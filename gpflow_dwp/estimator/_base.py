@@ -45,6 +45,7 @@ class DeepWishartEstimator(BaseEstimator):
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
         output: OutputPosterior | None = None,
+        warp: bool = False,
         width: int | None = None,
         kernel: str | Kernel | Sequence[Kernel] = "SquaredExponential",
         num_inducing: int = 100,
@@ -60,6 +61,7 @@ class DeepWishartEstimator(BaseEstimator):
         self.posterior = posterior
         self.whiten = whiten
         self.output = output
+        self.warp = warp
         self.width = width
         self.kernel = kernel
         self.num_inducing = num_inducing
@@ -93,6 +95,7 @@ class DeepWishartEstimator(BaseEstimator):
             inducing=self.inducing,
             kernel=self._kernels(),
             likelihood=likelihood,
+            warp=self.warp and likelihood is None,
             num_samples=self.num_samples,
             seed=seed,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
@@ -14,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
 from gpflow_dwp.evaluation import mixture_quantile
+from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -45,6 +47,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
         or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
         rows without minibatches.
+    :param warp: Whether the noise is Gaussian in a function of the targets that is learned, and not
+        in the targets themselves: see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. Labels have
+        none.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; a GPflow kernel, of which every layer gets a copy; or ``depth`` kernels.
@@ -114,11 +119,11 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         inputs = self._check_inputs(X)
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
         blocks = []
-        for means, variances in self._components(inputs):
+        for means, variances in self._warped_components(inputs):
             num_samples, num_points, num_outputs = means.shape
             flat = (num_samples, num_points * num_outputs)
             values = mixture_quantile(levels, means.reshape(flat), variances.reshape(flat))
-            blocks.append(values.reshape(len(levels), num_points, num_outputs))
+            blocks.append(self._unwarped(values.reshape(len(levels), num_points, num_outputs)))
         return np.moveaxis(self._shaped(np.concatenate(blocks, axis=1)), 0, -1)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
@@ -176,15 +181,19 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         raw = self.output_standardiser_.inverse_transform(samples)
         return np.moveaxis(self._shaped(raw), 0, -1)
 
-    def _components(self, inputs: Array) -> Iterator[tuple[Array, Array]]:
-        """Means and variances of the mixtures in raw units, [S, n, Q], for blocks of n rows."""
-        posterior, standardiser = self._posterior(), self.output_standardiser_
+    def _warped_components(self, inputs: Array) -> Iterator[tuple[Array, Array]]:
+        """Means and variances of the mixtures, of warped targets, [S, n, Q] for n rows each."""
+        posterior = self._posterior()
         for start in range(0, len(inputs), _BLOCK):
-            means, variances = posterior.predict_y_components(inputs[start : start + _BLOCK])
-            yield (
-                standardiser.inverse_transform(means),
-                standardiser.inverse_transform_variance(variances),
-            )
+            moments = posterior.predict_warped_components(inputs[start : start + _BLOCK])
+            yield moments[0].numpy(), moments[1].numpy()
+
+    def _unwarped(self, values: Array) -> Array:
+        """Warped targets in raw units, [..., Q]."""
+        likelihood = self.model_.likelihood
+        if isinstance(likelihood, WarpedGaussian):
+            values = likelihood.warp.inverse(tf.constant(values)).numpy()
+        return self.output_standardiser_.inverse_transform(values)
 
     def _shaped(self, values: Array) -> Array:
         """Without the axis of outputs, the last one, where the targets had none."""

@@ -173,16 +173,24 @@ class OutputLayer(_Layer):
     @check_shapes(
         "covariance: [S, M, M]",
         "cross: [S, M, C]",
+        "targets: [C, Q]",
         "return.weights: [S, M, Q]",
         "return.inverse: [S, M, M]",
         "return.log_ratio: [S]",
     )
-    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+    def infer_inducing(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor | None = None,
+        targets: tf.Tensor | None = None,
+    ) -> GaussianDraw:
         """Find the posterior at the inducing points.
 
         :param covariance: K_ii, [S, M, M].
         :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
             what is expected of these given the Gram matrices below; None where it has none.
+        :param targets: What was observed at the layer's ``inputs``, on the scale of f; None for
+            the observations of its :attr:`rows` as they are, or where it has none.
         """
 
     @abc.abstractmethod

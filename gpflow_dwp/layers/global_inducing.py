@@ -79,7 +79,12 @@ class GlobalInducingGPLayer(OutputLayer):
         )
 
     @inherit_check_shapes
-    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+    def infer_inducing(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor | None = None,
+        targets: tf.Tensor | None = None,
+    ) -> GaussianDraw:
         root, weights, kl = pseudo_target_posterior(
             covariance,
             tf.cast(self.precision_tril, covariance.dtype),

@@ -55,6 +55,7 @@ def sample_inducing_path(
     points: tf.Tensor,
     num_samples: int,
     seed: Seed,
+    warp: Callable[[tf.Tensor], tf.Tensor] | None = None,
 ) -> InducingPath:
     """Draw every layer's Gram matrix at the inducing points.
 
@@ -63,6 +64,8 @@ def sample_inducing_path(
     :param points: Inducing inputs Z, [M, D].
     :param num_samples: S.
     :param seed: A stateless seed, [2].
+    :param warp: What makes observations of the scale of f, where the output layer is a regression
+        on them; None where they are on it.
     :raises ValueError: If S matrices would not fit into the machine's memory.
     """
     layers = (*hidden, output)
@@ -88,7 +91,10 @@ def sample_inducing_path(
 
     inputs = tf.cast(output.inputs, _ACCURATE)
     cross = _carry_targets(hidden, output, points, draws, inputs, expect).it
-    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross))
+    targets = None
+    if warp is not None and output.rows is not None:
+        targets = warp(tf.cast(output.rows[1], covariance.dtype))
+    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross, targets))
 
 
 @check_shapes("targets: [batch..., N, D]", "seed: [2]")

@@ -102,16 +102,22 @@ class RegressionGPLayer(OutputLayer):
         self.targets.assign(targets)
 
     @inherit_check_shapes
-    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+    def infer_inducing(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor | None = None,
+        targets: tf.Tensor | None = None,
+    ) -> GaussianDraw:
         if cross is None:
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
+        targets = self.targets if targets is None else targets
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
         inverse, weights, kl = regression_posterior(
             prior,
             cross,
-            tf.cast(self.targets, dtype),
+            tf.cast(targets, dtype),
             1.0 / tf.cast(self.noise_variance, dtype),
         )
         return GaussianDraw(weights, inverse, log_ratio=-kl)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.models.accepted_observations import count_functions
 
 __all__ = ["initial_inducing", "initial_precision", "initial_pseudo_targets"]
@@ -54,6 +56,9 @@ def initial_pseudo_targets(
     likelihood: Likelihood, observations: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Put observations on the scale of the latent functions, where that scale is known."""
+    warp = warp_function(likelihood)
+    if warp is not None:
+        return warp(tf.constant(observations)).numpy()
     lik = gpflow.likelihoods
     if isinstance(likelihood, lik.Gaussian | lik.StudentT):
         return observations

@@ -24,6 +24,7 @@ from gpflow_dwp.layers import (
     propagate_targets,
     sample_inducing_path,
 )
+from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -125,7 +126,8 @@ class DeepKernelProcess(VariationalModel):
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
-        path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed)
+        warp = warp_function(self.likelihood)
+        path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
             return self._terms_with_latents(
                 self.latent_layer, path, X, Y, num_importance_samples, target_seed

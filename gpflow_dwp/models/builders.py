@@ -24,6 +24,7 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
     WishartLayer,
 )
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._starting_values import (
@@ -76,6 +77,7 @@ def build_deep_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
+    warp: bool = False,
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
@@ -101,6 +103,9 @@ def build_deep_wishart_process(
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
         and one in all others; or ``depth`` kernels, bottom first.
     :param likelihood: None for a Gaussian one with standard deviation e⁻², for each output its own.
+    :param warp: Whether the noise is Gaussian in a function of the observations, a
+        :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
+        :class:`WarpedGaussian`. For targets that are skewed, or have a scale that grows with them.
     :param output: What the output layer's posterior comes from. "pseudo_targets": values and
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
@@ -150,6 +155,7 @@ def build_deep_wishart_process(
         inducing=inducing,
         kernel=kernel,
         likelihood=likelihood,
+        warp=warp,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,
@@ -167,6 +173,7 @@ def build_deep_gaussian_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
+    warp: bool = False,
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
@@ -201,6 +208,7 @@ def build_deep_gaussian_process(
         inducing=inducing,
         kernel=kernel,
         likelihood=likelihood,
+        warp=warp,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,
@@ -217,6 +225,7 @@ def build_deep_inverse_wishart_process(
     inducing: InducingChoice = "subset",
     kernel: str | Sequence[Kernel] = "SquaredExponential",
     likelihood: Likelihood | None = None,
+    warp: bool = False,
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
@@ -254,6 +263,7 @@ def build_deep_inverse_wishart_process(
         inducing=inducing,
         kernel=kernel,
         likelihood=likelihood,
+        warp=warp,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,
@@ -288,6 +298,7 @@ def _build(
     inducing: InducingChoice,
     kernel: str | Sequence[Kernel],
     likelihood: Likelihood | None,
+    warp: bool,
     output: OutputPosterior | None,
     num_samples: int,
     latent_dim: int,
@@ -298,6 +309,12 @@ def _build(
     check_integers(at_least=0, latent_dim=latent_dim)
     if not (likelihood is None or isinstance(likelihood, Likelihood)):
         raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
+    check_flags(warp=warp)
+    if warp and likelihood is not None:
+        raise ValueError(
+            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
+            f"True and {type(likelihood).__name__}."
+        )
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim)
     _check_output(output, likelihood, latent_dim)
@@ -315,7 +332,11 @@ def _build(
         with positive_by_exp():
             # Outputs differ in their noise.
             variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
-            likelihood = gpflow.likelihoods.Gaussian(variance)
+            likelihood = (
+                WarpedGaussian(SinhArcsinh(Y.shape[1]), variance)
+                if warp
+                else gpflow.likelihoods.Gaussian(variance)
+            )
     check_observations(likelihood, Y)
     pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)

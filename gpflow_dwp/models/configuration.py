@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp import layers
+from gpflow_dwp import layers, likelihoods
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
@@ -32,6 +32,7 @@ _NAMESPACES: dict[str, Any] = {
     "gpflow.functions": gpflow.functions,
     "gpflow.inducing_variables": gpflow.inducing_variables,
     "gpflow_dwp.layers": layers,
+    "gpflow_dwp.likelihoods": likelihoods,
 }
 
 _MODELS: tuple[type, ...] = (

@@ -19,6 +19,7 @@ from gpflow_dwp.layers import (
     WishartLayer,
     sample_inducing_path,
 )
+from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -99,7 +100,8 @@ class FunctionDraws:
         self.num_samples = num_samples
         path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)
         points = tf.convert_to_tensor(model.inducing_variable.Z)
-        path = sample_inducing_path(hidden, output, points, num_samples, path_seed)
+        warp = warp_function(model.likelihood)
+        path = sample_inducing_path(hidden, output, points, num_samples, path_seed, warp)
         seeds = split_seed(function_seed, len(model.layers))
         self._updates: list[_Update] = []
         inputs = points[None]

@@ -14,6 +14,7 @@ from gpflow.utilities import assert_params_false
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.data import as_pair
+from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.observations import sample_observations
@@ -22,6 +23,7 @@ from gpflow_dwp.models.predictive import (
     mixture_moments,
     predictive_log_densities,
     predictive_moments,
+    warped_moments,
 )
 from gpflow_dwp.random import fold_in, normal
 from gpflow_dwp.validation import check_flags, check_memory
@@ -142,6 +144,25 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
         return self._components(Xnew, self._observe)
+
+    @without_autograph
+    def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
+
+        g(y) is a mixture of normals with these moments, whose quantiles g⁻¹ turns into those of y.
+        Of any other likelihood they are those of :meth:`predict_y_components`.
+
+        :param Xnew: Inputs, [N, D].
+        :return: Mean and variance, [S, N, P] each.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+
+        def observe(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            if not isinstance(self.likelihood, WarpedGaussian):
+                return self._observe(X)
+            return warped_moments(self.likelihood, X, *self._propagate(X))
+
+        return self._components(Xnew, observe)
 
     @without_autograph
     def predict_log_density(

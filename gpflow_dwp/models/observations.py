@@ -12,6 +12,7 @@ from gpflow.utilities.parameter_or_function import evaluate_parameter_or_functio
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.random import normal, split_seed, uniform
 
 __all__ = ["sample_observations"]
@@ -54,6 +55,12 @@ def _gaussian(
 ) -> tf.Tensor:
     scale = tf.sqrt(likelihood.conditional_variance(X, F))
     return F + scale * normal(tf.shape(F), seed, F.dtype)
+
+
+@_sample.register
+def _warped(likelihood: WarpedGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    scale = tf.sqrt(likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1])
+    return likelihood.warp.inverse(F + scale * normal(tf.shape(F), seed, F.dtype))
 
 
 @_sample.register

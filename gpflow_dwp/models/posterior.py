@@ -16,6 +16,7 @@ from gpflow_dwp.layers import (
     propagate_targets,
     sample_inducing_path,
 )
+from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import normal, normal_at_points, split_seed
 
@@ -63,7 +64,7 @@ class DeepPosterior(MixturePosterior):
         self._common_random_numbers = common_random_numbers
         self._output = output
         self.path: InducingPath = sample_inducing_path(
-            hidden, output, points, num_samples, path_seed
+            hidden, output, points, num_samples, path_seed, warp_function(likelihood)
         )
 
     def gram_matrices(self) -> list[tf.Tensor]:

@@ -11,6 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed
+from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.random import normal_at_points
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "mixture_moments",
     "predictive_log_densities",
     "predictive_moments",
+    "warped_moments",
 ]
 
 
@@ -120,6 +122,24 @@ def predictive_moments(
     """
     method = _seeded(likelihood, "predict_mean_and_var", X if keys is None else keys, mean, seed)
     moments = _fold_draws(method, X, mean, variance)
+    return moments[0], moments[1]
+
+
+@check_shapes(
+    "X: [N, D]",
+    "mean: [S, N, Q]",
+    "variance: [S, N, columns...]",
+    "return[0]: [S, N, Q]",
+    "return[1]: [S, N, Q]",
+)
+def warped_moments(
+    likelihood: WarpedGaussian, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and variance of g(y_n), which is normal, under each draw's Gaussian.
+
+    Parameters as for :func:`predictive_log_densities`.
+    """
+    moments = _fold_draws(likelihood.warped_mean_and_variance, X, mean, variance)
     return moments[0], moments[1]
 
 

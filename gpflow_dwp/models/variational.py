@@ -50,6 +50,9 @@ class PosteriorDraws(Protocol):
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw, [S, N, P]."""
 
+    def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of warped observations under every draw, [S, N, P]."""
+
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:

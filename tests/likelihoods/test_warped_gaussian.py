@@ -1,0 +1,149 @@
+"""Gaussian noise in a function of the observations."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import toy_data
+
+from gpflow_dwp import build_deep_wishart_process, fit
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
+
+RNG = np.random.default_rng(0)
+N = 6
+X, Y, MEAN = (RNG.normal(size=(N, columns)) for columns in (2, 2, 2))
+VARIANCE = RNG.uniform(0.1, 1.0, (N, 2))
+NOISE = 0.3
+WARP = {"skewness": 0.5, "tailweight": 0.7, "location": -0.4, "scale": 0.8}
+
+
+def make(num_outputs: int = 2) -> WarpedGaussian:
+    return WarpedGaussian(SinhArcsinh(num_outputs, **WARP), NOISE)
+
+
+def draws(count: int = 400_000) -> tuple[np.ndarray, np.ndarray]:
+    """Of f and of y, [count, N, 2]."""
+    functions = MEAN + np.sqrt(VARIANCE) * RNG.standard_normal((count, N, 2))
+    noisy = functions + np.sqrt(NOISE) * RNG.standard_normal(functions.shape)
+    return functions, make().warp.inverse(tf.constant(noisy)).numpy()
+
+
+def test_without_a_warp_it_is_gpflows() -> None:
+    warped, plain = WarpedGaussian(SinhArcsinh(2), NOISE), gpflow.likelihoods.Gaussian(NOISE)
+
+    for name in ("variational_expectations", "predict_log_density"):
+        ours, theirs = (getattr(each, name)(X, MEAN, VARIANCE, Y) for each in (warped, plain))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+    for name, arguments in (
+        ("predict_mean_and_var", (X, MEAN, VARIANCE)),
+        ("conditional_mean", (X, MEAN)),
+        ("conditional_variance", (X, MEAN)),
+    ):
+        ours, theirs = (getattr(each, name)(*arguments) for each in (warped, plain))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+
+def test_moments_are_those_of_draws() -> None:
+    samples = draws()[1]
+
+    mean, variance = make().predict_mean_and_var(X, MEAN, VARIANCE)
+
+    error = samples.std(axis=0) / np.sqrt(len(samples))
+    np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 5.0 * error)
+    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.05)
+
+
+def test_expectations_are_those_of_draws() -> None:
+    likelihood, functions = make(), draws()[0]
+    values = likelihood.log_prob(np.broadcast_to(X, (len(functions), *X.shape)), functions, Y)
+    error = np.std(values, axis=0) / np.sqrt(len(functions))
+
+    expectation = likelihood.variational_expectations(X, MEAN, VARIANCE, Y)
+
+    np.testing.assert_array_less(np.abs(np.mean(values, axis=0) - expectation), 5.0 * error)
+
+
+def test_a_predictive_density_integrates_to_one() -> None:
+    """Catches a density per unit of g(y), and not of y."""
+    grid = np.linspace(-30.0, 60.0, 90_001)[:, None]
+    ones = np.ones_like(grid)
+
+    densities = np.exp(make(1).predict_log_density(grid, 0.3 * ones, 0.5 * ones, grid))
+
+    np.testing.assert_allclose(densities.sum() * (grid[1] - grid[0]), 1.0, rtol=1e-4)
+
+
+def skewed_data() -> tuple[np.ndarray, np.ndarray]:
+    inputs = RNG.uniform(-1.0, 1.0, (60, 1))
+    functions = np.sin(3.0 * inputs)
+    targets = np.exp(1.5 * (functions + 0.1 * RNG.standard_normal(functions.shape)))
+    return inputs, (targets - targets.mean()) / targets.std()
+
+
+def build(data: tuple[np.ndarray, np.ndarray], **settings: object) -> DeepWishartProcess:
+    return build_deep_wishart_process(data, num_inducing=15, warp=True, **settings)  # type: ignore[arg-type]
+
+
+def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
+    """Catches targets of the output layer that are not warped along, and a missing Jacobian."""
+    data = skewed_data()
+    model = build(data, depth=1)
+    warp = model.likelihood.warp
+    warp.tailweight.assign([0.5])
+    warp.skewness.assign([0.4])
+    warped = data[0], warp.forward(tf.constant(data[1]))
+    sparse = gpflow.models.SGPR(
+        warped,
+        model.output_layer.kernel,
+        model.inducing_variable.Z.numpy(),
+        noise_variance=model.likelihood.variance.numpy(),
+    )
+
+    bound = model.elbo(data, seed=0)
+
+    volume = tf.reduce_sum(warp.log_derivative(tf.constant(data[1])))
+    np.testing.assert_allclose(bound, sparse.elbo() + volume, rtol=1e-5)
+    mean, variance = model.posterior(1, seed=0).predict_warped_components(data[0])
+    for ours, theirs in zip((mean, variance), sparse.predict_y(data[0]), strict=True):
+        np.testing.assert_allclose(ours[0], theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("output", ["regression", "pseudo_targets"])
+def test_skewed_targets_gain(output: str) -> None:
+    data = skewed_data()
+    plain = build_deep_wishart_process(data, depth=1, num_inducing=15, output=output)  # type: ignore[arg-type]
+    warped = build(data, depth=1, output=output)
+
+    bounds = [
+        np.mean(fit(model, data, 400, progress=False).elbo[-20:]) for model in (plain, warped)
+    ]
+
+    assert bounds[1] > bounds[0] + 10.0
+
+
+def test_a_model_is_saved_drawn_from_and_trained() -> None:
+    data = toy_data()
+    model = build(data, depth=2, num_samples=2)
+    model.likelihood.warp.skewness.assign([0.3])
+
+    again = model_from_bytes(model_to_bytes(model))
+
+    new = data[0][:3]
+    for ours, theirs in zip(model.predict_y(new), again.predict_y(new), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    samples = model.predict_y_samples(new, 4_000, seed=1)
+    mean, variance = model.predict_y(new, num_samples=4_000)
+    error = np.sqrt(variance / 4_000)
+    np.testing.assert_array_less(np.abs(np.mean(samples, axis=0) - mean), 6.0 * error)
+    history = fit(model, data, 3, progress=False)
+    assert np.all(np.isfinite(history.elbo))
+
+
+def test_what_is_no_warp_is_refused() -> None:
+    with pytest.raises(ValueError, match="warp must be"):
+        WarpedGaussian(tf.sinh)
+    with pytest.raises(ValueError, match="warp must be False where a likelihood is given"):
+        build(toy_data(), likelihood=gpflow.likelihoods.Gaussian())
