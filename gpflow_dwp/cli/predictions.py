@@ -10,8 +10,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation import interval_coverage, mixture_cdf, mixture_quantile, rmse
-from gpflow_dwp.models import PosteriorDraws, VariationalModel
+from gpflow_dwp.evaluation import PredictiveDistribution, interval_coverage, rmse
+from gpflow_dwp.models import VariationalModel
 
 __all__ = [
     "INTERVAL",
@@ -25,9 +25,6 @@ Array = npt.NDArray[np.float64]
 
 INTERVAL = 0.95
 """Probability of the intervals that are written and drawn."""
-
-# A mixture's components, [S, rows], are held for this many rows at a time.
-_BLOCK = 10_000
 
 
 class Predictions(abc.ABC):
@@ -48,7 +45,7 @@ class Predictions(abc.ABC):
 
 @dataclass(frozen=True)
 class RegressionPredictions(Predictions):
-    """Moments and intervals of a mixture of Gaussians, in raw units, [N] each.
+    """Moments and intervals of the predictive distributions, in raw units, [N] each.
 
     :param mean: Predictive mean.
     :param deviation: Predictive standard deviation, noise included.
@@ -132,10 +129,9 @@ def predict(
         if probabilities.shape[1] == 1:
             probabilities = np.hstack([1.0 - probabilities, probabilities])
         return ClassificationPredictions(probabilities)
-    blocks = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
     parts = [
-        _predict_block(posterior, X[block], target, None if Y is None else Y[block])
-        for block in blocks
+        _predict_block(distribution, None if Y is None else Y[rows])
+        for rows, distribution in PredictiveDistribution.blocks(posterior, X, target)
     ]
     return RegressionPredictions(
         mean=np.concatenate([part.mean for part in parts]),
@@ -150,19 +146,12 @@ def predict(
     )
 
 
-def _predict_block(
-    posterior: PosteriorDraws, X: Array, target: Standardiser, Y: Array | None
-) -> RegressionPredictions:
-    moments = posterior.predict_y_components(X)
-    means = target.inverse_transform(moments[0].numpy())[..., 0]
-    variances = target.inverse_transform_variance(moments[1].numpy())[..., 0]
-    lower, upper = mixture_quantile(
-        np.array([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL]), means, variances
-    )
+def _predict_block(distribution: PredictiveDistribution, Y: Array | None) -> RegressionPredictions:
+    lower, upper = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])[..., 0]
     return RegressionPredictions(
-        mean=means.mean(axis=0),
-        deviation=np.sqrt(variances.mean(axis=0) + means.var(axis=0)),
+        mean=distribution.mean()[:, 0],
+        deviation=np.sqrt(distribution.variance()[:, 0]),
         lower=lower,
         upper=upper,
-        probability_below=None if Y is None else mixture_cdf(Y[:, 0], means, variances),
+        probability_below=None if Y is None else distribution.cdf(Y)[:, 0],
     )

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
-from gpflow_dwp.evaluation import mixture_quantile
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
-
-# A mixture's components, [S, rows], are held for this many rows at a time.
-_BLOCK = 10_000
 
 
 class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     """A deep Wishart process for regression, as a scikit-learn estimator.
 
     Inputs and targets are standardised on the rows that ``fit`` is given; all predictions are in
-    raw units and are of observations, noise included. The predictive distribution of a target is a
-    mixture of normals, one for each of ``num_prediction_samples`` draws of all layers; the draws
-    are the same at every call.
+    raw units and are of observations, noise included. The predictive distribution of a target, or
+    with ``warp`` of a function of it, is a mixture of normals, one for each of
+    ``num_prediction_samples`` draws of all layers; the draws are the same at every call.
 
     >>> import numpy as np
     >>> from gpflow_dwp.estimator import DeepWishartRegressor
@@ -118,13 +112,13 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         """
         inputs = self._check_inputs(X)
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-        blocks = []
-        for means, variances in self._warped_components(inputs):
-            num_samples, num_points, num_outputs = means.shape
-            flat = (num_samples, num_points * num_outputs)
-            values = mixture_quantile(levels, means.reshape(flat), variances.reshape(flat))
-            blocks.append(self._unwarped(values.reshape(len(levels), num_points, num_outputs)))
-        return np.moveaxis(self._shaped(np.concatenate(blocks, axis=1)), 0, -1)
+        values = [
+            distribution.quantile(levels)
+            for _, distribution in PredictiveDistribution.blocks(
+                self._posterior(), inputs, self.output_standardiser_
+            )
+        ]
+        return np.moveaxis(self._shaped(np.concatenate(values, axis=1)), 0, -1)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Predict central intervals of observations.
@@ -180,20 +174,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         samples = self.model_.predict_y_samples(inputs, n_samples, full_cov=True, seed=seed)
         raw = self.output_standardiser_.inverse_transform(samples)
         return np.moveaxis(self._shaped(raw), 0, -1)
-
-    def _warped_components(self, inputs: Array) -> Iterator[tuple[Array, Array]]:
-        """Means and variances of the mixtures, of warped targets, [S, n, Q] for n rows each."""
-        posterior = self._posterior()
-        for start in range(0, len(inputs), _BLOCK):
-            moments = posterior.predict_warped_components(inputs[start : start + _BLOCK])
-            yield moments[0].numpy(), moments[1].numpy()
-
-    def _unwarped(self, values: Array) -> Array:
-        """Warped targets in raw units, [..., Q]."""
-        likelihood = self.model_.likelihood
-        if isinstance(likelihood, WarpedGaussian):
-            values = likelihood.warp.inverse(tf.constant(values)).numpy()
-        return self.output_standardiser_.inverse_transform(values)
 
     def _shaped(self, values: Array) -> Array:
         """Without the axis of outputs, the last one, where the targets had none."""

@@ -29,12 +29,14 @@ from gpflow_dwp.evaluation.plots import (
     plot_predictions,
     plot_relevance,
 )
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.sampled_marginals import (
     kernel_log_density,
     shapiro_wilk_statistics,
 )
 
 __all__ = [
+    "PredictiveDistribution",
     "Scores",
     "accuracy",
     "interval_coverage",

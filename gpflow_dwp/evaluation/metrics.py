@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_log_density
-from gpflow_dwp.optional import import_optional
 
 __all__ = [
     "accuracy",
@@ -22,8 +22,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
-
-_MAX_PAIRS = 2**20
 
 
 def rmse(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:
@@ -61,19 +59,11 @@ def mixture_crps(y_true: npt.ArrayLike, means: npt.ArrayLike, variances: npt.Arr
     :raises ValueError: If the shapes do not fit or a variance is not positive.
     :raises ImportError: If scoringrules is not installed.
     """
-    scoringrules = import_optional("scoringrules", "cli")
     truth = _vector(y_true)
     mean, deviation = check_mixture(means, variances)
     if len(truth) != mean.shape[1]:
         raise ValueError(f"y_true must have shape [{mean.shape[1]}], got {list(truth.shape)}")
-    # Pairs of components are formed, S² for each point: a block of points at a time.
-    blocks = range(0, len(truth), max(1, _MAX_PAIRS // len(mean) ** 2))
-    total = 0.0
-    for start in blocks:
-        part = slice(start, start + blocks.step)
-        parts = truth[part], mean.T[part], deviation.T[part]
-        total += float(np.sum(scoringrules.crps_mixnorm(*parts, backend="numpy")))
-    return total / len(truth)
+    return float(np.mean(normal_mixture_crps(truth, mean, deviation)))
 
 
 def interval_coverage(y_true: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow.quadrature.gauss_hermite import gh_points_and_weights
@@ -14,7 +14,7 @@ from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["Warp", "WarpedGaussian", "warp_function"]
+__all__ = ["Warp", "WarpedGaussian", "unwarped_moments", "warp_function", "warp_of"]
 
 _QUADRATURE_POINTS = 32
 
@@ -101,7 +101,7 @@ class WarpedGaussian(Gaussian):
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        return self._unwarped_moments(*self.warped_mean_and_variance(X, Fmu, Fvar))
+        return unwarped_moments(self.warp, *self.warped_mean_and_variance(X, Fmu, Fvar))
 
     @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
@@ -111,15 +111,33 @@ class WarpedGaussian(Gaussian):
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
         return self._predict_mean_and_var(X, F, tf.zeros_like(F))[1]
 
-    def _unwarped_moments(self, mean: tf.Tensor, variance: tf.Tensor) -> MeanAndVariance:
-        """Mean and variance of y, given those of g(y)."""
-        points, weights = gh_points_and_weights(_QUADRATURE_POINTS)
-        nodes, weights = tf.cast(points[:, None], mean.dtype), tf.cast(weights, mean.dtype)
-        deviation = tf.sqrt(variance)
-        Y = self.warp.inverse(mean[..., None, :] + deviation[..., None, :] * nodes)
-        first = tf.einsum("k,...kp->...p", weights, Y)
-        centred = Y - first[..., None, :]
-        return first, tf.einsum("k,...kp->...p", weights, tf.square(centred))
+
+@check_shapes(
+    "mean: [batch...]", "variance: [batch...]", "return[0]: [batch...]", "return[1]: [batch...]"
+)
+def unwarped_moments(warp: Warp, mean: tf.Tensor, variance: tf.Tensor) -> MeanAndVariance:
+    """Return mean and variance of y where g(y) is normal, by Gauss-Hermite quadrature.
+
+    :param warp: g.
+    :param mean: Mean of g(y), [..., P].
+    :param variance: Variance of g(y), [..., P].
+    """
+    points, weights = gh_points_and_weights(_QUADRATURE_POINTS)
+    nodes, weights = tf.cast(points[:, None], mean.dtype), tf.cast(weights, mean.dtype)
+    deviation = tf.sqrt(variance)
+    Y = warp.inverse(mean[..., None, :] + deviation[..., None, :] * nodes)
+    first = tf.einsum("k,...kp->...p", weights, Y)
+    centred = Y - first[..., None, :]
+    return first, tf.einsum("k,...kp->...p", weights, tf.square(centred))
+
+
+def warp_of(likelihood: Likelihood) -> Warp | None:
+    """Return the function of the observations that a likelihood's noise is Gaussian in.
+
+    :param likelihood: Any GPflow likelihood.
+    :return: g of a :class:`WarpedGaussian`; None of others.
+    """
+    return likelihood.warp if isinstance(likelihood, WarpedGaussian) else None
 
 
 def warp_function(likelihood: Likelihood) -> Callable[[tf.Tensor], tf.Tensor] | None:
@@ -128,4 +146,5 @@ def warp_function(likelihood: Likelihood) -> Callable[[tf.Tensor], tf.Tensor] | 
     :param likelihood: Any GPflow likelihood.
     :return: None where they are on it, or it is not known.
     """
-    return likelihood.warp.forward if isinstance(likelihood, WarpedGaussian) else None
+    warp = warp_of(likelihood)
+    return None if warp is None else warp.forward

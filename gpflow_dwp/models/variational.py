@@ -31,6 +31,7 @@ __all__ = ["PosteriorDraws", "VariationalModel"]
 class PosteriorDraws(Protocol):
     """S draws of everything below the output, for predictions that are mixtures over them."""
 
+    likelihood: Likelihood
     num_samples: int
 
     def predict_f(
@@ -41,6 +42,9 @@ class PosteriorDraws(Protocol):
         Monte Carlo estimates: with ``full_cov``, which draws the points jointly, they differ from
         those without it by some standard errors, at one seed as well.
         """
+
+    def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
+        """Return mean and variance of the latent functions under every draw, [S, N, Q]."""
 
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False

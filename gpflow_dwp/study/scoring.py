@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -10,11 +12,9 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
     interval_coverage,
     kernel_log_density,
-    mean_log_density,
-    mixture_crps,
-    mixture_quantile,
     rmse,
     shapiro_wilk_statistics,
 )
@@ -93,7 +93,7 @@ def prediction_scores(
 ) -> dict[str, float]:
     """Judge predictions of test rows, in raw units.
 
-    :param model: A trained model with a Gaussian likelihood.
+    :param model: A trained model with a Gaussian likelihood, of targets or of warped ones.
     :param X: Test inputs, standardised, [N, D].
     :param Y: Test targets in raw units, [N, 1].
     :param target: The target's standardiser.
@@ -108,28 +108,29 @@ def prediction_scores(
         density estimates from S draws of each row's target; and shapiro_wilk, that statistic's
         median over the rows, from the same draws.
     """
-    moments = model.posterior(num_samples, seed=seed).predict_y_components(X)
-    means, variances = (np.asarray(moment, np.float64)[..., 0] for moment in moments)
-    standardised, truth = target.transform(Y)[:, 0], np.asarray(Y, np.float64)[:, 0]
-    log_likelihood = mean_log_density(standardised, means, variances)
-    raw_means = target.inverse_transform(means[..., None])[..., 0]
-    raw_variances = target.inverse_transform_variance(variances[..., None])[..., 0]
-    mixture = raw_means[:_LARGEST_MIXTURE], raw_variances[:_LARGEST_MIXTURE]
+    posterior = model.posterior(num_samples, seed=seed)
+    distribution = PredictiveDistribution.of(posterior, X, target)
+    truth = np.asarray(Y, np.float64)
+    log_likelihood = float(distribution.log_density(truth).mean())
+    fewer = replace(
+        distribution,
+        means=distribution.means[:_LARGEST_MIXTURE],
+        variances=distribution.variances[:_LARGEST_MIXTURE],
+    )
     tails = [0.5 + side * 0.5 * level for level in _LEVELS for side in (-1, 1)]
-    ends = mixture_quantile(np.array(tails), *mixture)
+    ends = fewer.quantile(tails)
     scores = {
-        "test_log_likelihood": log_likelihood + target.log_density_offset,
-        "rmse": rmse(truth, raw_means.mean(axis=0)),
-        "crps": mixture_crps(truth, *mixture),
+        "test_log_likelihood": log_likelihood,
+        "rmse": rmse(truth, distribution.mean()),
+        "crps": float(fewer.crps(truth).mean()),
     }
     for i, level in enumerate(_LEVELS):
         coverage = interval_coverage(truth, ends[2 * i], ends[2 * i + 1])
         scores[f"coverage_{round(100 * level)}"] = coverage
     if marginals:
-        rng = np.random.default_rng(seed)
-        noise = rng.standard_normal((num_samples, len(truth)))
-        samples = means + np.sqrt(variances) * noise
-        scores["log_likelihood_standardised"] = log_likelihood
-        scores["log_likelihood_kernel"] = float(kernel_log_density(standardised, samples).mean())
+        samples = target.transform(distribution.sample(num_samples, seed))[..., 0]
+        densities = kernel_log_density(target.transform(truth)[:, 0], samples)
+        scores["log_likelihood_standardised"] = log_likelihood - target.log_density_offset
+        scores["log_likelihood_kernel"] = float(densities.mean())
         scores["shapiro_wilk"] = float(np.median(shapiro_wilk_statistics(samples)))
     return scores

@@ -93,7 +93,7 @@ def test_intervals_are_quantiles(
 
     quantiles = regressor.predict_quantiles(X, (0.05, 0.95))
     np.testing.assert_allclose(np.stack([lower, upper], 1), quantiles, rtol=1e-12)
-    monkeypatch.setattr("gpflow_dwp.estimator.regressor._BLOCK", 7)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._BLOCK", 7)
     np.testing.assert_allclose(regressor.predict_interval(X, 0.9), [lower, upper], rtol=1e-9)
     for coverage in (0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):

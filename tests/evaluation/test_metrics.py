@@ -70,7 +70,7 @@ def test_crps_has_the_unit_of_the_target() -> None:
 
 def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = mixture_crps(Y, MEANS, VARIANCES)
-    monkeypatch.setattr("gpflow_dwp.evaluation.metrics._MAX_PAIRS", 4 * 16)
+    monkeypatch.setattr("gpflow_dwp.evaluation._crps._MAX_PAIRS", 4 * 16)
     assert mixture_crps(Y, MEANS, VARIANCES) == pytest.approx(whole, rel=1e-14)
 
 

@@ -82,7 +82,12 @@ class Reveal(OutputLayer):
     def __init__(self, num_inducing: int) -> None:
         super().__init__(gk.Linear(), num_inducing)
 
-    def infer_inducing(self, covariance: tf.Tensor, cross: tf.Tensor | None = None) -> GaussianDraw:
+    def infer_inducing(
+        self,
+        covariance: tf.Tensor,
+        cross: tf.Tensor | None = None,
+        targets: tf.Tensor | None = None,
+    ) -> GaussianDraw:
         # Nothing here is used.
         return GaussianDraw(covariance, covariance, covariance[:, 0, 0])
 

@@ -10,7 +10,6 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian
 from scipy.stats import binom
 
-from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.evaluation.plots._drawing import (
     BLACK,
     BLUE,
@@ -21,6 +20,8 @@ from gpflow_dwp.evaluation.plots._drawing import (
     check_vectors,
     named,
 )
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.likelihoods import warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.validation import check_instance, check_integers
 
@@ -203,6 +204,8 @@ def plot_model_1d(
 ) -> Axes:
     """A model of one input: its mean, an interval of observations, and draws of functions.
 
+    Functions of a model of warped observations are brought back to the observations' scale.
+
     :param model: A model with one input and one output, with Gaussian noise.
     :param data: X [N, 1] and Y [N, 1], in the model's units.
     :param ax: Axes to draw on; by default those of a new figure.
@@ -232,15 +235,16 @@ def plot_model_1d(
         margin = 0.1 * np.ptp(X)
         grid = np.linspace(X.min() - margin, X.max() + margin, 200)
     points = np.asarray(grid, np.float64).reshape(-1, 1)
-    moments = model.posterior(seed=seed).predict_y_components(points)
-    means, variances = (moment.numpy()[..., 0] for moment in moments)
+    distribution = PredictiveDistribution.of(model.posterior(seed=seed), points)
+    mean = distribution.mean()[:, 0]
     tail = 0.5 * (1.0 - coverage)
-    lower, upper = mixture_quantile([tail, 1.0 - tail], means, variances)
+    lower, upper = distribution.quantile([tail, 1.0 - tail])[..., 0]
     functions = np.zeros((0, len(points)))
     if num_functions:
-        functions = model.predict_f_samples(points, num_functions, seed=seed).numpy()[..., 0]
+        draws = model.predict_f_samples(points, num_functions, seed=seed)
+        warp = warp_of(model.likelihood)
+        functions = (draws if warp is None else warp.inverse(draws)).numpy()[..., 0]
     interval = f"{coverage:.0%} interval"
-    mean = means.mean(axis=0)
     return plot_functions_1d(X, Y, points, functions, mean, lower, upper, ax, interval=interval)
 
 

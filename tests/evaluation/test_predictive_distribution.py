@@ -1,0 +1,173 @@
+"""Predictions in raw units, also of warped targets, against draws and other formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+from scipy import stats
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.likelihoods import SinhArcsinh
+
+S, N, P = 3, 4, 2
+RNG = np.random.default_rng(0)
+MEANS, VARIANCES = RNG.normal(size=(S, N, P)), RNG.gamma(2.0, 0.2, size=(S, N, P))
+TARGET = Standardiser([100.0, -5.0], [20.0, 0.3])
+WARP = SinhArcsinh(P, skewness=[0.6, -0.3], tailweight=[0.6, 1.5], location=0.2, scale=0.7)
+WARPED = PredictiveDistribution(MEANS, VARIANCES, TARGET, WARP)
+PLAIN = PredictiveDistribution(MEANS, VARIANCES, TARGET)
+Y = TARGET.inverse_transform(RNG.normal(size=(N, P)))
+COUNT = 400_000
+
+
+@pytest.fixture(scope="module")
+def draws() -> np.ndarray:
+    """Draws of raw targets, made step by step, [COUNT, N, P]."""
+    rng = np.random.default_rng(1)
+    chosen = rng.integers(0, S, COUNT)
+    normals = MEANS[chosen] + np.sqrt(VARIANCES[chosen]) * rng.standard_normal((COUNT, N, P))
+    return TARGET.inverse_transform(WARP.inverse(tf.constant(normals)))
+
+
+def test_moments_are_those_of_draws(draws: np.ndarray) -> None:
+    deviation = draws.std(axis=0)
+
+    assert (np.abs(draws.mean(axis=0) - WARPED.mean()) < 5.0 * deviation / np.sqrt(COUNT)).all()
+    np.testing.assert_allclose(WARPED.variance(), deviation**2, rtol=0.05)
+
+
+def test_quantiles_are_those_of_draws_and_the_distribution_their_inverse(draws: np.ndarray) -> None:
+    """Catches quantiles that are unwarped after raw units, or in the wrong order."""
+    levels = [0.05, 0.5, 0.9]
+
+    quantiles = WARPED.quantile(levels)
+
+    for level, quantile in zip(levels, quantiles, strict=True):
+        error = np.sqrt(level * (1.0 - level) / COUNT)
+        np.testing.assert_allclose((draws <= quantile).mean(axis=0), level, atol=5.0 * error)
+        np.testing.assert_allclose(WARPED.cdf(quantile), level, rtol=1e-9)
+        np.testing.assert_allclose(WARPED.quantile(level), quantile, rtol=1e-12)
+
+
+def test_densities_are_slopes_of_the_distribution() -> None:
+    """Catches a missing Jacobian, of the warp or of the units."""
+    step = 1e-5 * TARGET.scale
+    for level in (0.1, 0.7):
+        y = WARPED.quantile(level)
+
+        slopes = (WARPED.cdf(y + step) - WARPED.cdf(y - step)) / (2.0 * step)
+
+        np.testing.assert_allclose(np.exp(WARPED.log_density(y)), slopes, rtol=1e-6)
+
+
+def test_crps_is_that_of_draws(draws: np.ndarray) -> None:
+    """Within 5 standard errors of E|y - t| - ½ E|y - y'|."""
+    first, second = draws[: COUNT // 2], draws[COUNT // 2 :]
+    terms = 0.5 * (np.abs(first - Y) + np.abs(second - Y)) - 0.5 * np.abs(first - second)
+    error = terms.std(axis=0) / np.sqrt(COUNT // 2)
+
+    assert (np.abs(WARPED.crps(Y) - terms.mean(axis=0)) < 5.0 * error).all()
+
+
+SHAPES = {
+    "one": (np.zeros((1, N, 1)), np.ones((1, N, 1))),
+    "several": (RNG.normal(size=(10, N, 1)), RNG.gamma(2.0, 0.1, (10, N, 1))),
+    "far apart": (100.0 * RNG.normal(size=(5, N, 1)), RNG.gamma(2.0, 0.3, (5, N, 1))),
+    "narrow among wide": (
+        RNG.normal(size=(10, N, 1)),
+        np.where(np.arange(10) % 5 == 0, 1e-8, 1.0)[:, None, None] * np.ones((10, N, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_crps_without_a_warp_is_that_with_the_identity(name: str) -> None:
+    """Catches panels that miss narrow components, and truths beyond all of them."""
+    truth = np.array([[-1_000.0], [-1.0], [0.3], [30.0]])
+    plain = PredictiveDistribution(*SHAPES[name])
+
+    warped = replace(plain, warp=SinhArcsinh())
+
+    np.testing.assert_allclose(warped.crps(truth), plain.crps(truth), rtol=2e-6)
+
+
+def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = WARPED.crps(Y)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._MAX_VALUES", 1)
+
+    np.testing.assert_allclose(WARPED.crps(Y), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["cdf", "log_density", "crps"])
+def test_without_a_warp_it_is_the_mixture_of_normals(method: str) -> None:
+    identity = replace(PLAIN, warp=SinhArcsinh(P))
+
+    np.testing.assert_allclose(getattr(PLAIN, method)(Y), getattr(identity, method)(Y), rtol=1e-5)
+    for moment in ("mean", "variance"):
+        np.testing.assert_allclose(
+            getattr(PLAIN, moment)(), getattr(identity, moment)(), rtol=1e-10
+        )
+    raw = stats.norm(TARGET.inverse_transform(MEANS), TARGET.scale * np.sqrt(VARIANCES))
+    np.testing.assert_allclose(PLAIN.cdf(Y), raw.cdf(Y).mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(PLAIN.log_density(Y), np.log(raw.pdf(Y).mean(axis=0)), rtol=1e-9)
+
+
+def test_samples_have_the_distribution() -> None:
+    samples = WARPED.sample(300, seed=1)
+
+    levels = np.stack([WARPED.cdf(row) for row in samples])
+    assert levels.shape == (300, N, P)
+    assert stats.kstest(levels.ravel(), "uniform").pvalue > 1e-3
+
+
+def test_it_is_what_a_warped_model_predicts() -> None:
+    """Catches components that are not warped, or a density per unit of warped targets."""
+    X, Y = toy_data()
+    model = tiny_model(2, warp=True)
+    model.likelihood.warp.skewness.assign([0.5])
+    posterior = model.posterior(20, seed=1)
+
+    distribution = PredictiveDistribution.of(posterior, X)
+
+    for ours, models in zip(
+        (distribution.mean(), distribution.variance()), posterior.predict_y(X), strict=True
+    ):
+        np.testing.assert_allclose(ours, models, rtol=1e-8)
+    density = posterior.predict_log_density((X, Y))
+    np.testing.assert_allclose(distribution.log_density(Y)[:, 0], density, rtol=1e-8)
+
+
+def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = toy_data()
+    posterior = tiny_model(2, warp=True).posterior(3, seed=1)
+    whole = PredictiveDistribution.of(posterior, X).quantile(0.9)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._BLOCK", 5)
+
+    parts = list(PredictiveDistribution.blocks(posterior, X))
+
+    assert len(parts) == 3
+    for rows, part in parts:
+        np.testing.assert_allclose(part.quantile(0.9), whole[rows], rtol=1e-9)
+
+
+def test_refuses_shapes() -> None:
+    cases: list[tuple[Any, Any, str]] = [
+        (MEANS[0], VARIANCES[0], r"shape \[S, N, P\], got \[4, 2\]"),
+        (MEANS, VARIANCES[:1], r"got \[3, 4, 2\] and \[1, 4, 2\]"),
+        (MEANS[..., :1], VARIANCES[..., :1], "target must have 1 columns"),
+        (MEANS, -VARIANCES, "variances finite and positive"),
+    ]
+    for means, variances, message in cases:
+        with pytest.raises(ValueError, match=message):
+            PredictiveDistribution(means, variances, TARGET)
+    for method in ("cdf", "log_density", "crps"):
+        with pytest.raises(ValueError, match=r"y must have shape \[4, 2\], got \[4\]"):
+            getattr(WARPED, method)(Y[:, 0])
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        WARPED.quantile(1.0)
