@@ -89,6 +89,12 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
         "numbers, up to 2000 training rows, without minibatches and latent variables)",
     )
     model.add_argument(
+        "--warp",
+        action="store_true",
+        help="noise of a process that is Gaussian in a learned function of the target, and not in "
+        "the target itself: for targets that are skewed, or whose noise grows with them",
+    )
+    model.add_argument(
         "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
     )
     model.add_argument(

@@ -84,6 +84,7 @@ def build_model(
         "kernel": "SquaredExponential" if options.kernel is None else options.kernel,
         "latent_dim": options.latent_dim or 0,
         "output_posterior": options.output_posterior,
+        "warp": options.warp,
     }
     wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
     own: dict[str, dict[str, Any]] = {
@@ -100,6 +101,8 @@ def build_model(
     for name in sorted(choices - {"num_inducing", "target_scale"}):
         if name not in own[options.model] and getattr(options, name) not in (None, False):
             raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
+    if options.warp and likelihood is not None:
+        raise UsageError("--warp is for --task regression: labels are not warped")
     if options.num_importance_samples > 1 and options.model == "VMG":
         raise UsageError("--importance-samples must be 1 for --model VMG")
     if options.num_importance_samples > 1 and options.latent_dim is None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import tensorflow as tf
 from gpflow import default_float
+from gpflow.base import MeanAndVariance
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.models import VariationalModel, accepted_observations, count_columns
+from gpflow_dwp.likelihoods import unwarped_moments, warp_of
+from gpflow_dwp.models import (
+    PosteriorDraws,
+    VariationalModel,
+    accepted_observations,
+    count_columns,
+    mixture_moments,
+)
 from gpflow_dwp.validation import check_instance
 
 
@@ -39,6 +47,7 @@ class RawUnits:
         """P, the columns of Y; None where that is not known."""
         offset = 0.0 if outputs is None else outputs.log_density_offset
         self._log_density_offset = tf.constant(offset, default_float())
+        self._warp = warp_of(model.likelihood)
 
     def to_inputs(self, X: tf.Tensor) -> tf.Tensor:
         """Bring raw inputs to the model's units."""
@@ -54,6 +63,17 @@ class RawUnits:
         right = tf.reduce_all(self._accepted.accepts(Y))
         tf.debugging.Assert(right, [f"Y must hold {self._accepted.expected}"])
         return Y
+
+    def function_moments(self, posterior: PosteriorDraws, X: tf.Tensor) -> MeanAndVariance:
+        """Return mean and variance of functions on the scale of the model's observations."""
+        if self._warp is None:
+            return posterior.predict_f(X)
+        components = posterior.predict_f_components(X)
+        return mixture_moments(*unwarped_moments(self._warp, *components))
+
+    def from_functions(self, values: tf.Tensor) -> tf.Tensor:
+        """Bring draws of functions to raw units."""
+        return self.from_values(values if self._warp is None else self._warp.inverse(values))
 
     def from_values(self, values: tf.Tensor) -> tf.Tensor:
         """Bring what the model predicts to raw units."""

@@ -14,6 +14,7 @@ from gpflow.base import MeanAndVariance, RegressionData, TensorType
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.data import Standardiser, check_arrays
+from gpflow_dwp.likelihoods import warp_of
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
 from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
@@ -75,7 +76,8 @@ class BayesianOptimizationModel:
     :param seed: For training and for the draws of predictions. Samples and trajectories are drawn
         from TensorFlow's global generator, as Trieste's are.
     :raises ValueError: If ``dataset`` lacks what :class:`ObservedData` has, its parts are not two
-        finite matrices of one length, or a number is not a positive integer.
+        finite matrices of one length, a number is not a positive integer, or ``build`` returns a
+        model of warped observations.
     """
 
     def __init__(
@@ -262,7 +264,13 @@ class BayesianOptimizationModel:
         """Build an untrained model; return the data in its units."""
         self._inputs, self._outputs = Standardiser.fit(X), Standardiser.fit(Y)
         data = self._inputs.transform(X), self._outputs.transform(Y)
-        self._model = self._build(data)
+        model = self._build(data)
+        if warp_of(model.likelihood) is not None:
+            raise ValueError(
+                "build must return a model of observations that are not warped, got a likelihood "
+                f"{type(model.likelihood).__name__}: its functions have no Gaussian marginals."
+            )
+        self._model = model
         self._draw()
         return data
 

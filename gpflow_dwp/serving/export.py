@@ -57,6 +57,9 @@ def export_model(
     - ``log_density(X, Y, num_samples, seed)``: ``log_density`` of each observation, [N], per unit
       of Y.
 
+    Of a model of warped observations the functions are g⁻¹(f), the median of an observation given
+    f, so that they have the unit of Y, too.
+
     X is [N, D] for any N; ``num_samples`` is S, int32, ``seed`` int64, as for the model's own
     methods, whose results these are. As attributes of the loaded object the functions have
     defaults for both; signatures take all their arguments, by name. The memory that they need
@@ -83,12 +86,13 @@ def export_model(
     check_path(directory=directory)
     directory = Path(directory).resolve()
     _check_free(directory)
-    units = RawUnits(model, input_standardiser, output_standardiser)
+    constant = freeze(model)
+    units = RawUnits(constant, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
     check_integers(num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     program = tf.Module()
-    for name, function in _functions(model, units, num_samples, seed).items():
+    for name, function in _functions(constant, units, num_samples, seed).items():
         setattr(program, name, function)
 
     with _filled(directory) as partial:
@@ -153,8 +157,7 @@ def _clear(directory: Path) -> None:
 def _functions(
     model: VariationalModel, units: RawUnits, num_samples: int, seed: int
 ) -> dict[str, Callable[..., Outputs]]:
-    """The functions by name; of the model they hold constants only, nothing that is tracked."""
-    constant = freeze(model)
+    """The functions by name, of a model of constants: they must hold nothing that is tracked."""
     coherent = not isinstance(model, MatrixGaussianNetwork)
     default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
     X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
@@ -168,7 +171,7 @@ def _functions(
         positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
         with tf.control_dependencies([positive]):
             num_samples = tf.identity(num_samples)  # nothing fails on it before
-        return constant.posterior(num_samples, seed=as_seed(seed))
+        return model.posterior(num_samples, seed=as_seed(seed))
 
     def moments(mean: tf.Tensor, variance: tf.Tensor) -> Outputs:
         return {"mean": units.from_values(mean), "variance": units.from_variances(variance)}
@@ -177,7 +180,8 @@ def _functions(
     def predict_f(
         X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
     ) -> Outputs:
-        return moments(*posterior(num_samples, seed).predict_f(units.to_inputs(X)))
+        draws = posterior(num_samples, seed)
+        return moments(*units.function_moments(draws, units.to_inputs(X)))
 
     @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
     def predict_y(
@@ -190,7 +194,7 @@ def _functions(
         X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
     ) -> Outputs:
         samples = posterior(num_samples, seed).sample_f(units.to_inputs(X), full_cov=coherent)
-        return {"samples": units.from_values(samples)}
+        return {"samples": units.from_functions(samples)}
 
     @tf.function(input_signature=[X_spec, Y_spec, count_spec, seed_spec], autograph=False)
     def log_density(

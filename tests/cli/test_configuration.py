@@ -112,6 +112,7 @@ def test_what_a_study_writes_is_read_back() -> None:
     [
         ["fit"],
         ["fit", "a.csv", "--target", "b: c", "--whiten", "--posterior", "A", "--seed", "4"],
+        ["fit", "--model", "DGP", "--warp"],
         ["fit", "--model", "VMG", "--hidden-units", "7", "--num-pseudo-data", "1"],
         ["fit", "--num-steps", "5", "--log", "log.csv", "--validation-fraction", "0.3"],
     ],

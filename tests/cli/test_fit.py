@@ -27,6 +27,7 @@ from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
 from gpflow_dwp.cli.run_directory import _is_content
+from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
 from gpflow_dwp.training import TrainingHistory, fit
@@ -422,6 +423,53 @@ def test_latent_variables_are_trained_by_the_importance_weighted_bound(
     )
 
 
+def test_warped_targets_are_judged_and_predicted_in_their_units(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a command that takes components of warped targets for normals."""
+    monkeypatch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
+    table = columns("regression")
+    table["price"] = np.exp(0.05 * np.array(table["price"])).tolist()
+    path = write_csv(Path("table.csv"), table)
+
+    assert run("fit", path, *REGRESSION, "--warp", "--out", "run") == 0
+    draws = ("--num-samples", 1_000)
+    assert run("predict", "run", path, "-o", "predicted.csv", *draws) == 0
+    capsys.readouterr()
+    assert run("evaluate", "run", path, "--json", *draws) == 0
+    judged = json.loads(capsys.readouterr().out)
+    assert run("info", "run", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+
+    assert "warp: true\n" in Path("run/config.yaml").read_text()
+    assert shown["model"]["likelihood"] == "WarpedGaussian"
+    prices = np.array(table["price"])
+    predicted = {
+        name: np.array(values, float)
+        for name, values in read_csv(Path("predicted.csv")).items()
+        if name.startswith("price_")
+    }
+    rmse = np.sqrt(np.mean((predicted["price_mean"] - prices) ** 2))
+    assert judged["rmse"] == pytest.approx(rmse)
+    inside = (predicted["price_lower_95"] <= prices) & (prices <= predicted["price_upper_95"])
+    assert judged["coverage_of_95%_intervals"] == pytest.approx(inside.mean())
+    description = json.loads(Path("run/run.json").read_text())
+    inputs, target = (Standardiser.from_dict(description[name]) for name in ("inputs", "target"))
+    X = inputs.transform(np.stack([table["a"], table["b"]], 1))
+    samples = load_model("run/model").predict_y_samples(X, 2_000, seed=3)
+    raw = target.inverse_transform(samples)[..., 0]
+    below = (raw < predicted["price_upper_95"]).mean(axis=0)
+    np.testing.assert_allclose(below, 0.975, atol=0.03)
+
+
+def test_labels_are_not_warped(refused: Callable[..., str]) -> None:
+    table = write_csv(Path("table.csv"), columns("two classes"))
+
+    message = refused("fit", table, *fit_options("two classes"), "--warp")
+
+    assert "--warp is for --task regression" in message
+
+
 def test_matrix_gaussian_network_beside_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
     table = write_csv(Path("table.csv"), columns("regression"))
@@ -535,6 +583,7 @@ def test_refuses_tables(
         (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--kernel", "Linear"], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
+        (["--model", "VMG", "--warp"], "--warp is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
         (
             ["--model", "VMG", "--importance-samples", "2"],

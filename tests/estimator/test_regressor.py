@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpflow_dwp.estimator import DeepWishartRegressor
-from gpflow_dwp.evaluation import mixture_cdf
+from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf
 
 SMALL: dict[str, Any] = {
     "depth": 2,
@@ -139,6 +139,33 @@ def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishart
     assert two_outputs.predict_log_density(X[:3], mean[:3]).shape == (3,)
     scale = two_outputs.output_standardiser_.scale
     np.testing.assert_allclose(scale, [Y.std(), 0.01 * Y.std()])
+
+
+@pytest.mark.usefixtures("_eager")
+def test_warped_targets_are_predicted_in_raw_units() -> None:
+    """Catches quantiles and densities of warped targets, also after a pickle."""
+    short = {**SMALL, "depth": 1, "num_steps": 2}
+    regressor = DeepWishartRegressor(**short, warp=True).fit(X, Y)
+    regressor.model_.likelihood.warp.skewness.assign([0.7])
+
+    mean, std = regressor.predict(X, return_std=True)
+    samples = regressor.sample_y(X[:3], 4_000)
+    quantiles = regressor.predict_quantiles(X, [0.1, 0.8])
+    again = pickle.loads(pickle.dumps(regressor))
+
+    error = std[:3] / np.sqrt(4_000)
+    assert (np.abs(samples.mean(axis=1) - mean[:3]) < 5.0 * error).all()
+    for column, level in enumerate((0.1, 0.8)):
+        below = (samples < quantiles[:3, [column]]).mean(axis=1)
+        np.testing.assert_allclose(below, level, atol=0.03)
+    step = 1e-4
+    near = quantiles[:, 0]
+    ends = PredictiveDistribution.of(
+        regressor._posterior(), regressor._check_inputs(X), regressor.output_standardiser_
+    )
+    slope = (ends.cdf((near + step)[:, None]) - ends.cdf((near - step)[:, None]))[:, 0] / (2 * step)
+    np.testing.assert_allclose(np.exp(regressor.predict_log_density(X, near)), slope, rtol=1e-5)
+    np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)
 
 
 class Unpickler(pickle.Unpickler):

@@ -243,6 +243,13 @@ def test_observation_noise_is_in_raw_units() -> None:
     np.testing.assert_allclose(variance, np.broadcast_to(noise, (6, 1)), rtol=1e-6)
 
 
+def test_a_model_of_warped_observations_is_refused() -> None:
+    """Catches moments of functions that are in no unit."""
+    build = partial(build_deep_wishart_process, depth=1, warp=True)
+    with pytest.raises(ValueError, match=r"build must return .* not warped, got .* WarpedGaussian"):
+        BayesianOptimizationModel(build, observed(5))
+
+
 def test_other_columns_are_refused() -> None:
     model = make()
     with pytest.raises(ValueError, match=r"query_points must have 2 columns, got shape \(3, 5\)"):

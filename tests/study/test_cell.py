@@ -48,9 +48,10 @@ def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
         {"options": {"jitter": 1e-5}},
         {"options": {"jitter": 1e-4}},
         {"options": {"latent_dim": 1}},
+        {"options": {"warp": True}},
         {"options": {"latent_dim": 1}, "num_importance_samples": 5},
     ]
-    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 13
+    assert len({cell.key} | {tiny_cell(1, **{"model": "A", **c}).key for c in changes}) == 14
 
 
 @pytest.mark.parametrize("family", ["GW", "A", "AB"])

@@ -107,6 +107,31 @@ def test_the_log_likelihood_is_that_of_the_model() -> None:
     np.testing.assert_allclose(scores["test_log_likelihood"], np.mean(densities), rtol=1e-8)
 
 
+def test_scores_of_a_warped_model_are_those_of_targets() -> None:
+    """Catches scores of warped targets, and marginals that are drawn of them."""
+    model = tiny_model(1, warp=True)
+    model.likelihood.variance.assign(0.5)
+    model.likelihood.warp.shift.assign([0.5])
+    model.likelihood.warp.skewness.assign([0.6])
+    X, Y = DATA
+    target = Standardiser(np.array([100.0]), np.array([20.0]))
+
+    scores = prediction_scores(
+        model, X, target.inverse_transform(Y), target, num_samples=2_000, marginals=True
+    )
+
+    exact = float(np.mean(model.predict_log_density(DATA, num_samples=1)))
+    np.testing.assert_allclose(scores["test_log_likelihood"], exact - np.log(20.0), rtol=1e-8)
+    np.testing.assert_allclose(scores["log_likelihood_standardised"], exact, rtol=1e-8)
+    assert abs(scores["log_likelihood_kernel"] - exact) < 0.3
+    mean, _ = model.predict_y(X, num_samples=1)
+    np.testing.assert_allclose(scores["rmse"], 20.0 * np.sqrt(np.mean((Y - mean) ** 2)))
+    samples = model.predict_y_samples(X, 4_000, seed=1).numpy()[..., 0]
+    error = np.abs(samples - Y[:, 0]).mean(axis=0)
+    spread = 0.5 * np.abs(samples[:2_000] - samples[2_000:]).mean(axis=0)
+    np.testing.assert_allclose(scores["crps"], 20.0 * np.mean(error - spread), rtol=0.03)
+
+
 def test_scores_of_marginals_are_in_standardised_units() -> None:
     model = build_latent_variable_deep_gp(DATA, "LV-GP", num_inducing=5)
     randomise(model, seed=2)

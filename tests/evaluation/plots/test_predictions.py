@@ -10,7 +10,7 @@ import pytest
 from model_reference import tiny_model, toy_data
 from scipy.stats import binom
 
-from gpflow_dwp.evaluation import mixture_cdf, plot_model_1d, plot_pit
+from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf, plot_model_1d, plot_pit
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 DATA = X, np.sin(3.0 * X)
@@ -61,6 +61,27 @@ def test_a_model_of_one_input() -> None:
         np.array([[ends.min()], [ends.max()]]), *(moment.numpy()[..., 0] for moment in moments)
     )
     np.testing.assert_allclose(levels[:, 0], [0.1, 0.9], rtol=1e-6)
+
+
+def test_a_model_of_warped_observations() -> None:
+    """Catches functions that are drawn on the scale of warped observations."""
+    model = tiny_model(1, data=DATA, warp=True)
+    model.likelihood.warp.shift.assign([30.0])
+    grid = np.linspace(-1, 1, 5)
+    points = grid[:, None]
+    posterior = model.posterior(seed=0)
+
+    ax = plot_model_1d(model, DATA, num_functions=1, coverage=0.8, grid=grid)
+
+    outline = ax.collections[0].get_paths()[0].vertices
+    ends = outline[np.isclose(outline[:, 0], 1.0), 1]
+    distribution = PredictiveDistribution.of(posterior, points)
+    for end, level in ((ends.min(), 0.1), (ends.max(), 0.9)):
+        np.testing.assert_allclose(distribution.cdf(np.full((5, 1), end))[-1], level, rtol=1e-6)
+    function, mean, _ = ax.lines
+    np.testing.assert_allclose(mean.get_ydata(), model.predict_y(points)[0][:, 0], rtol=1e-6)
+    draw = model.predict_f_samples(points, 1, seed=0)[0]
+    np.testing.assert_allclose(function.get_ydata(), model.likelihood.warp.inverse(draw)[:, 0])
 
 
 def test_without_functions_and_with_a_default_grid() -> None:
