@@ -30,8 +30,8 @@ from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import load_diabetes
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
     interval_coverage,
-    mixture_cdf,
     plot_calibration,
     plot_depth_effect,
     plot_functions_1d,
@@ -151,9 +151,10 @@ axes.figure
 
 # %%
 standardised = regressor.input_standardiser_.transform(inputs[test])
-means, variances = regressor.model_.posterior(seed=0).predict_y_components(standardised)
-observed = regressor.output_standardiser_.transform(target[test, None])[:, 0]
-pit = mixture_cdf(observed, means.numpy()[..., 0], variances.numpy()[..., 0])
+distribution = PredictiveDistribution.of(
+    regressor.model_.posterior(seed=0), standardised, regressor.output_standardiser_
+)
+pit = distribution.cdf(target[test, None])[:, 0]
 axes = plot_calibration(pit)
 axes.figure
 

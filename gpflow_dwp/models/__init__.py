@@ -51,6 +51,7 @@ from gpflow_dwp.models.predictive import (
     mixture_moments,
     predictive_log_densities,
     predictive_moments,
+    warped_moments,
 )
 from gpflow_dwp.models.saving import (
     load_model,
@@ -114,4 +115,5 @@ __all__ = [
     "save_model",
     "suitable_output",
     "to_config",
+    "warped_moments",
 ]

@@ -139,6 +139,9 @@ class MixturePosterior(abc.ABC):
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw.
 
+        Under a Gaussian likelihood these are the moments of normals; under a
+        :class:`WarpedGaussian` of distributions for which :meth:`predict_warped_components` stands.
+
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] each.
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
