@@ -36,6 +36,7 @@ def test_defaults_of_fit() -> None:
         "model": "DWP",
         "posterior": None,
         "whiten": False,
+        "warp": False,
         "output_posterior": None,
         "kernel": None,
         "width": None,
