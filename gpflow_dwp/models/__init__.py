@@ -1,6 +1,6 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
-from gpflow_dwp.models._named_kernels import KERNELS, make_kernels
+from gpflow_dwp.models._named_kernels import KERNELS, make_kernels, positive_by_exp
 from gpflow_dwp.models.accepted_observations import (
     AcceptedObservations,
     accepted_observations,
@@ -109,6 +109,7 @@ __all__ = [
     "model_from_bytes",
     "model_summary",
     "model_to_bytes",
+    "positive_by_exp",
     "predictive_log_densities",
     "predictive_moments",
     "sample_observations",
