@@ -59,6 +59,7 @@ _SUBPACKAGES = frozenset(
         "kernels",
         "layers",
         "models",
+        "selection",
         "serving",
         "study",
         "training",

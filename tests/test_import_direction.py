@@ -28,6 +28,7 @@ ORDER = (
     "objectives",
     "models",
     "training",
+    "selection",
     "iterates",
     "evaluation",
     "serving",

@@ -27,6 +27,7 @@ from gpflow_dwp.models import (
     model_to_bytes,
     suitable_output,
 )
+from gpflow_dwp.selection import Auto, Candidate, select_model
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
 
@@ -41,16 +42,16 @@ class DeepWishartEstimator(BaseEstimator):
     def __init__(
         self,
         *,
-        depth: int = 3,
+        depth: int | Auto = "auto",
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
         output: OutputPosterior | None = None,
-        warp: bool = False,
+        warp: bool | Auto = "auto",
         width: int | None = None,
-        kernel: str | Kernel | Sequence[Kernel] = "SquaredExponential",
-        num_inducing: int = 100,
+        kernel: str | Kernel | Sequence[Kernel] = "auto",
+        num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
-        num_steps: int = 3_000,
+        num_steps: int = 1_000,
         batch_size: int | None = None,
         num_samples: int = 2,
         num_prediction_samples: int = 100,
@@ -75,61 +76,91 @@ class DeepWishartEstimator(BaseEstimator):
 
     def _train(self, X: Array, Y: Array, likelihood: Likelihood | None) -> None:
         """Build and train a model on raw inputs [N, D] and the model's own targets [N, P]."""
-        check_integers(
-            depth=self.depth,
-            num_steps=self.num_steps,
-            num_prediction_samples=self.num_prediction_samples,
-        )
+        check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
         standardiser = Standardiser.fit(X)
         data = standardiser.transform(X), Y
-        model = build_deep_wishart_process(
-            data,
-            self.depth,
-            posterior=self.posterior,
-            whiten=self.whiten,
-            output=self.output or suitable_output(len(X), likelihood, 0, self.batch_size),
-            width=self.width,
-            num_inducing=self.num_inducing,
-            inducing=self.inducing,
-            kernel=self._kernels(),
-            likelihood=likelihood,
-            warp=self.warp and likelihood is None,
-            num_samples=self.num_samples,
-            seed=seed,
-        )
+        if isinstance(self.kernel, str):
+            model, history = self._select(data, self.kernel, likelihood, seed)
+        else:
+            model, history = self._train_given_kernels(data, self.kernel, likelihood, seed)
         model.num_prediction_samples = self.num_prediction_samples
-        batch_size = self.batch_size
-        if batch_size is None:
-            batch_size = PROTOCOLS["fast"].batch_size(len(X))
-        history = fit(
-            model,
-            data,
-            self.num_steps,
-            batch_size=batch_size,
-            protocol="fast",
-            seed=seed,
-            progress=bool(self.verbose),
-        )
         self.input_standardiser_: Standardiser = standardiser
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed = seed
 
-    def _kernels(self) -> str | list[Kernel]:
-        """What the builder takes; training must not change the estimator's own kernels."""
-        kernel = self.kernel
-        if isinstance(kernel, str):
-            return kernel
+    def _select(
+        self, data: tuple[Array, Array], kernel: str, likelihood: Likelihood | None, seed: int
+    ) -> tuple[DeepWishartProcess, TrainingHistory]:
+        selection = select_model(
+            data,
+            depth=self.depth,
+            kernel=kernel,
+            warp=self.warp,
+            num_inducing=self.num_inducing,
+            likelihood=likelihood,
+            posterior=self.posterior,
+            whiten=self.whiten,
+            width=self.width,
+            output=self.output,
+            inducing=self.inducing,
+            num_steps=self.num_steps,
+            batch_size=self.batch_size,
+            num_samples=self.num_samples,
+            seed=seed,
+            progress=bool(self.verbose),
+        )
+        self.candidates_: tuple[Candidate, ...] = selection.candidates
+        return selection.model, selection.history
+
+    def _train_given_kernels(
+        self,
+        data: tuple[Array, Array],
+        kernel: Kernel | Sequence[Kernel],
+        likelihood: Likelihood | None,
+        seed: int,
+    ) -> tuple[DeepWishartProcess, TrainingHistory]:
+        """Train the one model of these kernels, of which the estimator's own stay as they are."""
+        depth = self.depth
         if isinstance(kernel, Kernel):
-            return [copy.deepcopy(kernel) for _ in range(self.depth)]
+            if depth == "auto":
+                raise ValueError("depth must be a number where kernel is one kernel, got 'auto'.")
+            check_integers(depth=depth)
+            kernel = [kernel] * depth
         if not isinstance(kernel, Sequence):
             raise ValueError(
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
-        kernels: list[Any] = list(kernel)
-        return [copy.deepcopy(each) for each in kernels]
+        num_rows = len(data[0])
+        model = build_deep_wishart_process(
+            data,
+            len(kernel) if depth == "auto" else depth,
+            posterior=self.posterior,
+            whiten=self.whiten,
+            output=self.output or suitable_output(num_rows, likelihood, 0, self.batch_size),
+            width=self.width,
+            num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
+            inducing=self.inducing,
+            kernel=[copy.deepcopy(each) for each in kernel],
+            likelihood=likelihood,
+            warp=self.warp is True and likelihood is None,
+            num_samples=self.num_samples,
+            seed=seed,
+        )
+        batch_size = self.batch_size
+        if batch_size is None:
+            batch_size = PROTOCOLS["fast"].batch_size(num_rows)
+        history = fit(
+            model,
+            data,
+            self.num_steps,
+            batch_size=batch_size,
+            seed=seed,
+            progress=bool(self.verbose),
+        )
+        return model, history
 
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in the model's units, [N, D]."""

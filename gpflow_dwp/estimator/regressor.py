@@ -34,23 +34,28 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     >>> mean.shape, std.shape
     ((30,), (30,))
 
+    What is "auto" is chosen by the bound, which needs no rows to be held out: see
+    :func:`gpflow_dwp.selection.select_model`.
+
     :param depth: GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and one output
-        GP.
+        GP. "auto" begins with 1, and goes on for as long as the bound grows, to 3 at most.
     :param posterior: Family of approximate posteriors: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
     :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
         or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
-        rows without minibatches.
+        rows without minibatches, and in a single layer with Gaussian noise.
     :param warp: Whether the noise is Gaussian in a function of the targets that is learned, and not
         in the targets themselves: see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. Labels have
         none.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
-        the first layer; a GPflow kernel, of which every layer gets a copy; or ``depth`` kernels.
-        Kernels that are given act on standardised inputs and stay as they are: copies are trained.
-    :param num_inducing: Inducing points, at most.
+        the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
+        kernel, of which every layer gets a copy; or ``depth`` kernels. Kernels that are given act
+        on standardised inputs and stay as they are: copies are trained.
+    :param num_inducing: Inducing points, at most; "auto" for 100, and in a single layer with
+        Gaussian noise for all rows up to 1,000, and 500 at most above.
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
-    :param num_steps: Gradient steps.
+    :param num_steps: Gradient steps of a model of several layers, at most.
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above.
     :param num_samples: Draws that estimate the bound in training.
     :param num_prediction_samples: Draws that make up a predictive mixture.
@@ -59,7 +64,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param verbose: Whether to show a progress bar.
 
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
-    ``history_`` (its training), ``input_standardiser_``, ``output_standardiser_``,
+    ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds; not
+    where kernels are given), ``input_standardiser_``, ``output_standardiser_``,
     ``n_features_in_``, and ``feature_names_in_`` where the inputs had names.
     """
 

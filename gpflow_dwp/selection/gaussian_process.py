@@ -1,7 +1,8 @@
-"""Gaussian processes that are fitted in seconds: what a deep model is held against and starts at."""
+"""Gaussian processes, fitted in seconds: what deeper models are held against, and start at."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import gpflow
@@ -51,6 +52,7 @@ def fit_gaussian_process(
     :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
     :param max_iterations: Of L-BFGS.
     """
+    data = tuple(tf.convert_to_tensor(part, gpflow.default_float()) for part in data)
     model: GPR | SGPR = (
         _WarpedGPR(data, kernel, likelihood=likelihood)
         if inducing_inputs is None
@@ -62,7 +64,7 @@ def fit_gaussian_process(
     # A step may lead to a covariance that cannot be factorised: the one before it is kept.
     last = [variable.numpy() for variable in variables]
 
-    def keep(step: int, variables: list[tf.Variable], values: list[tf.Tensor]) -> None:
+    def keep(_: int, __: Sequence[tf.Variable], values: Sequence[tf.Tensor]) -> None:
         last[:] = [value.numpy() for value in values]
 
     course = [-float(model.training_loss())]

@@ -6,14 +6,15 @@ import copy
 import dataclasses
 import math
 import time
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
 
-import gpflow
 import numpy as np
 import numpy.typing as npt
-from gpflow.base import RegressionData
+import tensorflow as tf
+from gpflow.base import Parameter, RegressionData
 from gpflow.kernels import Kernel
-from gpflow.likelihoods import Gaussian
+from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import PosteriorFamily, RegressionGPLayer
@@ -92,6 +93,7 @@ def select_model(
     kernel: str | Auto = "auto",
     warp: bool | Auto = "auto",
     num_inducing: int | Auto = "auto",
+    likelihood: Likelihood | None = None,
     posterior: PosteriorFamily = "AB",
     whiten: bool = False,
     width: int | None = None,
@@ -103,29 +105,37 @@ def select_model(
     seed: int = 0,
     progress: bool = True,
 ) -> Selection:
-    """Fit models with Gaussian noise of several depths, and keep the one with the highest bound.
+    """Fit models of several depths, and keep the one with the highest bound.
 
     Bounds of the same data can be compared, whatever the depth, the kernels or the warp. With a
-    single layer the bound is the marginal likelihood of a Gaussian process, or that of sparse
-    regression, which L-BFGS maximises within seconds. So kernel and warp are chosen there: the
-    kernel that has the highest, and a warp where it gains more than its parameters count for in
-    the Bayesian information criterion. Deeper models start at what the single layer has learned.
-    They are given up as soon as their bound would not reach the best one's at its present pace.
+    single layer and Gaussian noise the bound is the marginal likelihood of a Gaussian process, or
+    that of sparse regression, which L-BFGS maximises within seconds. So kernel and warp are chosen
+    there: the kernel that has the highest, and a warp where it gains more than its parameters count
+    for in the Bayesian information criterion. Deeper models start at what the single layer has
+    learned. They are given up as soon as their bound would not reach the best one's at its present
+    pace.
 
-    :param data: Inputs [N, D] and observations [N, P], both standardised.
+    For other likelihoods only the depth is chosen. Functions start with a variance of 10, so that
+    labels can be sure.
+
+    :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
+        the noise is Gaussian.
     :param depth: GP layers of the equivalent deep GP; "auto" for 1, then 2 and 3 for as long as
         the bound grows.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for one of
-        :data:`CANDIDATE_KERNELS`.
-    :param warp: Whether observations are warped, by a :class:`SinhArcsinh`.
+        :data:`CANDIDATE_KERNELS`, or the first of them for a likelihood that is given.
+    :param warp: Whether observations are warped, by a :class:`SinhArcsinh`; not for a likelihood
+        that is given.
     :param num_inducing: M, at most; "auto" for all rows up to 1,000 and at most 500 above in a
-        single layer, and for 100 in deeper models.
+        single layer, and for 100 in deeper models and for a likelihood that is given.
+    :param likelihood: Of another kind than Gaussian; None for that.
     :param posterior: As for :func:`build_deep_wishart_process`, like the next four.
     :param whiten: See there.
     :param width: See there.
     :param output: See there; for all depths.
     :param inducing: See there.
-    :param num_steps: Gradient steps of a model of several layers, at most.
+    :param num_steps: Gradient steps of a model of several layers, at most; a single layer takes at
+        most 100 iterations of L-BFGS.
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above.
     :param num_samples: S in these steps.
@@ -142,6 +152,8 @@ def select_model(
         check_choice(KERNELS, kernel=kernel)
     if warp != "auto":
         check_flags(warp=warp)
+    if isinstance(likelihood, Gaussian):
+        raise ValueError("likelihood must be None for Gaussian noise, got a Gaussian one.")
     check_integers(num_steps=num_steps, num_samples=num_samples)
     search = _Search(
         X,
@@ -160,7 +172,11 @@ def select_model(
         },
         seed,
     )
-    start = search.choose_process(CANDIDATE_KERNELS if kernel == "auto" else (kernel,), warp)
+    if likelihood is None:
+        start = search.choose_process(CANDIDATE_KERNELS if kernel == "auto" else (kernel,), warp)
+    else:
+        name = CANDIDATE_KERNELS[0] if kernel == "auto" else kernel
+        start = _Start(name, _initial_kernel(name, X.shape[1], variance=10.0), likelihood)
     if depth != "auto":
         model, history = search.train(start, depth)
         return Selection(model, history, tuple(search.candidates))
@@ -179,7 +195,12 @@ class _Start(NamedTuple):
 
     name: str
     kernel: Kernel
-    likelihood: Gaussian
+    likelihood: Likelihood
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether a single layer can be fitted by a regression."""
+        return isinstance(self.likelihood, Gaussian)
 
 
 @dataclasses.dataclass
@@ -191,7 +212,7 @@ class _Search:
     num_steps: int
     batch_size: int | None
     progress: bool
-    architecture: dict[str, object]
+    architecture: dict[str, Any]
     seed: int
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
 
@@ -204,25 +225,22 @@ class _Search:
         def try_process(start: _Start, num_parameters: int = 0) -> None:
             began = time.perf_counter()
             data = self.X[rows], self.Y[rows]
-            elbo = fit_gaussian_process(data, start.kernel, start.likelihood).elbo
+            elbo = fit_gaussian_process(
+                data, start.kernel, start.likelihood, max_iterations=min(100, self.num_steps)
+            ).elbo
             self._record(1, start, len(rows), elbo, began)
             fitted.append((elbo - 0.5 * num_parameters * math.log(len(rows)), start))
 
         for name in kernels:
             with positive_by_exp():
-                kernel = make_kernels(name, 1, num_inputs)[0]
                 likelihood = _gaussian(num_outputs, warp is True, 0.1)
-            if hasattr(kernel, "lengthscales"):
-                # About the distance between two standardised rows.
-                kernel.lengthscales.assign(np.full(num_inputs, math.sqrt(num_inputs)))
-            try_process(_Start(name, kernel, likelihood))
+            try_process(_Start(name, _initial_kernel(name, num_inputs), likelihood))
         best = max(fitted, key=lambda pair: pair[0])[1]
         if warp == "auto":
             with positive_by_exp():
-                likelihood = _gaussian(num_outputs, True, float(best.likelihood.variance.numpy()))
-            num_parameters = sum(
-                int(np.size(parameter)) for parameter in likelihood.warp.trainable_parameters
-            )
+                likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
+            unwarped = best.likelihood.trainable_parameters
+            num_parameters = _size(likelihood.trainable_parameters) - _size(unwarped)
             try_process(
                 best._replace(kernel=copy.deepcopy(best.kernel), likelihood=likelihood),
                 num_parameters,
@@ -245,7 +263,7 @@ class _Search:
                 layer.kernel,
                 model.likelihood,
                 None if is_exact else model.inducing_variable.Z.numpy(),
-                max_iterations=0 if is_fitted else 50,
+                max_iterations=0 if is_fitted else min(50, self.num_steps),
             )
             layer.noise_variance.assign(model.likelihood.variance)
             elbo = fitted.elbo
@@ -264,7 +282,7 @@ class _Search:
                 self.num_steps,
                 batch_size=self.batch_size,
                 seed=self.seed,
-                callbacks=[_GiveUp(target, interval, self.num_steps * min(depth, 3) // 6)],
+                callbacks=[_GiveUp(target, interval, self.num_steps * min(depth - 1, 3) // 6)],
                 callback_interval=interval,
                 progress=self.progress,
             )
@@ -286,16 +304,17 @@ class _Search:
         num_inducing = self.num_inducing
         if num_inducing == "auto":
             least, most = _INDUCING
-            if depth > 1:
+            if depth > 1 or not start.is_gaussian:
                 num_inducing = least
             elif num_data <= _EXACT_ROWS:
                 num_inducing = num_data
             else:
                 num_inducing = int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
-        # A single layer is fitted to all rows as fast as to a few.
-        output = self.output or (
-            "regression" if depth == 1 else suitable_output(num_data, None, 0, self.batch_size)
-        )
+        output = self.output
+        if output is None and depth == 1 and start.is_gaussian:
+            output = "regression"  # It is fitted to all rows as fast as to some.
+        if output is None:
+            output = suitable_output(num_data, start.likelihood, 0, self.batch_size)
         return build_deep_wishart_process(
             (self.X, self.Y),
             depth,
@@ -313,18 +332,38 @@ class _Search:
         self.candidates.append(Candidate(depth, start.name, warped, rows, elbo, seconds))
 
 
+def _initial_kernel(name: str, num_inputs: int, variance: float = 1.0) -> Kernel:
+    with positive_by_exp():
+        kernel = make_kernels(name, 1, num_inputs)[0]
+    if hasattr(kernel, "lengthscales"):
+        # About the distance between two standardised rows.
+        kernel.lengthscales.assign(np.full(num_inputs, math.sqrt(2.0 * num_inputs)))
+    kernel.variance.assign(variance)
+    return kernel
+
+
 def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:
     return WarpedGaussian(SinhArcsinh(num_outputs), variance) if warp else Gaussian(variance)
 
 
-def _with_own_noise(likelihood: Gaussian, num_outputs: int) -> Gaussian:
-    """A copy in which every output has a noise of its own."""
+def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
+    """A copy, in which every output has a noise of its own."""
     likelihood = copy.deepcopy(likelihood)
-    if num_outputs > 1:
-        variance = np.full(num_outputs, likelihood.variance.numpy())
-        with positive_by_exp():
-            likelihood.variance = Gaussian(variance).variance
-    return likelihood
+    if not isinstance(likelihood, Gaussian) or num_outputs == 1:
+        return likelihood
+    variance = np.full(num_outputs, likelihood.variance_at(np.zeros((1, 1)))[0])
+    with positive_by_exp():
+        if isinstance(likelihood, WarpedGaussian):
+            return WarpedGaussian(likelihood.warp, variance)
+        return Gaussian(variance)
+
+
+def _noise_variance(likelihood: Likelihood) -> float:
+    return float(tf.convert_to_tensor(likelihood.variance))
+
+
+def _size(parameters: Iterable[Parameter]) -> int:
+    return sum(int(np.size(parameter)) for parameter in parameters)
 
 
 def _estimate_bound(model: DeepWishartProcess, X: Array, Y: Array) -> float:

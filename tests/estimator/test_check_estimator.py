@@ -13,9 +13,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 
-SMALL = {"depth": 2, "num_inducing": 5, "num_prediction_samples": 3, "num_steps": 1}
+SMALL = {
+    "depth": 2,
+    "kernel": "SquaredExponential",
+    "warp": False,
+    "num_inducing": 5,
+    "num_prediction_samples": 3,
+    "num_steps": 1,
+}
 # Two checks want good predictions, which a single layer makes after one step.
-TRAINED = {"depth": 1, "num_inducing": 100}
+TRAINED = {"depth": 1, "num_inducing": 100, "num_steps": 20}
 
 # A list, because pytest takes no generator from version 10 on, which older scikit-learns give it.
 CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])

@@ -24,6 +24,8 @@ from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf
 
 SMALL: dict[str, Any] = {
     "depth": 2,
+    "kernel": "SquaredExponential",
+    "warp": False,
     "num_inducing": 15,
     "num_prediction_samples": 10,
     "num_steps": 30,
@@ -145,7 +147,7 @@ def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishart
 def test_warped_targets_are_predicted_in_raw_units() -> None:
     """Catches quantiles and densities of warped targets, also after a pickle."""
     short = {**SMALL, "depth": 1, "num_steps": 2}
-    regressor = DeepWishartRegressor(**short, warp=True).fit(X, Y)
+    regressor = DeepWishartRegressor(**{**short, "warp": True}).fit(X, Y)
     regressor.model_.likelihood.warp.skewness.assign([0.7])
 
     mean, std = regressor.predict(X, return_std=True)
@@ -201,7 +203,7 @@ class Wiggly(gpflow.kernels.SquaredExponential):
 def test_kernels_are_copied_and_come_back() -> None:
     kernel = Wiggly(variance=2.0)
     short = {**SMALL, "num_steps": 1}
-    regressor = DeepWishartRegressor(**short, kernel=kernel).fit(X, Y)
+    regressor = DeepWishartRegressor(**{**short, "kernel": kernel}).fit(X, Y)
     kernels = [layer.kernel for layer in regressor.model_.layers]
     assert [type(each) for each in kernels] == [Wiggly, Wiggly]
     assert kernel.variance.numpy() == 2.0
@@ -211,7 +213,7 @@ def test_kernels_are_copied_and_come_back() -> None:
     np.testing.assert_array_equal(again.predict(X), regressor.predict(X))
 
     per_layer = [gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0]), Wiggly()]
-    several = clone(DeepWishartRegressor(**short, kernel=per_layer)).fit(X, Y)
+    several = clone(DeepWishartRegressor(**{**short, "kernel": per_layer})).fit(X, Y)
     assert several.model_.layers[0].kernel.lengthscales.shape == (2,)
 
 
