@@ -56,7 +56,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         Gaussian noise for all rows up to 1,000, and 500 at most above.
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
     :param num_steps: Gradient steps of a model of several layers, at most.
-    :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above.
+    :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
+        labels for 500 above as many.
     :param num_samples: Draws that estimate the bound in training.
     :param num_prediction_samples: Draws that make up a predictive mixture.
     :param random_state: Seed or generator for the start, the draws and the minibatches; None for
