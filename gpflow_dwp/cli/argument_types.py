@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-__all__ = ["assignment", "fraction", "numbers", "positive_integer", "seed", "size"]
+__all__ = ["assignment", "depth", "fraction", "numbers", "positive_integer", "seed", "size"]
 
 _LARGEST = 1_000_000
 
@@ -33,6 +33,17 @@ def size(text: str) -> int:
     if value > _LARGEST:
         raise argparse.ArgumentTypeError(f"must be at most {_LARGEST}, got {text!r}")
     return value
+
+
+def depth(text: str) -> int | str:
+    """Read a number of layers, or "auto".
+
+    :raises ArgumentTypeError: If it is neither.
+    """
+    try:
+        return "auto" if text == "auto" else size(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or auto") from None
 
 
 def seed(text: str) -> int:

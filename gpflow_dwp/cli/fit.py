@@ -18,7 +18,7 @@ from gpflow_dwp.cli.callbacks import make_log, make_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import exit_code, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
-from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_likelihood
+from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_likelihood, select
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
 from gpflow_dwp.cli.provenance import describe_run, list_versions
@@ -40,6 +40,7 @@ from gpflow_dwp.models import (
     VariationalModel,
     save_model,
 )
+from gpflow_dwp.selection import Candidate, Selection
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 
 __all__ = ["run_fit"]
@@ -86,7 +87,19 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         f"{train.X.shape[1]} inputs",
     )
     scores = _baselines(prepared, options)
-    history, best_step = _train(prepared, options)
+    candidates: tuple[Candidate, ...] = ()
+    best_step = None
+    if options.depth == "auto":
+        selection = select(
+            options, prepared.standardised(prepared.train), make_likelihood(prepared.train)
+        )
+        candidates, history = selection.candidates, selection.history
+        prepared = prepared._replace(model=selection.model)
+        elbo = selection.best.elbo / len(train.X)
+        show(_describe_choice(selection))
+    else:
+        history, best_step = _train(prepared, options)
+        elbo = float(history.elbo_per_datum[:best_step][-_STEPS_IN_FINAL_BOUND:].mean())
     interrupted = history.stop_reason.startswith("interrupted")
     if interrupted:
         show(f"Training was {history.stop_reason}.")
@@ -97,9 +110,9 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         prepared.model, prepared.inputs.transform(test.X), prepared.target, Y=test.Y
     )
     prediction_seconds = time.perf_counter() - start
-    scores[f"{TITLES[options.model]}, depth {options.depth}"] = _score(
-        prepared, history.elbo_per_datum[:best_step], history.seconds, predictions
-    )
+    seconds = sum(candidate.seconds for candidate in candidates) or history.seconds
+    depth = len(prepared.model.layers) if candidates else options.depth
+    scores[f"{TITLES[options.model]}, depth {depth}"] = _score(prepared, elbo, seconds, predictions)
     show(score_table(scores, train.task))
 
     metrics = {
@@ -111,6 +124,7 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         "steps": history.num_steps,
         "best_step": best_step,
         "stop_reason": history.stop_reason,
+        "candidates": [candidate._asdict() for candidate in candidates],
         "prediction_seconds": prediction_seconds,
         **predictions.calibration(test.Y),
         "provenance": describe_run(options),
@@ -161,6 +175,14 @@ def _train(
     return history, None if stopping is None else stopping.best_step
 
 
+def _describe_choice(selection: Selection) -> str:
+    """Which model has the highest bound, in a line."""
+    best = selection.best
+    warp = ", warped" if best.warp else ""
+    deepest = max(candidate.depth for candidate in selection.candidates)
+    return f"Of depths 1 to {deepest} depth {best.depth} has the highest bound: {best.kernel}{warp}"
+
+
 def _how_to_resume(prepared: PreparedRun) -> str:
     return f"gpflow-dwp fit --resume {prepared.directory}"
 
@@ -194,11 +216,11 @@ def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namesp
     return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
-def _score(prepared: PreparedRun, elbo: Array, seconds: float, predictions: Predictions) -> Scores:
+def _score(prepared: PreparedRun, elbo: float, seconds: float, predictions: Predictions) -> Scores:
     data = prepared.standardised(prepared.test)
     offset = 0.0 if prepared.target is None else prepared.target.log_density_offset
     return Scores(
-        elbo=float(elbo[-_STEPS_IN_FINAL_BOUND:].mean()) + offset,
+        elbo=elbo + offset,
         log_likelihood=mean_log_density(prepared.model, data, prepared.target),
         error=predictions.error(prepared.test.Y),
         seconds=seconds,

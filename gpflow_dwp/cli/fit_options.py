@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpflow_dwp.cli.argument_types import fraction, positive_integer, seed, size
+from gpflow_dwp.cli.argument_types import depth, fraction, positive_integer, seed, size
 from gpflow_dwp.cli.options import add_config_option, add_json_option, add_quiet_option
 
 __all__ = ["add_fit_options"]
@@ -67,11 +67,11 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
     )
     model.add_argument(
         "--depth",
-        type=size,
-        default=3,
+        type=depth,
         metavar="N",
-        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG (default: "
-        "%(default)s)",
+        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for a "
+        "DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other "
+        "models and with --latent-dim, --validation-fraction or --log, which are for one model)",
     )
     model.add_argument(
         "--posterior",
@@ -92,10 +92,14 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
         "--warp",
         action="store_true",
         help="noise of a process that is Gaussian in a learned function of the target, and not in "
-        "the target itself: for targets that are skewed, or whose noise grows with them",
+        "the target itself: for targets that are skewed, or whose noise grows with them (with "
+        "--depth auto: where it pays)",
     )
     model.add_argument(
-        "--kernel", metavar="NAME", help="GPflow's name of the kernel (default: SquaredExponential)"
+        "--kernel",
+        metavar="NAME",
+        help="GPflow's name of the kernel (default: SquaredExponential; with --depth auto the "
+        "best of three)",
     )
     model.add_argument(
         "--width",
@@ -114,9 +118,9 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
     model.add_argument(
         "--num-inducing",
         type=size,
-        default=100,
         metavar="M",
-        help="inducing points, also of the sparse GP that is compared with (default: %(default)s)",
+        help="inducing points, also of the sparse GP that is compared with (default: 100; with "
+        "--depth auto more in a single layer)",
     )
     model.add_argument(
         "--inducing",
@@ -137,7 +141,7 @@ def _add_training_options(training: argparse._ArgumentGroup) -> None:
         type=positive_integer,
         metavar="T",
         help="gradient steps (default: 3000, where the papers take 20000; 20000 small ones of a "
-        "VMG)",
+        "VMG; with --depth auto 1000 of each model of several layers)",
     )
     training.add_argument(
         "--num-samples",

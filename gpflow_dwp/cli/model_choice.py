@@ -21,9 +21,10 @@ from gpflow_dwp.models import (
     build_matrix_gaussian_network,
     suitable_output,
 )
+from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
-__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood"]
+__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood", "select"]
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +43,7 @@ TITLES = {
 """What tables of scores call each model."""
 
 _STEPS = {"fast": 3_000, "vmg": 20_000}
+_STEPS_OF_EACH = 1_000
 
 
 def choose_protocol(options: argparse.Namespace) -> ProtocolName:
@@ -56,9 +58,21 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
     """Fill in what depends on the model where the user left it open.
 
     :param options: As ``gpflow-dwp fit`` parses them.
+    :raises UsageError: If ``--depth auto`` is given with an option that is for one model.
     """
     protocol = choose_protocol(options)
-    defaults = {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    for_one = ["latent_dim", "validation_fraction", "log"]
+    given = [name for name in for_one if getattr(options, name) is not None]
+    if options.model != "DWP":
+        given.append("model")
+    if options.depth == "auto" and given:
+        raise UsageError(f"--depth auto cannot go with --{given[0].replace('_', '-')}")
+    defaults: dict[str, Any] = {"depth": 3 if given else "auto"}
+    defaults |= {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    if (options.depth or defaults["depth"]) == "auto":
+        defaults["num_steps"] = _STEPS_OF_EACH
+    else:
+        defaults["num_inducing"] = 100
     chosen = {name: value for name, value in vars(options).items() if value is not None}
     return argparse.Namespace(**{**vars(options), **defaults, **chosen})
 
@@ -69,7 +83,7 @@ def build_model(
     likelihood: Likelihood | None,
     target_scale: float,
 ) -> VariationalModel:
-    """Return an untrained model.
+    """Return an untrained model, which has a single layer where the depth is still to be chosen.
 
     :param options: Complete ones.
     :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
@@ -79,7 +93,7 @@ def build_model(
     :raises ValueError: If an option's value cannot be used.
     """
     process = {
-        "num_inducing": options.num_inducing,
+        "num_inducing": options.num_inducing or 100,
         "inducing": options.inducing or "subset",
         "kernel": "SquaredExponential" if options.kernel is None else options.kernel,
         "latent_dim": options.latent_dim or 0,
@@ -114,11 +128,39 @@ def build_model(
         )
     return _BUILDERS[options.model](
         data,
-        options.depth,
+        1 if options.depth == "auto" else options.depth,
         likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
         **arguments,
+    )
+
+
+def select(
+    options: argparse.Namespace, data: tuple[Array, Array], likelihood: Likelihood | None
+) -> Selection:
+    """Train the models that ``--depth auto`` tries, and return the best.
+
+    :param options: Complete ones.
+    :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
+    :param likelihood: None for a Gaussian one.
+    """
+    return select_model(
+        data,
+        kernel=options.kernel or "auto",
+        warp=options.warp or "auto",
+        num_inducing=options.num_inducing or "auto",
+        likelihood=likelihood,
+        posterior=options.posterior or "AB",
+        whiten=options.whiten,
+        width=options.width,
+        output=options.output_posterior,
+        inducing=options.inducing or "subset",
+        num_steps=options.num_steps,
+        batch_size=options.batch_size,
+        num_samples=options.num_samples,
+        seed=options.seed,
+        progress=not options.quiet,
     )
 
 

@@ -87,6 +87,12 @@ class Selection(NamedTuple):
     history: TrainingHistory
     candidates: tuple[Candidate, ...]
 
+    @property
+    def best(self) -> Candidate:
+        """The candidate that the model is."""
+        depth = len(self.model.layers)
+        return next(each for each in reversed(self.candidates) if each.depth == depth)
+
 
 def select_model(
     data: RegressionData,
@@ -198,6 +204,7 @@ class _Start(NamedTuple):
     name: str
     kernel: Kernel
     likelihood: Likelihood
+    course: Array | None = None
 
     @property
     def is_gaussian(self) -> bool:
@@ -227,11 +234,12 @@ class _Search:
         def try_process(start: _Start, num_parameters: int = 0) -> None:
             began = time.perf_counter()
             data = self.X[rows], self.Y[rows]
-            elbo = fit_gaussian_process(
+            elbo, course = fit_gaussian_process(
                 data, start.kernel, start.likelihood, max_iterations=min(100, self.num_steps)
-            ).elbo
+            )
             self._record(1, start, len(rows), elbo, began)
-            fitted.append((elbo - 0.5 * num_parameters * math.log(len(rows)), start))
+            penalty = 0.5 * num_parameters * math.log(len(rows))
+            fitted.append((elbo - penalty, start._replace(course=course)))
 
         for name in kernels:
             with positive_by_exp():
@@ -269,9 +277,10 @@ class _Search:
             )
             layer.noise_variance.assign(model.likelihood.variance)
             elbo = fitted.elbo
+            course = start.course if is_fitted and start.course is not None else fitted.course
             history = TrainingHistory(
-                fitted.course,
-                np.zeros((len(fitted.course), 1)),
+                course,
+                np.zeros((len(course), 1)),
                 len(self.X),
                 time.perf_counter() - began,
                 "L-BFGS ended",
