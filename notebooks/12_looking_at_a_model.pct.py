@@ -134,9 +134,7 @@ table = load_diabetes()
 inputs, target = table.X, table.Y[:, 0]
 rows = rng.permutation(len(inputs))
 train, test = rows[:350], rows[350:]
-regressor = DeepWishartRegressor(
-    depth=2, num_inducing=50, num_steps=NUM_STEPS // 2, random_state=0
-).fit(inputs[train], target[train])
+regressor = DeepWishartRegressor(random_state=0).fit(inputs[train], target[train])
 lower, upper = regressor.predict_interval(inputs[test])
 axes = plot_predictions(
     target[test], regressor.predict(inputs[test]), lower, upper, target="progression"

@@ -163,6 +163,25 @@ def select_model(
     if isinstance(likelihood, Gaussian):
         raise ValueError("likelihood must be None for Gaussian noise, got a Gaussian one.")
     check_integers(num_steps=num_steps, num_samples=num_samples)
+    if batch_size is not None:
+        check_integers(batch_size=batch_size)
+    architecture: dict[str, Any] = {
+        "posterior": posterior,
+        "whiten": whiten,
+        "width": width,
+        "inducing": inducing,
+        "num_samples": num_samples,
+    }
+    # What cannot be used is refused here, before anything is fitted.
+    build_deep_wishart_process(
+        (X, Y),
+        1 if depth == "auto" else depth,
+        num_inducing=1 if num_inducing == "auto" else num_inducing,
+        likelihood=likelihood,
+        output=output,
+        seed=seed,
+        **architecture,
+    )
     search = _Search(
         X,
         Y,
@@ -171,13 +190,7 @@ def select_model(
         num_steps,
         _rows_of_batches(len(X), likelihood) if batch_size is None else batch_size,
         progress,
-        {
-            "posterior": posterior,
-            "whiten": whiten,
-            "width": width,
-            "inducing": inducing,
-            "num_samples": num_samples,
-        },
+        architecture,
         seed,
     )
     if likelihood is None:

@@ -504,7 +504,7 @@ def test_what_the_posterior_of_the_output_comes_from(
 
     monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, "--target", "price", *options) == 130
+    assert run("fit", table, "--target", "price", "--depth", "2", *options) == 130
 
 
 @pytest.mark.parametrize(
@@ -654,3 +654,36 @@ def test_refuses_a_split_that_leaves_nothing_to_learn(
     refused: Callable[..., str], table: dict[str, Any], options: list[str], message: str
 ) -> None:
     assert message in refused("fit", write_csv(Path("table.csv"), table), *options, *TINY)
+
+
+def test_depth_kernel_and_warp_are_chosen_by_the_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches a choice that is not the model that is kept, and one that is not told of."""
+    table = write_csv(tmp_path / "table.csv", columns("regression"))
+    directory = tmp_path / "run"
+
+    assert run("fit", table, "--target", "price", "--num-steps", "20", "--out", directory) == 0
+
+    told = capsys.readouterr().out
+    model = load_model(directory / "model")
+    metrics = json.loads((directory / "metrics.json").read_text())
+    depth = len(model.layers)
+    assert f"depth {depth} has the highest bound" in told
+    assert f"deep Wishart process, depth {depth}" in metrics["scores"]
+    last = [each for each in metrics["candidates"] if each["depth"] == depth][-1]
+    assert last["kernel"] == type(model.layers[0].kernel).__name__
+    assert last["elbo"] == max(
+        each["elbo"] for each in metrics["candidates"][-2:] if each["num_data"] == 36
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [("--model", "DGP"), ("--latent-dim", "1"), ("--validation-fraction", "0.2")]
+)
+def test_options_for_one_model_refuse_a_choice_of_depth(
+    options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write_csv(tmp_path / "table.csv", columns("regression"))
+    assert run("fit", table, "--target", "price", "--depth", "auto", *options) == 2
+    assert f"--depth auto cannot go with {options[0]}" in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""Gaussian processes that are fitted in seconds."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.selection import fit_gaussian_process
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, (40, 2))
+Y = np.sinh(np.sin(2.0 * X[:, :1]) + 0.1 * RNG.standard_normal((40, 1)))
+
+
+@pytest.mark.parametrize("num_inducing", [None, 10])
+@pytest.mark.parametrize("warp", [False, True])
+def test_the_bound_is_that_of_a_single_layer(num_inducing: int | None, warp: bool) -> None:
+    """Catches a warp without its Jacobian, and parameters that are not where the fit ended."""
+    kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 1.0])
+    likelihood = WarpedGaussian(SinhArcsinh(), 0.1) if warp else gpflow.likelihoods.Gaussian(0.1)
+    Z = None if num_inducing is None else X[:num_inducing]
+    fitted = fit_gaussian_process((X, Y), kernel, likelihood, Z, max_iterations=20)
+
+    model = build_deep_wishart_process(
+        (X, Y),
+        depth=1,
+        num_inducing=num_inducing or len(X),
+        kernel=[kernel],
+        likelihood=likelihood,
+        output="regression",
+        jitter=1e-9,
+    )
+    if Z is not None:
+        model.inducing_variable.Z.assign(Z)
+    model.output_layer.noise_variance.assign(likelihood.variance)
+    np.testing.assert_allclose(fitted.elbo, model.elbo((X, Y), seed=0), atol=0.01)
+    # The course counts the priors of the warp's parameters.
+    prior = sum(float(each.log_prior_density()) for each in likelihood.trainable_parameters)
+    np.testing.assert_allclose(fitted.course[-1], fitted.elbo + prior, rtol=1e-6)
+    assert fitted.course[-1] > fitted.course[0]
+
+
+def test_what_fails_leaves_the_parameters_of_before() -> None:
+    """Catches a fit that ends in a covariance without a factor, and passes that on."""
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 1.0])
+    likelihood = gpflow.likelihoods.Gaussian(0.1, variance_lower_bound=1e-30)
+    doubled = np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0)
+
+    fitted = fit_gaussian_process(doubled, kernel, likelihood)
+
+    assert np.isfinite(fitted.elbo)
+    assert all(np.isfinite(each.numpy()).all() for each in kernel.trainable_parameters)

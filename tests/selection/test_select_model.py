@@ -1,0 +1,97 @@
+"""Choosing a model by its bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.selection import select_model
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 2))
+SIGNAL = np.sin(2.0 * X[:, :1])
+NOISE = 0.1 * RNG.standard_normal((60, 1))
+SHORT: dict[str, Any] = {"num_steps": 60, "progress": False}
+
+
+def standardised(Y: np.ndarray) -> np.ndarray:
+    return (Y - Y.mean(axis=0)) / Y.std(axis=0)
+
+
+def test_the_best_candidate_is_kept() -> None:
+    """Catches a deeper model that is kept although its bound is lower, and kernels mixed up."""
+    data = X, standardised(SIGNAL + NOISE)
+    selection = select_model(data, **SHORT)
+
+    of_all_rows = [each for each in selection.candidates if each.num_data == len(X)]
+    assert selection.best.elbo >= max(each.elbo for each in of_all_rows if each.depth > 1)
+    single = [each for each in selection.candidates if each.depth == 1 and not each.warp]
+    assert selection.best.kernel == max(single, key=lambda each: each.elbo).kernel
+    assert not selection.best.warp
+    model = selection.model
+    assert type(model.layers[0].kernel).__name__ == selection.best.kernel
+    np.testing.assert_allclose(selection.best.elbo, model.elbo(data, seed=0), rtol=1e-2)
+    error = model.predict_f(X)[0] - data[1]
+    assert np.sqrt(np.mean(np.square(error))) < 0.3
+
+
+def test_targets_are_warped_where_that_pays() -> None:
+    """Catches a warp that is never tried, or whose Jacobian is left out of the comparison."""
+    skewed = X, standardised(np.exp(1.5 * (SIGNAL + NOISE)))
+    selection = select_model(skewed, depth=1, kernel="Matern52", **SHORT)
+
+    assert selection.best.warp
+    assert isinstance(selection.model.likelihood, WarpedGaussian)
+    assert [each.warp for each in selection.candidates] == [False, True, True]
+    assert not select_model(skewed, depth=1, kernel="Matern52", warp=False, **SHORT).best.warp
+
+
+def test_a_depth_that_is_asked_for_is_trained() -> None:
+    """Catches a deep model that does not start at the single layer, and explains all as noise."""
+    data = X, standardised(SIGNAL + NOISE)
+    selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **SHORT)
+
+    assert (selection.best.depth, selection.best.kernel) == (2, "Matern32")
+    assert selection.model.inducing_variable.num_inducing == 20
+    assert len(selection.history.elbo) == 60
+    error = selection.model.predict_f(X)[0] - data[1]
+    assert np.sqrt(np.mean(np.square(error))) < 0.5
+
+
+def test_outputs_have_noises_of_their_own() -> None:
+    noisy = SIGNAL + 5.0 * NOISE
+    data = X, standardised(np.hstack([SIGNAL + 0.1 * NOISE, noisy]))
+    model = select_model(data, depth=1, warp=False, kernel="Matern52", **SHORT).model
+
+    assert isinstance(model.output_layer, RegressionGPLayer)
+    first, second = model.likelihood.variance.numpy()
+    assert first < second
+
+
+def test_labels() -> None:
+    labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
+    likelihood = gpflow.likelihoods.Bernoulli()
+    selection = select_model((X, labels), depth=1, likelihood=likelihood, **SHORT)
+
+    probability = selection.model.predict_y(X)[0].numpy()
+    assert np.mean((probability > 0.5) == (labels > 0.5)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"depth": 0}, "depth must be a positive integer, got 0"),
+        ({"kernel": "Cubic"}, "kernel must be one of"),
+        ({"warp": "yes"}, "warp must be"),
+        ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
+        ({"likelihood": gpflow.likelihoods.Gaussian()}, "likelihood must be None for Gaussian"),
+    ],
+)
+def test_what_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        select_model((X, SIGNAL), **settings)
