@@ -172,6 +172,20 @@ def _add_training_options(training: argparse._ArgumentGroup) -> None:
 
 def _add_column_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="the inputs (default: every column but the target)",
+    )
+    group.add_argument(
+        "--drop",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns that are no inputs, such as names of rows",
+    )
+    group.add_argument(
         "--categorical",
         nargs="+",
         default=[],
@@ -181,8 +195,8 @@ def _add_column_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--impute",
         choices=["mean", "median", "most_frequent"],
-        help="fill missing cells of inputs with this of the column's training rows, and of "
-        "categories with the most frequent one (default: missing cells are refused)",
+        help="fill missing numbers of inputs with this of the column's training rows (default: "
+        "they are refused); a missing category is one of its own in any case",
     )
 
 

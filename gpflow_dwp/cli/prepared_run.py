@@ -141,19 +141,24 @@ def _standardise(
 
 def _read(options: argparse.Namespace) -> SplitTable:
     if options.table is None:
-        if options.target is not None or options.task != "regression" or options.categorical:
+        of_a_table = (options.target, options.categorical, options.columns, options.drop)
+        if any(of_a_table) or options.task != "regression":
             raise UsageError("--target and --task belong to a table of yours; name its CSV file")
         table = load_diabetes()
         parts = split_table(table, options.test_fraction, options.seed)
         return SplitTable(*parts, ColumnEncoder(table.feature_names))
     if options.target is None:
         raise UsageError("--target is missing: name the column to predict")
+    if options.columns and options.drop:
+        raise UsageError("--drop cannot go with --columns, which names all inputs")
     return read_split_table(
         options.table,
         options.target,
         options.task,
         test_fraction=options.test_fraction,
         seed=options.seed,
+        columns=options.columns or None,
+        drop=options.drop,
         categorical=options.categorical,
         impute=options.impute,
     )

@@ -14,6 +14,8 @@ from gpflow_dwp.files import write_whole
 
 __all__ = ["as_json", "check_out", "print_now", "report_cells", "silent", "write_json"]
 
+_MANY_CATEGORIES = 30
+
 
 def check_out(path: Path | None, *, overwrite: bool) -> None:
     """Refuse a file that cannot be written before anything is computed for it.
@@ -56,12 +58,19 @@ def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
 
 
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
-    """Say which categories training did not see, and how many missing cells are filled.
+    """Say which columns have many categories, which training did not see, and what is missing.
 
     :param command: Name of the command.
     :param encoder: Fitted on training rows.
     :param cells: Rows of a table.
     """
+    for name, categories in encoder.categories.items():
+        if len(categories) > _MANY_CATEGORIES:
+            _warn(
+                command,
+                f"column {name!r} holds {len(categories)} categories, each of which is an input: "
+                "join rare ones, or leave it out (--drop)",
+            )
     for name, counts in encoder.unseen(cells).items():
         found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
         _warn(

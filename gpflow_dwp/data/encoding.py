@@ -20,12 +20,13 @@ __all__ = ["ColumnEncoder", "ImputationStrategy"]
 Array = npt.NDArray[np.float64]
 
 ImputationStrategy = Literal["mean", "median", "most_frequent"]
-"""What a missing number is replaced by, of the column in the training rows; a missing category by
-the most frequent one in any case."""
+"""What a missing number is replaced by, of the column in the training rows. A missing category is
+one of its own in any case."""
 
 _HINT_CATEGORIES = "; a column of categories has to be named as categorical (--categorical)"
 _HINT_MISSING = "; missing cells are filled only where impute (--impute) names a strategy"
 
+_MISSING = "(missing)"
 _FEW_CATEGORIES = 10
 _MOST_CATEGORIES = 100
 """More would be as many inputs, of which a row has one: a name or a date rather than a category."""
@@ -40,7 +41,7 @@ class ColumnEncoder:
 
     :param columns: The columns that it takes, in order; all but those of ``categories`` numeric.
     :param categories: Of each categorical column, the categories, in the order of their columns.
-    :param fill: What replaces a missing cell, by column; cells of other columns may not miss.
+    :param fill: What replaces a missing cell, by column; numbers of other columns may not miss.
     :raises ValueError: If ``categories`` or ``fill`` names another column.
     """
 
@@ -67,10 +68,10 @@ class ColumnEncoder:
         :param cells: Training rows; no others.
         :param columns: The columns to take, in order.
         :param categorical: Those of them that hold categories.
-        :param impute: What replaces missing cells; None to refuse them.
+        :param impute: What replaces missing numbers; None to refuse them.
         :raises TableError: If a name or strategy is unknown, a column is empty, a cell of a numeric
-            column is no number, or one is missing and ``impute`` is None, or a column holds more
-            than 100 categories, or one for each row.
+            column is no number, or missing and ``impute`` is None, or a column holds more than 100
+            categories, or one for each row.
         """
         if impute is not None and impute not in get_args(ImputationStrategy):
             raise TableError(
@@ -82,19 +83,15 @@ class ColumnEncoder:
                 cells.check_has([name], "categorical")
                 raise TableError(f"{cells.path}: {name!r} is the target, not an input")
         for name in columns:
-            if impute is None:
+            if impute is None and name not in categorical:
                 cells.check_complete(name, _HINT_MISSING)
             elif cells.is_missing(name).all():
                 raise TableError(f"{cells.path}: column {name!r} is empty")
         present = {name: _categories(cells, name) for name in categorical}
         fill: dict[str, float | str] = {}
-        if impute is not None:
-            for name in columns:
-                fill[name] = (
-                    _most_frequent(present[name])
-                    if name in categorical
-                    else _statistic(cells, name, impute)
-                )
+        for name in columns:
+            if impute is not None and name not in categorical:
+                fill[name] = _statistic(cells, name, impute)
         categories = {name: tuple(sorted(set(present[name]))) for name in categorical}
         for name, found in categories.items():
             _check_categories(f"{cells.path}: column {name!r}", found, len(present[name]))
@@ -112,16 +109,17 @@ class ColumnEncoder:
     def transform(self, cells: Cells) -> Array:
         """Return the columns as numbers, [N, D]: a category has 1 in its own column.
 
-        A category that the training rows do not have is 0 in all of them: see :meth:`unseen`.
+        A category that the training rows do not have is 0 in all of them: see :meth:`unseen`. A
+        missing one is the category "(missing)".
 
         :param cells: Rows of a table with the columns.
-        :raises TableError: If a column is missing, a numeric cell is no number, or a missing cell
+        :raises TableError: If a column is missing, a numeric cell is no number, or a missing one
             has nothing to be filled with.
         """
         cells.check_has(self.columns, "feature")
         parts = []
         for name in self.columns:
-            if name not in self.fill:
+            if name not in self.fill and name not in self.categories:
                 cells.check_complete(name, _HINT_MISSING)
             if name in self.categories:
                 values = self._values(cells, name)[:, None]
@@ -145,11 +143,11 @@ class ColumnEncoder:
         return found
 
     def count_filled(self, cells: Cells) -> dict[str, int]:
-        """Return by column how many cells are missing.
+        """Return by column how many missing cells are filled.
 
         :param cells: Rows of a table with the columns.
         """
-        counts = {name: int(cells.is_missing(name).sum()) for name in self.columns}
+        counts = {name: int(cells.is_missing(name).sum()) for name in self.fill}
         return {name: count for name, count in counts.items() if count}
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,14 +172,15 @@ class ColumnEncoder:
 
     def _values(self, cells: Cells, name: str) -> npt.NDArray[np.object_]:
         values = np.array(cells.names(name, self.categories[name]), object)
-        if name in self.fill:
-            values[cells.is_missing(name)] = self.fill[name]
+        values[cells.is_missing(name)] = self.fill.get(name, _MISSING)
         return values
 
 
 def _categories(cells: Cells, name: str) -> list[str]:
-    """Those of all cells that are not missing."""
-    return merge_whole([str(cell) for cell in cells.column(name)[~cells.is_missing(name)]])
+    """Those of all cells."""
+    missing = cells.is_missing(name)
+    found = merge_whole([str(cell) for cell in cells.column(name)[~missing]])
+    return [*found, *[_MISSING] * int(missing.sum())]
 
 
 def _check_categories(where: str, found: Sequence[str], count: int) -> None:
@@ -197,12 +196,6 @@ def _check_categories(where: str, found: Sequence[str], count: int) -> None:
             f"than {_FEW_CATEGORIES} need at least two rows each on average: leave the column "
             "out, or join some"
         )
-
-
-def _most_frequent(categories: Sequence[str]) -> str:
-    """The category of most cells; of several the first by name."""
-    counts = Counter(categories)
-    return min(counts, key=lambda category: (-counts[category], category))
 
 
 def _statistic(cells: Cells, name: str, strategy: ImputationStrategy) -> float:

@@ -64,23 +64,31 @@ def read_split_table(
     *,
     test_fraction: float,
     seed: int,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
     impute: ImputationStrategy | None = None,
 ) -> SplitTable:
     """Read a table for training and test, whose columns may hold categories and missing cells.
 
     :param path: File: see :func:`read_cells`.
-    :param target: Name of the column to predict; every other one is an input.
+    :param target: Name of the column to predict.
     :param task: ``"regression"``, or ``"classification"`` for text or integer labels.
+    :param columns: Names of the inputs; None for every other column.
+    :param drop: Columns that are no inputs, where ``columns`` is None.
     :param test_fraction: Share of test rows: see :func:`split_table`.
     :param seed: The same seed gives the same split.
     :param categorical: Inputs that hold categories, which become one-hot columns.
-    :param impute: What replaces missing cells of inputs; None to refuse them.
+    :param impute: What replaces missing numbers of inputs; None to refuse them.
     :raises TableError: If the file cannot be used; the message names file, column and row.
+    :raises ValueError: If both ``columns`` and ``drop`` are given.
     :raises ImportError: If pandas, scikit-learn or for Parquet pyarrow is not installed.
     """
     check_task(task)
+    if columns is not None and drop:
+        raise ValueError("drop must be empty where columns are named, got both.")
     cells, features = _read_for_training(path, target)
+    features = _choose(cells, features, target, columns, drop)
     cells.check_has(categorical, "categorical")
     Y, classes = read_target(cells, target, task)
     parts = split_rows(Y, task, test_fraction, seed)
@@ -92,6 +100,27 @@ def read_split_table(
         Table(X[rows], Y[rows], encoder.feature_names, target, task, classes) for rows in parts
     )
     return SplitTable(train, test, encoder, cells)
+
+
+def _choose(
+    cells: Cells,
+    features: tuple[str, ...],
+    target: str,
+    columns: Sequence[str] | None,
+    drop: Sequence[str],
+) -> tuple[str, ...]:
+    """The inputs, in the order of the file."""
+    named = drop if columns is None else columns
+    cells.check_has(named, "input")
+    if target in named:
+        raise TableError(f"{cells.path}: {target!r} is the target, not an input")
+    if columns is None:
+        left = tuple(name for name in features if name not in drop)
+    else:
+        left = tuple(name for name in features if name in columns)
+    if not left:
+        raise TableError(f"{cells.path}: no column is left as an input")
+    return left
 
 
 def read_features(path: str | Path, feature_names: Sequence[str]) -> Array:

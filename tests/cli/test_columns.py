@@ -73,11 +73,27 @@ def test_a_table_with_categories_and_missing_cells(
     assert {**again, **changed} == {**description, **changed}
 
 
+def test_columns_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    """Catches a column that is left out in training and asked for in prediction."""
+    assert run("fit", "houses.parquet", *OPTIONS, "--drop", "town", "--impute", "mean") == 0
+    assert json.loads(Path("run/run.json").read_text())["feature_names"] == ["size"]
+    pandas.DataFrame({"size": [90.0]}).to_csv("sizes.csv", index=False)
+    assert run("predict", "run", "sizes.csv", "-o", "out.csv") == 0
+
+    many = pandas.DataFrame({"id": [f"n{row % 40}" for row in range(160)], "price": range(160)})
+    many.to_csv("many.csv", index=False)
+    capsys.readouterr()
+    options = [*OPTIONS, "--overwrite"]
+    assert run("fit", "many.csv", *options, "--categorical", "id") == 0
+    assert "column 'id' holds" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ([], "column 'town' is not numeric: .*a column of categories has to be named"),
         (["--categorical", "town"], "column 'size' has no value in data row 4; missing cells are"),
+        (["--columns", "size", "--drop", "town"], "--drop cannot go with --columns"),
         (["--impute", "zero"], "--impute: invalid choice: 'zero'"),
         (["--categorical", "town", "twon"], "no categorical column 'twon'.*did you mean 'town'"),
     ],

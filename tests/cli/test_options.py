@@ -30,6 +30,8 @@ def test_defaults_of_fit() -> None:
         "target": None,
         "task": "regression",
         "test_fraction": 0.1,
+        "columns": [],
+        "drop": [],
         "categorical": [],
         "impute": None,
         "depth": None,

@@ -60,17 +60,17 @@ def test_whole_numbers_are_categories_with_and_without_decimals(write: Write) ->
     encoder = ColumnEncoder.fit(
         read_cells(write(data)), ["floor"], categorical=["floor"], impute="median"
     )
-    assert (encoder.categories["floor"], encoder.fill["floor"]) == (("1", "10", "2"), "2")
+    assert (encoder.categories["floor"], encoder.fill) == (("1", "10", "2"), {})
 
     data["floor"] = data["floor"].astype(float)
     data.loc[[0, 3], "floor"] = [np.nan, 7.0]
     cells = read_cells(write(data))
 
-    assert encoder.transform(cells)[:4].tolist() == [[0, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    assert encoder.unseen(cells) == {"floor": {"7.0": 1}}
+    assert encoder.transform(cells)[:4].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert encoder.unseen(cells) == {"floor": {"(missing)": 1, "7.0": 1}}
     assert ColumnEncoder.fit(
         cells, ["floor"], categorical=["floor"], impute="median"
-    ).feature_names == ("floor=1", "floor=10", "floor=2", "floor=7")
+    ).feature_names == ("floor=(missing)", "floor=1", "floor=10", "floor=2", "floor=7")
 
 
 def test_categories_that_an_earlier_version_saved_as_floats_are_known(write: Write) -> None:
@@ -105,14 +105,15 @@ def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
             (
                 "labels",
                 make_pipeline(
-                    SimpleImputer(missing_values=None, strategy="most_frequent"),
+                    SimpleImputer(missing_values=None, strategy="constant", fill_value="(missing)"),
                     OneHotEncoder(handle_unknown="ignore", sparse_output=False),
                 ),
                 labels,
             ),
         ]
     ).fit(plain(rows))
-    order = ["size", "floor", *(f"colour={name}" for name in ("blue", "green", "red"))]
+    colours = ("(missing)", "blue", "green", "red")
+    order = ["size", "floor", *(f"colour={name}" for name in colours)]
     order += ["town=north", "town=south"]
     columns = [order.index(name) for name in train.feature_names]
     for table, part in ((train, rows), (test, others)):
@@ -120,9 +121,9 @@ def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
         np.testing.assert_allclose(table.X, encoded, rtol=1e-14)
         np.testing.assert_array_equal(table.Y[:, 0], data["price"].iloc[part])
     assert train.feature_names == encoder.feature_names
-    assert train.feature_names[1:4] == ("colour=blue", "colour=green", "colour=red")
+    assert train.feature_names[1:5] == tuple(f"colour={name}" for name in colours)
     assert cells is not None
-    assert encoder.count_filled(cells) == {"size": 2, "colour": 1, "floor": 3}
+    assert encoder.count_filled(cells) == {"size": 2, "floor": 3}
 
 
 def test_numbers_are_those_of_a_plain_table(write: Write) -> None:
@@ -201,6 +202,26 @@ def test_an_index_is_no_column(tmp_path: Path) -> None:
     data.assign(size=1.0).to_parquet(path)
     with pytest.raises(TableError, match="the index and a column are both named 'size'"):
         read_cells(path)
+
+
+def test_inputs_are_named_or_left_out(write: Write) -> None:
+    """Catches columns in another order than the file's, and names that are not checked."""
+    path = write(frame().dropna())
+
+    def names(**choice: Any) -> tuple[str, ...]:
+        split = read_split_table(path, "price", test_fraction=0.2, seed=0, **choice)
+        return split.train.feature_names
+
+    assert names(columns=["floor", "size"]) == ("size", "floor")
+    assert names(drop=["colour", "town"]) == ("size", "floor")
+    with pytest.raises(TableError, match="no input column 'sise'; .* did you mean 'size'"):
+        names(columns=["sise"])
+    with pytest.raises(TableError, match="'price' is the target, not an input"):
+        names(drop=["price"])
+    with pytest.raises(TableError, match="no column is left as an input"):
+        names(drop=["size", "colour", "floor", "town"])
+    with pytest.raises(ValueError, match="drop must be empty where columns are named"):
+        names(drop=["size"], columns=["floor"])
 
 
 def test_refuses_an_empty_column(write: Write) -> None:
