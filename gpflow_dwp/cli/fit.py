@@ -27,6 +27,7 @@ from gpflow_dwp.cli.run_description import RunDescription
 from gpflow_dwp.cli.run_directory import FIGURES, HISTORY, METRICS, MODEL, write_run
 from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table, scores_by_name
 from gpflow_dwp.cli.unfinished import CONFIGURATION
+from gpflow_dwp.comparison import MODELS
 from gpflow_dwp.evaluation import (
     Scores,
     linear_scores,
@@ -48,6 +49,7 @@ __all__ = ["run_fit"]
 Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
+_LEAST_PROBABILITY = 1e-15
 _SECONDS_BETWEEN_SAVES = 10.0
 
 
@@ -194,6 +196,7 @@ def _baselines(prepared: PreparedRun, options: argparse.Namespace) -> dict[str, 
     if prepared.target is None:
         scores = {
             "logistic regression": logistic_scores(train, test),
+            "gradient boosting": _boosting_scores(prepared, seed),
             "sparse GP (GPflow's SVGP)": sparse_gp_scores(
                 train, test, points, make_likelihood(prepared.train), seed=seed
             ),
@@ -201,9 +204,27 @@ def _baselines(prepared: PreparedRun, options: argparse.Namespace) -> dict[str, 
     else:
         scores = {
             "linear regression": linear_scores(train, test),
+            "gradient boosting": _boosting_scores(prepared, seed),
             "sparse GP (GPflow's SGPR)": sparse_gp_scores(train, test, points),
         }
     return {name: convert_scores(score, prepared.target) for name, score in scores.items()}
+
+
+def _boosting_scores(prepared: PreparedRun, seed: int) -> Scores:
+    """Scores of what ``gpflow-dwp compare`` calls ``hist-gb``, in the model's units."""
+    train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
+    start = time.perf_counter()
+    predict = MODELS["hist-gb"].fits[prepared.train.task](train[0], train[1][:, 0], seed)
+    seconds = time.perf_counter() - start
+    predicted, targets = predict(test[0]), test[1][:, 0]
+    if prepared.target is None:
+        probabilities = predicted[np.arange(len(targets)), targets.astype(int)]
+        log_likelihood = float(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)).mean())
+        error = float(np.mean(predicted.argmax(axis=1) != targets))
+    else:
+        log_likelihood = float(predicted.log_density(targets).mean())
+        error = float(np.sqrt(np.mean(np.square(predicted.mean() - targets))))
+    return Scores(None, log_likelihood, error, seconds)
 
 
 def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namespace) -> Array:

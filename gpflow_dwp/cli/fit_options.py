@@ -18,7 +18,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         "table",
         nargs="?",
         type=Path,
-        help="CSV file with a header, or Parquet file (default: diabetes)",
+        help="CSV file with a header, or Parquet file (default: yacht)",
     )
     data.add_argument("--target", metavar="COLUMN", help="the column to predict")
     data.add_argument(

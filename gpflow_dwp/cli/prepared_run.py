@@ -23,7 +23,7 @@ from gpflow_dwp.data import (
     SplitTable,
     Standardiser,
     Table,
-    load_diabetes,
+    load_yacht,
     read_split_table,
     split_table,
 )
@@ -144,7 +144,7 @@ def _read(options: argparse.Namespace) -> SplitTable:
         of_a_table = (options.target, options.categorical, options.columns, options.drop)
         if any(of_a_table) or options.task != "regression":
             raise UsageError("--target and --task belong to a table of yours; name its CSV file")
-        table = load_diabetes()
+        table = load_yacht()
         parts = split_table(table, options.test_fraction, options.seed)
         return SplitTable(*parts, ColumnEncoder(table.feature_names))
     if options.target is None:

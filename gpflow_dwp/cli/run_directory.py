@@ -60,7 +60,7 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
     :raises OSError: If the directory cannot be made.
     """
     if wanted is None:
-        directory = _make_next("diabetes" if table is None else table.stem)
+        directory = _make_next("yacht" if table is None else table.stem)
     else:
         directory = wanted
         if directory.resolve() in (Path.cwd(), *Path.cwd().parents):

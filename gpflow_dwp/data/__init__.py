@@ -2,7 +2,7 @@
 
 from gpflow_dwp.data._validation import check_matrix
 from gpflow_dwp.data.cells import Cells, read_cells
-from gpflow_dwp.data.embedded import load_diabetes
+from gpflow_dwp.data.embedded import load_diabetes, load_yacht
 from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
 from gpflow_dwp.data.mnist import MNIST, load_mnist, read_idx
 from gpflow_dwp.data.reading import (
@@ -44,6 +44,7 @@ __all__ = [
     "load_diabetes",
     "load_mnist",
     "load_uci",
+    "load_yacht",
     "read_cells",
     "read_features",
     "read_idx",

@@ -61,7 +61,8 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
     simple, sparse = (
         ("linear regression", "SGPR") if task == "regression" else ("logistic regression", "SVGP")
     )
-    names = [simple, f"sparse GP (GPflow's {sparse})", "deep Wishart process, depth 2"]
+    sparse_gp = f"sparse GP (GPflow's {sparse})"
+    names = [simple, "gradient boosting", sparse_gp, "deep Wishart process, depth 2"]
     assert list(result.metrics["scores"]) == names
     for name, row in zip(names, rows, strict=True):
         assert row.startswith(name)
@@ -239,10 +240,10 @@ def test_runs_are_numbered() -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_without_a_table_it_takes_the_diabetes_data() -> None:
+def test_without_a_table_it_takes_the_yachts() -> None:
     assert run("fit", *TINY) == 0
-    description = json.loads(Path("runs/diabetes-1/run.json").read_text())
-    assert description["target_name"] == "progression" and len(description["feature_names"]) == 10
+    description = json.loads(Path("runs/yacht-1/run.json").read_text())
+    assert description["target_name"] == "resistance" and len(description["feature_names"]) == 6
 
 
 @pytest.mark.usefixtures("untrained")

@@ -67,7 +67,7 @@ def test_next_free_number_is_taken_and_made() -> None:
             chosen = stack.enter_context(holding)
             assert chosen == Path("runs") / f"houses-{number}" and chosen.is_dir()
     assert choose(None, Path("houses.csv")).name == "houses-1"
-    assert choose(None) == Path("runs/diabetes-1")
+    assert choose(None) == Path("runs/yacht-1")
 
 
 def test_a_directory_is_made_with_its_parents_and_removed_if_it_stays_empty() -> None:
