@@ -79,7 +79,9 @@ class Selection(NamedTuple):
     """The best of the models that were tried.
 
     :param model: It, trained.
-    :param history: The course of its training.
+    :param history: The course of its training. Of a regression with a single layer it is what L-BFGS
+        maximised, at each iteration and all in the data's term: the bound, with the log density of
+        the parameters' priors.
     :param candidates: All that were tried, in their order.
     """
 
