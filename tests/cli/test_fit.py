@@ -521,7 +521,8 @@ def test_what_a_model_is_trained_with_by_default(
 
     monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, "--target", "price", "--model", model) == 130
+    arguments = ("--target", "price", "--model", model, "--depth", "3")
+    assert run("fit", table, *arguments) == 130
 
 
 def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
