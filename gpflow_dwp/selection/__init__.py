@@ -1,13 +1,8 @@
 """Choosing depth, kernel and warp by the bound, and single layers that are fitted in seconds."""
 
+from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Candidate, Selection
 from gpflow_dwp.selection.gaussian_process import GaussianProcessFit, fit_gaussian_process
-from gpflow_dwp.selection.select_model import (
-    CANDIDATE_KERNELS,
-    Auto,
-    Candidate,
-    Selection,
-    select_model,
-)
+from gpflow_dwp.selection.select_model import select_model
 
 __all__ = [
     "CANDIDATE_KERNELS",

@@ -1,0 +1,276 @@
+"""The search for a model: single layers first, and deeper ones that start at the best of them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.base import Parameter
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Gaussian, Likelihood
+
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.models import (
+    DeepWishartProcess,
+    OutputPosterior,
+    build_deep_wishart_process,
+    make_kernels,
+    positive_by_exp,
+    suitable_output,
+)
+from gpflow_dwp.selection.candidates import Auto, Candidate
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress, fit
+
+__all__ = ["Search", "Start", "initial_kernel", "rows_of_batches"]
+
+Array = npt.NDArray[np.float64]
+
+# Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
+_ROWS_FOR_CHOICE = 500
+# ... and above so many, inference is sparse, with this product of rows and squared inducing points.
+_EXACT_ROWS = 1_000
+_SPARSE_WORK = 2.5e8
+_INDUCING = (100, 500)
+# Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
+_ROWS_OF_LABELS = 500
+_DRAWS_FOR_BOUND = 20
+_ROWS_FOR_BOUND = 2_000
+
+
+class Start(NamedTuple):
+    """Where models start: at a Gaussian process that was fitted to some rows, or to all."""
+
+    name: str
+    kernel: Kernel
+    likelihood: Likelihood
+    course: Array | None = None
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether a single layer can be fitted by a regression."""
+        return isinstance(self.likelihood, Gaussian)
+
+
+@dataclasses.dataclass
+class Search:
+    """Trains models of some data, and records them."""
+
+    X: Array
+    Y: Array
+    num_inducing: int | Auto
+    output: OutputPosterior | None
+    num_steps: int
+    batch_size: int | None
+    progress: bool
+    architecture: dict[str, Any]
+    seed: int
+    candidates: list[Candidate] = dataclasses.field(default_factory=list)
+
+    def choose_process(self, kernels: tuple[str, ...], warp: bool | Auto) -> Start:
+        """Choose kernel and warp of a single layer."""
+        rows = np.random.default_rng(self.seed).permutation(len(self.X))[:_ROWS_FOR_CHOICE]
+        num_inputs, num_outputs = self.X.shape[1], self.Y.shape[1]
+        fitted: list[tuple[float, Start]] = []
+
+        def try_process(start: Start, num_parameters: int = 0) -> None:
+            began = time.perf_counter()
+            data = self.X[rows], self.Y[rows]
+            elbo, course = fit_gaussian_process(
+                data, start.kernel, start.likelihood, max_iterations=min(100, self.num_steps)
+            )
+            self._record(1, start, len(rows), elbo, began)
+            penalty = 0.5 * num_parameters * math.log(len(rows))
+            fitted.append((elbo - penalty, start._replace(course=course)))
+
+        for name in kernels:
+            with positive_by_exp():
+                likelihood = _gaussian(num_outputs, warp is True, 0.1)
+            try_process(Start(name, initial_kernel(name, num_inputs), likelihood))
+        best = max(fitted, key=lambda pair: pair[0])[1]
+        if warp == "auto":
+            with positive_by_exp():
+                likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
+            unwarped = best.likelihood.trainable_parameters
+            num_parameters = _size(likelihood.trainable_parameters) - _size(unwarped)
+            try_process(
+                best._replace(kernel=copy.deepcopy(best.kernel), likelihood=likelihood),
+                num_parameters,
+            )
+            best = max(fitted, key=lambda pair: pair[0])[1]
+        return best
+
+    def train(
+        self, start: Start, depth: int, target: float = -math.inf
+    ) -> tuple[DeepWishartProcess, TrainingHistory]:
+        """Train a model of some depth; with a target, only while its bound may reach it."""
+        began = time.perf_counter()
+        model = self._build(start, depth)
+        layer = model.output_layer
+        if depth == 1 and isinstance(layer, RegressionGPLayer) and self.Y.shape[1] == 1:
+            is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
+            is_fitted = is_exact and len(self.X) <= _ROWS_FOR_CHOICE
+            fitted = fit_gaussian_process(
+                (self.X, self.Y),
+                layer.kernel,
+                model.likelihood,
+                None if is_exact else model.inducing_variable.Z.numpy(),
+                max_iterations=0 if is_fitted else min(50, self.num_steps),
+            )
+            layer.noise_variance.assign(model.likelihood.variance)
+            elbo = fitted.elbo
+            course = start.course if is_fitted and start.course is not None else fitted.course
+            history = TrainingHistory(
+                course,
+                np.zeros((len(course), 1)),
+                len(self.X),
+                time.perf_counter() - began,
+                "L-BFGS ended",
+            )
+        else:
+            num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
+            interval = max(1, num_steps // 20)
+            history = fit(
+                model,
+                (self.X, self.Y),
+                num_steps,
+                batch_size=self.batch_size,
+                seed=self.seed,
+                callbacks=[_GiveUp(target, interval, num_steps * min(max(depth - 1, 1), 3) // 6)],
+                callback_interval=interval,
+                progress=self.progress,
+            )
+            elbo = _estimate_bound(model, self.X, self.Y)
+        self._record(depth, start, len(self.X), elbo, began)
+        return model, history
+
+    def _build(self, start: Start, depth: int) -> DeepWishartProcess:
+        num_data, num_inputs = self.X.shape
+        with positive_by_exp():
+            kernels = [
+                copy.deepcopy(start.kernel),
+                *make_kernels(start.name, depth, num_inputs)[1:],
+            ]
+        # The scale of the functions is that of the last layer.
+        kernels[-1].variance.assign(start.kernel.variance)
+        if depth > 1:
+            kernels[0].variance.assign(1.0)
+        num_inducing = self.num_inducing
+        if num_inducing == "auto":
+            least, most = _INDUCING
+            if depth > 1 or not start.is_gaussian:
+                num_inducing = least
+            elif num_data <= _EXACT_ROWS:
+                num_inducing = num_data
+            else:
+                num_inducing = int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
+        output = self.output
+        if output is None and depth == 1 and start.is_gaussian:
+            output = "regression"  # It is fitted to all rows as fast as to some.
+        if output is None:
+            output = suitable_output(num_data, start.likelihood, 0, self.batch_size)
+        return build_deep_wishart_process(
+            (self.X, self.Y),
+            depth,
+            num_inducing=num_inducing,
+            kernel=kernels,
+            likelihood=_with_own_noise(start.likelihood, self.Y.shape[1]),
+            output=output,
+            seed=self.seed,
+            **self.architecture,
+        )
+
+    def _record(self, depth: int, start: Start, rows: int, elbo: float, began: float) -> None:
+        warped = isinstance(start.likelihood, WarpedGaussian)
+        seconds = time.perf_counter() - began
+        self.candidates.append(Candidate(depth, start.name, warped, rows, elbo, seconds))
+
+
+def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
+    """Return how many rows a minibatch has, or None for all.
+
+    :param num_data: N.
+    :param likelihood: None for Gaussian noise.
+    """
+    if likelihood is not None and num_data > _ROWS_OF_LABELS:
+        return _ROWS_OF_LABELS
+    return PROTOCOLS["fast"].batch_size(num_data)
+
+
+def initial_kernel(name: str, num_inputs: int, variance: float = 1.0) -> Kernel:
+    """Return the kernel that a single layer starts with.
+
+    :param name: In :data:`KERNELS`.
+    :param num_inputs: D.
+    :param variance: Of the functions.
+    """
+    with positive_by_exp():
+        kernel = make_kernels(name, 1, num_inputs)[0]
+    if hasattr(kernel, "lengthscales"):
+        # About the distance between two standardised rows.
+        kernel.lengthscales.assign(np.full(num_inputs, math.sqrt(2.0 * num_inputs)))
+    kernel.variance.assign(variance)
+    return kernel
+
+
+def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:
+    return WarpedGaussian(SinhArcsinh(num_outputs), variance) if warp else Gaussian(variance)
+
+
+def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
+    """A copy, in which every output has a noise of its own."""
+    likelihood = copy.deepcopy(likelihood)
+    if not isinstance(likelihood, Gaussian) or num_outputs == 1:
+        return likelihood
+    variance = np.full(num_outputs, likelihood.variance_at(np.zeros((1, 1)))[0])
+    with positive_by_exp():
+        if isinstance(likelihood, WarpedGaussian):
+            return WarpedGaussian(likelihood.warp, variance)
+        return Gaussian(variance)
+
+
+def _noise_variance(likelihood: Likelihood) -> float:
+    return float(tf.convert_to_tensor(likelihood.variance))
+
+
+def _size(parameters: Iterable[Parameter]) -> int:
+    return sum(int(np.size(parameter)) for parameter in parameters)
+
+
+def _estimate_bound(model: DeepWishartProcess, X: Array, Y: Array) -> float:
+    """The bound of all rows, in nats."""
+    num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
+    try:
+        blocks = np.array_split(np.arange(len(X)), math.ceil(len(X) / _ROWS_FOR_BOUND))
+        bounds = [float(model.elbo((X[rows], Y[rows]), seed=0)) for rows in blocks]
+        return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
+    finally:
+        model.num_samples = num_samples
+
+
+class _GiveUp:
+    """Ends a run whose bound would not reach a target at its present pace.
+
+    The pace falls with the learning rate, so half of it is counted on.
+    """
+
+    def __init__(self, target: float, interval: int, begin: int) -> None:
+        self._target = target
+        self._interval = interval
+        self._begin = begin
+        self._last = -math.inf
+
+    def __call__(self, progress: TrainingProgress) -> bool:
+        last, self._last = self._last, progress.elbo
+        if progress.step < self._begin + self._interval:
+            return False
+        calls_left = (progress.num_steps - progress.step) / self._interval
+        return progress.elbo + 0.5 * calls_left * (progress.elbo - last) < self._target
