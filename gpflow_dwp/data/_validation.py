@@ -57,11 +57,12 @@ def as_numbers(name: str, values: npt.ArrayLike) -> Array:
         raise TableError(str(error)) from error
 
 
-def check_matrix(name: str, values: npt.ArrayLike) -> Array:
+def check_matrix(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -> Array:
     """Return values as a matrix.
 
     :param name: What the message starts with.
     :param values: Numbers, [rows, columns].
+    :param may_miss: Whether NaN may stand for numbers that are missing.
     :return: The same as float64.
     :raises TableError: If they are not finite real numbers in two axes; it names the first row at
         fault.
@@ -74,7 +75,7 @@ def check_matrix(name: str, values: npt.ArrayLike) -> Array:
         )
     if 0 in array.shape:
         raise TableError(f"{name} is empty: it has shape {list(array.shape)}")
-    wrong = np.argwhere(~np.isfinite(array))
+    wrong = np.argwhere(np.isinf(array) if may_miss else ~np.isfinite(array))
     if len(wrong):
         row, column = wrong[0]
         raise TableError(f"{name} holds {array[row, column]} in row {row + 1}, column {column + 1}")

@@ -61,21 +61,23 @@ class Table:
 
 
 def check_arrays(
-    X: npt.ArrayLike, Y: npt.ArrayLike, *, task: Task = "regression"
+    X: npt.ArrayLike, Y: npt.ArrayLike, *, task: Task = "regression", may_miss: bool = False
 ) -> tuple[Array, Array]:
     """Check inputs and targets that come as arrays, and give them the shapes that models take.
 
     :param X: Inputs, [N, D].
     :param Y: Targets, [N, Q], or [N] for one column.
     :param task: ``"regression"``, or ``"classification"`` for labels 0..C-1.
+    :param may_miss: Whether NaN may stand for targets that are missing.
     :return: Both as float64, [N, D] and [N, Q].
     :raises TableError: If a value is no finite number, the shapes do not fit, a target is
-        constant, or the labels do not fit the task.
+        constant or missing in all rows, or the labels do not fit the task.
     """
     check_task(task)
     inputs = check_matrix("X", X)
     targets = as_numbers("Y", Y)
-    targets = check_matrix("Y", targets[:, None] if targets.ndim == 1 else targets)
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    targets = check_matrix("Y", targets, may_miss=may_miss)
     _check_rows(inputs, targets)
     if task == "classification":
         labels = np.unique(targets)
@@ -83,19 +85,24 @@ def check_arrays(
             shown = ", ".join(f"{label:g}" for label in labels[:5])
             raise TableError(f"Y must hold class indices 0 to C - 1, got {shown}, ...")
         check_labels(np.bincount(targets[:, 0].astype(int)), [f"{i:g}" for i in labels], "Y")
-    for column in np.flatnonzero(targets.min(axis=0) == targets.max(axis=0)):
+    for column in np.flatnonzero(np.isnan(targets).all(axis=0)):
+        raise TableError(f"Y is missing in all rows (column {column + 1})")
+    for column in np.flatnonzero(np.nanmin(targets, axis=0) == np.nanmax(targets, axis=0)):
         raise TableError(f"Y is constant (column {column + 1}): there is nothing to predict")
     return inputs, targets
 
 
-def check_pair(data: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Array, Array]:
+def check_pair(
+    data: tuple[npt.ArrayLike, npt.ArrayLike], *, may_miss: bool = False
+) -> tuple[Array, Array]:
     """Check a pair of inputs and targets of regression, as :func:`check_arrays` does.
 
     :param data: X [N, D] and Y [N, Q].
+    :param may_miss: Whether NaN may stand for targets that are missing.
     :return: Both as float64.
     :raises ValueError: If ``data`` is no pair, or as :func:`check_arrays` does.
     """
-    return check_arrays(*as_pair(data))
+    return check_arrays(*as_pair(data), may_miss=may_miss)
 
 
 def as_pair(data: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GaussianDraw
 from gpflow_dwp.linalg import projected_moments, rooted_moments
 
-__all__ = ["moments_at_targets"]
+__all__ = ["mixed_moments", "moments_at_targets"]
 
 
 def moments_at_targets(
@@ -29,3 +29,20 @@ def moments_at_targets(
     variance = covariance.tt - explained
     # Cancellation may leave a rounding error below zero.
     return mean, tf.maximum(variance, tf.zeros([], variance.dtype))
+
+
+def mixed_moments(
+    mixing: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, *, full_cov: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Moments of g W, for independent functions g that share a variance.
+
+    :param mixing: W, [G, Q].
+    :param mean: Of g, [S, N, G].
+    :param variance: Of every g, [S, N], or covariance, [S, N, N].
+    :param full_cov: Which of the two.
+    :return: [S, N, Q], and [S, N, Q] or [S, Q, N, N].
+    """
+    scales = tf.reduce_sum(tf.square(mixing), axis=0)
+    if full_cov:
+        return tf.matmul(mean, mixing), scales[:, None, None] * variance[:, None]
+    return tf.matmul(mean, mixing), variance[..., None] * scales

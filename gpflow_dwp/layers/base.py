@@ -8,6 +8,7 @@ from typing import NamedTuple
 import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
@@ -39,7 +40,7 @@ class GaussianDraw(NamedTuple):
     pseudo-targets v of precision Λ at the inducing points come ``weights`` (K_ii + Λ⁻¹)⁻¹ v and
     ``inverse`` (K_ii + Λ⁻¹)⁻¹.
 
-    :param weights: K_ii⁻¹ E[u], [S, M, Q].
+    :param weights: K_ii⁻¹ E[u], [S, M, G]: of Q outputs, or of the G functions that they mix.
     :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     :param root: R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by way of it keep more digits.
@@ -150,11 +151,27 @@ class GramLayer(_Layer):
 class OutputLayer(_Layer):
     """The top layer: a Gaussian posterior over functions, given a covariance.
 
+    :param kernel: Acts on what comes from below.
+    :param num_inducing: M.
+    :param mean_function: m of what comes in at the model's bottom, inputs and latent variables:
+        f = m + a process of mean zero, whose posterior this is. None for no m.
+    :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
+    :ivar mixing: W, [G, Q], where the Q functions are mixtures of G independent ones; None where
+        they are independent.
     """
 
     inputs: tf.Tensor | None = None
+    mixing: tf.Tensor | None = None
+
+    def __init__(
+        self, kernel: Kernel, num_inducing: int, mean_function: MeanFunction | None = None
+    ) -> None:
+        if mean_function is not None:
+            check_instance(MeanFunction, mean_function=mean_function)
+        super().__init__(kernel, num_inducing)
+        self.mean_function = mean_function
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
@@ -174,7 +191,7 @@ class OutputLayer(_Layer):
         "covariance: [S, M, M]",
         "cross: [S, M, C]",
         "targets: [C, Q]",
-        "return.weights: [S, M, Q]",
+        "return.weights: [S, M, G]",
         "return.inverse: [S, M, M]",
         "return.log_ratio: [S]",
     )
@@ -189,25 +206,26 @@ class OutputLayer(_Layer):
         :param covariance: K_ii, [S, M, M].
         :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
             what is expected of these given the Gram matrices below; None where it has none.
-        :param targets: What was observed at the layer's ``inputs``, on the scale of f; None for
-            the observations of its :attr:`rows` as they are, or where it has none.
+        :param targets: What was observed at the layer's ``inputs``, on the scale of f and less its
+            mean function; None for the observations of its :attr:`rows` as they are, or where it
+            has none.
         """
 
     @abc.abstractmethod
     @check_shapes(
         "covariance.it: [S, M, N]",
         "return[0]: [S, N, Q]",
-        "return[1]: [S, N, N] if full_cov",
-        "return[1]: [S, N] if not full_cov",
+        "return[1]: [S, columns..., N, N] if full_cov",
+        "return[1]: [S, N, columns...] if not full_cov",
     )
     def condition(
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean and variance at the targets.
+        """Mean and variance at the targets, without the mean function.
 
         :param draw: What :meth:`infer_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :param full_cov: Whether covariances between targets are wanted.
-        :return: The mean, [S, N, Q], and the variance of every output, [S, N], or covariance,
-            [S, N, N].
+        :return: The mean, [S, N, Q], and the variance, [S, N] where all outputs share it and
+            [S, N, Q] where not, or covariance, [S, N, N] or [S, Q, N, N].
         """

@@ -74,6 +74,8 @@ class NetworkEncoder(Encoder):
     padded with zeros, to their width), weights as in Glorot and Bengio (2010), and standard
     deviations that are exponentials with a bias of -5.
 
+    Observations that are missing (NaN) enter as zeros.
+
     :param num_inputs: D + P, columns of inputs and observations together.
     :param latent_dim: W.
     :param hidden_dims: Widths of the inner layers.
@@ -114,7 +116,7 @@ class NetworkEncoder(Encoder):
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        units = tf.concat([X, Y], axis=-1)
+        units = tf.concat([X, tf.where(tf.math.is_nan(Y), tf.zeros_like(Y), Y)], axis=-1)
         for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             units = tf.tanh(tf.matmul(units, weights) + bias) + _resize(units, weights.shape[1])
         mean, log_scale = tf.split(tf.matmul(units, self.weights[-1]) + self.biases[-1], 2, axis=-1)

@@ -6,10 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
+from gpflow import Parameter, default_float
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers._gaussian_output import moments_at_targets
+from gpflow_dwp.data import check_matrix
+from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
@@ -34,15 +37,22 @@ class GlobalInducingGPLayer(OutputLayer):
     .. math:: \mathrm{KL}[q(u) \| p(u)]
               = \tfrac12 \{\log|I + K \Lambda| - \operatorname{tr}(\Phi K) + a^T K a\}.
 
+    With a ``mixing`` W that is learned, the outputs are f = g W of G such functions g, and
+    correlated: the covariance between f_p(x) and f_q(x') is (WᵀW)_pq k(x, x') (the intrinsic
+    coregionalisation model: Alvarez, Rosasco and Lawrence, "Kernels for vector-valued functions",
+    2012, section 4.2).
+
     :param kernel: Acts on what comes from below.
-    :param num_outputs: Q, the number of independent functions that share the kernel.
-    :param pseudo_targets: Starting values of v, [M, Q]; None for zeros.
+    :param num_outputs: Q, the number of functions, which share the kernel.
+    :param pseudo_targets: Starting values of v, [M, Q], or [M, G] with ``mixing``; None for zeros.
     :param num_inducing: M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``pseudo_targets`` and
-        ``num_inducing`` are both missing or do not fit each other and ``num_outputs``, the former
-        are not finite, the latter too large for the machine's memory, or ``precision`` is not
-        positive.
+    :param mixing: Starting value of W, [G, Q]; None for independent outputs.
+    :param mean_function: See :class:`OutputLayer`.
+    :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind,
+        ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit each other,
+        ``mixing`` and ``num_outputs``, the former are not finite, the latter too large for the
+        machine's memory, or ``precision`` is not positive.
     """
 
     def __init__(
@@ -53,8 +63,19 @@ class GlobalInducingGPLayer(OutputLayer):
         pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
         num_inducing: int | None = None,
         precision: float = np.exp(-4.0),
+        mixing: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        mean_function: MeanFunction | None = None,
     ) -> None:
         check_integers(num_outputs=num_outputs)
+        num_functions = num_outputs
+        if mixing is not None:
+            mixing = check_matrix("mixing", mixing)
+            num_functions = len(mixing)
+            if mixing.shape[1] != num_outputs:
+                raise ValueError(
+                    f"mixing must have num_outputs={num_outputs} columns, got shape "
+                    f"{list(mixing.shape)}."
+                )
         if pseudo_targets is None:
             if num_inducing is None:
                 raise ValueError("pseudo_targets or num_inducing must be given.")
@@ -65,15 +86,16 @@ class GlobalInducingGPLayer(OutputLayer):
                 num_inducing=num_inducing,
                 num_outputs=num_outputs,
             )
-            pseudo_targets = np.zeros((num_inducing, num_outputs))
+            pseudo_targets = np.zeros((num_inducing, num_functions))
         shape = np.shape(pseudo_targets)
-        wanted = ("num_inducing" if num_inducing is None else num_inducing, num_outputs)
-        if len(shape) != 2 or shape[1] != num_outputs or num_inducing not in (None, shape[0]):
+        wanted = ("num_inducing" if num_inducing is None else num_inducing, num_functions)
+        if len(shape) != 2 or shape[1] != num_functions or num_inducing not in (None, shape[0]):
             raise ValueError(
                 f"pseudo_targets must have shape [{wanted[0]}, {wanted[1]}], got {list(shape)}."
             )
-        super().__init__(kernel, shape[0])
+        super().__init__(kernel, shape[0], mean_function)
         self.num_outputs = num_outputs
+        self.mixing = None if mixing is None else Parameter(mixing, dtype=default_float())
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
@@ -97,4 +119,8 @@ class GlobalInducingGPLayer(OutputLayer):
     def condition(
         self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return moments_at_targets(draw, covariance, full_cov=full_cov)
+        mean, variance = moments_at_targets(draw, covariance, full_cov=full_cov)
+        if self.mixing is None:
+            return mean, variance
+        mixing = tf.cast(self.mixing, mean.dtype)
+        return mixed_moments(mixing, mean, variance, full_cov=full_cov)

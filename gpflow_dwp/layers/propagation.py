@@ -92,8 +92,11 @@ def sample_inducing_path(
     inputs = tf.cast(output.inputs, _ACCURATE)
     cross = _carry_targets(hidden, output, points, draws, inputs, expect).it
     targets = None
-    if warp is not None and output.rows is not None:
-        targets = warp(tf.cast(output.rows[1], covariance.dtype))
+    if output.rows is not None:
+        X, Y = output.rows
+        targets = tf.cast(Y, _ACCURATE) if warp is None else warp(tf.cast(Y, _ACCURATE))
+        if output.mean_function is not None:
+            targets -= tf.cast(output.mean_function(X), _ACCURATE)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross, targets))
 
 
@@ -124,8 +127,9 @@ def propagate_targets(
     :param full_cov: Whether targets are drawn jointly and the covariance between them returned.
     :param keys: What the noise is a function of, [N, D]; None for ``targets``.
     :param num_copies: K: successive groups of K targets are copies of one datum, drawn jointly.
-    :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N], the same
-        for every output column (``full_cov``: covariance, [S, N, N]). S is 1 without hidden layers.
+    :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
+        columns share it and [S, N, Q] where not (``full_cov``: covariance, [S, N, N] or
+        [S, Q, N, N]). S is 1 without hidden layers.
     """
     joint = full_cov or num_copies > 1
     seeds = split_seed(seed, len(hidden) + 1)
@@ -154,7 +158,10 @@ def propagate_targets(
     if num_copies > 1:
         covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
     mean, variance = output.condition(path.output, covariance, full_cov=full_cov)
-    return tf.cast(mean, targets.dtype), tf.cast(variance, targets.dtype)
+    mean, variance = tf.cast(mean, targets.dtype), tf.cast(variance, targets.dtype)
+    return (
+        mean if output.mean_function is None else mean + output.mean_function(targets)
+    ), variance
 
 
 def _carry_targets(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
@@ -50,10 +51,11 @@ class RegressionGPLayer(OutputLayer):
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
     :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
         ``default_jitter()`` when the layer is made.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``inputs`` and ``targets`` are not
-        two finite matrices of one length, ``num_inducing`` is not a positive integer or too large
-        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
-        not finite.
+    :param mean_function: See :class:`OutputLayer`.
+    :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind, ``inputs`` and
+        ``targets`` are not two finite matrices of one length, ``num_inducing`` is not a positive
+        integer or too large for the machine's memory, ``noise_variance`` is not positive, or
+        ``jitter`` is negative or not finite.
     """
 
     inputs: Parameter
@@ -67,12 +69,13 @@ class RegressionGPLayer(OutputLayer):
         *,
         noise_variance: float = np.exp(-4.0),
         jitter: float | None = None,
+        mean_function: MeanFunction | None = None,
     ) -> None:
         check_integers(num_inducing=num_inducing)
         X, Y = _check_rows("inputs", inputs, "targets", targets)
         check_positive(noise_variance=noise_variance)
         check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
-        super().__init__(kernel, num_inducing)
+        super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)

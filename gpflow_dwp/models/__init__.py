@@ -1,15 +1,17 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
+from gpflow_dwp.models._assembly import InducingChoice, InducingInputs
 from gpflow_dwp.models._named_kernels import KERNELS, make_kernels, positive_by_exp
 from gpflow_dwp.models.accepted_observations import (
     AcceptedObservations,
     accepted_observations,
     count_columns,
     count_functions,
+    is_accepted,
+    observes_entries,
 )
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.builders import (
-    InducingChoice,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -74,6 +76,7 @@ __all__ = [
     "DeepWishartProcess",
     "FunctionDraws",
     "InducingChoice",
+    "InducingInputs",
     "LatentVariableDeepGP",
     "LatentVariablePosterior",
     "MatrixGaussianNetwork",
@@ -102,6 +105,7 @@ __all__ = [
     "describe_non_finite",
     "expected_log_likelihoods",
     "from_config",
+    "is_accepted",
     "load_model",
     "make_kernels",
     "mixture_covariance",
@@ -109,6 +113,7 @@ __all__ = [
     "model_from_bytes",
     "model_summary",
     "model_to_bytes",
+    "observes_entries",
     "positive_by_exp",
     "predictive_log_densities",
     "predictive_moments",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import gpflow
 import numpy as np
@@ -29,35 +30,39 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 """Kernels that can be asked for by name, with relevance determination in the first layer."""
 
 
-def make_kernels(kernel: str | Sequence[Kernel], depth: int, num_inputs: int) -> list[Kernel]:
+def make_kernels(
+    kernel: str | Kernel | Sequence[str | Kernel], depth: int, num_inputs: int
+) -> list[Kernel]:
     """Make one kernel for each layer.
 
-    :param kernel: A name in :data:`KERNELS`, or ``depth`` kernels.
+    :param kernel: A name in :data:`KERNELS`; a kernel, of which each layer gets a copy; or
+        ``depth`` names and kernels, bottom first.
     :param depth: Number of layers.
-    :param num_inputs: D, the number of lengthscales of the first kernel.
-    :raises ValueError: If the name is unknown, something is no kernel, or the number of kernels is
+    :param num_inputs: D, the number of lengthscales of the first kernel where it has a name.
+    :raises ValueError: If a name is unknown, something is no kernel, or the number of kernels is
         not ``depth``.
     """
     if isinstance(kernel, Kernel):
+        return [copy.deepcopy(kernel) for _ in range(depth)]
+    kernels = [kernel] * depth if isinstance(kernel, str) else kernel
+    if not isinstance(kernels, Sequence):
         raise ValueError(
-            f"kernel must be a name or a sequence of depth={depth} kernels, got one kernel, "
-            f"{type(kernel).__name__}."
+            f"kernel must be a name, a kernel or a sequence of depth={depth} of them, got "
+            f"{kernel!r}."
         )
-    if not isinstance(kernel, str):
-        kernels = list(kernel) if isinstance(kernel, Iterable) else [kernel]
-        for one in kernels:
-            if not isinstance(one, Kernel):
-                raise ValueError(
-                    f"kernel must be a name or a sequence of depth={depth} kernels, got {one!r}."
-                )
-        if len(kernels) != depth:
-            raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
-        return kernels
-    check_choice(KERNELS, kernel=kernel)
-    relevances = "weight_variances" if kernel == "ArcCosine" else "lengthscales"
+    if len(kernels) != depth:
+        raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
+    return [
+        one if isinstance(one, Kernel) else _named(one, num_inputs if index == 0 else None)
+        for index, one in enumerate(kernels)
+    ]
+
+
+def _named(name: str, num_inputs: int | None) -> Kernel:
+    check_choice(KERNELS, kernel=name)
+    relevances = "weight_variances" if name == "ArcCosine" else "lengthscales"
     with positive_by_exp():
-        first = KERNELS[kernel](**{relevances: np.ones(num_inputs)})
-        return [first, *(KERNELS[kernel]() for _ in range(depth - 1))]
+        return KERNELS[name](**({} if num_inputs is None else {relevances: np.ones(num_inputs)}))
 
 
 def positive_by_exp() -> contextlib.AbstractContextManager[None]:

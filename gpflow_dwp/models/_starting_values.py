@@ -6,24 +6,36 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from gpflow_dwp.data import check_matrix
 from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.models.accepted_observations import count_functions
 
-__all__ = ["initial_inducing", "initial_precision", "initial_pseudo_targets"]
+__all__ = ["initial_inducing", "initial_mixing", "initial_precision", "initial_pseudo_targets"]
+
+Array = npt.NDArray[np.float64]
 
 
 def initial_inducing(
-    X: npt.NDArray[np.float64],
-    Y: npt.NDArray[np.float64],
+    X: Array,
+    Y: Array,
     num_inducing: int,
-    inducing: str,
+    inducing: str | InducingPoints | Array,
     rng: np.random.Generator,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[Array, Array]:
     """Choose inducing inputs, [M, D], and observations for them, [M, P]."""
+    Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    if not isinstance(inducing, str):
+        Z = check_matrix("inducing", getattr(inducing, "Z", inducing))
+        if Z.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"inducing must have {X.shape[1]} columns, as X has, got shape {list(Z.shape)}."
+            )
+        return Z, _nearest(Z, X, Y)
     # Coinciding inducing inputs would make their covariance singular.
     _, distinct = np.unique(X, axis=0, return_index=True)
     num_inducing = min(num_inducing, len(distinct))
@@ -32,8 +44,21 @@ def initial_inducing(
         return X[rows].copy(), Y[rows].copy()
     if inducing == "kmeans":
         centres, _ = kmeans2(X[distinct], num_inducing, minit="++", seed=rng)
-        return centres, Y[cdist(centres, X).argmin(axis=1)].copy()
-    raise ValueError(f"inducing must be subset or kmeans, got {inducing!r}.")
+        return centres, _nearest(centres, X, Y)
+    raise ValueError(f"inducing must be subset, kmeans or a matrix, got {inducing!r}.")
+
+
+def initial_mixing(pseudo_targets: Array, num_functions: int) -> tuple[Array, Array]:
+    """Start at the principal components of pseudo-targets [M, Q]: return them, [M, G], and W."""
+    num_outputs = pseudo_targets.shape[1]
+    if num_functions > num_outputs:
+        raise ValueError(
+            f"num_functions must be at most the number of outputs, {num_outputs}, got "
+            f"{num_functions}."
+        )
+    _, _, directions = np.linalg.svd(pseudo_targets)
+    mixing = directions[:num_functions]
+    return pseudo_targets @ mixing.T, mixing
 
 
 def initial_precision(likelihood: Likelihood) -> float:
@@ -52,9 +77,7 @@ def initial_precision(likelihood: Likelihood) -> float:
     return float(np.exp(-4.0))
 
 
-def initial_pseudo_targets(
-    likelihood: Likelihood, observations: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array:
     """Put observations on the scale of the latent functions, where that scale is known."""
     warp = warp_function(likelihood)
     if warp is not None:
@@ -69,3 +92,8 @@ def initial_pseudo_targets(
         return 2.0 * (observations == classes) - 1.0
     num_functions = count_functions(likelihood, observations.shape[1])
     return np.zeros((len(observations), num_functions))
+
+
+def _nearest(points: Array, X: Array, Y: Array) -> Array:
+    """The observation of the row that is nearest to each point."""
+    return Y[cdist(points, X).argmin(axis=1)].copy()

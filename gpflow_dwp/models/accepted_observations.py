@@ -10,11 +10,15 @@ import tensorflow as tf
 from gpflow import likelihoods
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.layers import GammaGaussian
+
 __all__ = [
     "AcceptedObservations",
     "accepted_observations",
     "count_columns",
     "count_functions",
+    "is_accepted",
+    "observes_entries",
 ]
 
 
@@ -26,7 +30,8 @@ class AcceptedObservations(NamedTuple):
     """What observations, Y [N, P], a likelihood takes.
 
     :param expected: In words, to follow "Y must hold".
-    :param accepts: From Y to Booleans of its shape, with TensorFlow operations. Y is finite.
+    :param accepts: From Y to Booleans of its shape, with TensorFlow operations. Y is finite, and 1
+        where observations are missing.
     :param num_columns: P; None for one column for each latent function, where their number is not
         the likelihood's own, and for any number where it is.
     :param num_labels: Columns of Y that come after those and have no latent function.
@@ -57,6 +62,37 @@ def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
             f"AcceptedObservations, got {accepted!r}."
         )
     return accepted
+
+
+def observes_entries(likelihood: Likelihood) -> bool:
+    """Whether a likelihood is a product over the entries of Y, each of one function's.
+
+    Single entries may then be missing; of others, whole rows.
+
+    :param likelihood: Any GPflow likelihood.
+    """
+    # The parts of a switched one differ, and a gamma posterior has no density at one precision.
+    others = likelihoods.SwitchedLikelihood | GammaGaussian
+    return isinstance(likelihood, likelihoods.ScalarLikelihood) and not isinstance(
+        likelihood, others
+    )
+
+
+def is_accepted(likelihood: Likelihood, Y: tf.Tensor) -> tf.Tensor:
+    """Return which entries of Y are what a likelihood takes, or may be missing (NaN), [N, P].
+
+    :param likelihood: Any GPflow likelihood.
+    :param Y: Observations, [N, P].
+    """
+    accepted, missing = accepted_observations(likelihood), tf.math.is_nan(Y)
+    right = missing | accepted.accepts(tf.where(missing, tf.ones_like(Y), Y))
+    if observes_entries(likelihood):
+        return right
+    num_labels = accepted.num_labels
+    values = missing[:, : tf.shape(Y)[1] - num_labels]
+    whole = tf.reduce_all(values, axis=1, keepdims=True) & tf.ones_like(values)
+    may_miss = tf.concat([whole, tf.zeros_like(missing[:, :num_labels])], axis=1)
+    return right & (may_miss | ~missing)
 
 
 def count_functions(likelihood: Likelihood, num_columns: int) -> int:

@@ -2,68 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeVar, get_args
+from collections.abc import Sequence
+from typing import get_args
 
-import gpflow
-import numpy as np
 from gpflow.base import RegressionData
+from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.data import check_pair
 from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
     GlobalInducingGramLayer,
-    GramLayer,
     InverseWishartLayer,
-    LatentVariableLayer,
-    NetworkEncoder,
-    OutputLayer,
     PosteriorFamily,
-    RegressionGPLayer,
     WishartLayer,
 )
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
-from gpflow_dwp.linalg import as_jitter
-from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.models._starting_values import (
-    initial_inducing,
-    initial_precision,
-    initial_pseudo_targets,
-)
-from gpflow_dwp.models.base import DeepKernelProcess
-from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models._assembly import NOISE_VARIANCE, InducingInputs, Place, assemble
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
-from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
-from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
+from gpflow_dwp.models.output_posterior import OutputPosterior
+from gpflow_dwp.validation import check_choice, check_flags
 
 __all__ = [
-    "InducingChoice",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
 ]
-
-Model = TypeVar("Model", bound=DeepKernelProcess)
-
-InducingChoice = Literal["subset", "kmeans"]
-"""Where inducing inputs start: on random training rows, or on cluster centres."""
-
-# The papers start at a noise standard deviation of e⁻².
-_NOISE_VARIANCE = float(np.exp(-4.0))
-
-
-class _Place(NamedTuple):
-    """What a hidden layer is told of its place in a model."""
-
-    kernel: Kernel
-    width: int
-    num_inducing: int
-    rng: np.random.Generator
 
 
 def build_deep_wishart_process(
@@ -74,8 +38,10 @@ def build_deep_wishart_process(
     whiten: bool = False,
     width: int | None = None,
     num_inducing: int = 100,
-    inducing: InducingChoice = "subset",
-    kernel: str | Sequence[Kernel] = "SquaredExponential",
+    inducing: InducingInputs = "subset",
+    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
+    mean_function: MeanFunction | None = None,
+    num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
     output: OutputPosterior | None = None,
@@ -91,7 +57,8 @@ def build_deep_wishart_process(
     The papers (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison, 2023) standardise
     inputs and outputs on the training rows first; these defaults expect that.
 
-    :param data: Training inputs [N, D] and observations [N, P].
+    :param data: Training inputs [N, D] and observations [N, P], of which NaN are missing: see
+        :func:`expected_log_likelihoods`.
     :param depth: Number of GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and
         one output GP.
     :param posterior: Posterior family of every Wishart layer: "GW", "A" or "AB".
@@ -99,9 +66,17 @@ def build_deep_wishart_process(
     :param width: ν of every Wishart layer; None for D (and latent variables).
     :param num_inducing: M; at most the number of distinct training inputs is used.
     :param inducing: "subset": inducing inputs start on random training rows, pseudo-targets on
-        their observations. "kmeans": on cluster centres, with the nearest row's observation.
+        their observations. "kmeans": on cluster centres, with the nearest row's observation. Or
+        where they start, [M, D], whatever ``num_inducing`` says.
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
-        and one in all others; or ``depth`` kernels, bottom first.
+        and one in all others; a kernel, of which each layer gets a copy; or ``depth`` names and
+        kernels, bottom first.
+    :param mean_function: m(x), added to the output layer's functions: GPflow's ``Constant`` or
+        ``Linear``, say, with what it takes for D inputs (and latent variables behind them) and Q
+        functions. None for zero.
+    :param num_functions: G, where the outputs are mixtures of G independent functions, which are
+        learned, and so correlated (see ``mixing`` of :class:`GlobalInducingGPLayer`). None for
+        outputs that are independent given the layers below.
     :param likelihood: None for a Gaussian one with standard deviation e⁻², for each output its own.
     :param warp: Whether the noise is Gaussian in a function of the observations, a
         :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
@@ -111,7 +86,8 @@ def build_deep_wishart_process(
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
         Gaussian likelihood and up to a few thousand rows, which each step then carries through the
         layers once more. It reaches a higher bound in far fewer steps. None for what
-        :func:`suitable_output` says.
+        :func:`suitable_output` says, and the former where observations are missing or functions
+        mixed.
     :param num_samples: S in training. More draws make steps dearer and less noisy; the papers take
         10.
     :param expected_log_ratio: See :class:`WishartLayer`.
@@ -123,8 +99,8 @@ def build_deep_wishart_process(
         GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
-        fit the data or needs more memory than there is; or if the data are not two finite matrices
-        of one length.
+        fit the data or needs more memory than there is; or if the data are not two matrices of one
+        length, with finite numbers but for missing observations.
     """
     # Also where no layer has them.
     check_choice(get_args(PosteriorFamily), posterior=posterior)
@@ -132,7 +108,7 @@ def build_deep_wishart_process(
         whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=stick_the_landing
     )
 
-    def layer(place: _Place) -> WishartLayer:
+    def layer(place: Place) -> WishartLayer:
         return WishartLayer(
             place.kernel,
             place.width,
@@ -145,7 +121,7 @@ def build_deep_wishart_process(
             seed=place.rng,
         )
 
-    return _build(
+    return assemble(
         DeepWishartProcess,
         layer,
         data,
@@ -154,6 +130,8 @@ def build_deep_wishart_process(
         num_inducing=num_inducing,
         inducing=inducing,
         kernel=kernel,
+        mean_function=mean_function,
+        num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
         output=output,
@@ -170,8 +148,10 @@ def build_deep_gaussian_process(
     *,
     width: int | None = None,
     num_inducing: int = 100,
-    inducing: InducingChoice = "subset",
-    kernel: str | Sequence[Kernel] = "SquaredExponential",
+    inducing: InducingInputs = "subset",
+    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
+    mean_function: MeanFunction | None = None,
+    num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
     output: OutputPosterior | None = None,
@@ -188,17 +168,17 @@ def build_deep_gaussian_process(
     All else is as for :func:`build_deep_wishart_process`.
     """
 
-    def layer(place: _Place) -> GlobalInducingGramLayer:
+    def layer(place: Place) -> GlobalInducingGramLayer:
         return GlobalInducingGramLayer(
             place.kernel,
             place.width,
             place.num_inducing,
-            precision=1.0 / _NOISE_VARIANCE,
+            precision=1.0 / NOISE_VARIANCE,
             jitter=jitter,
             seed=place.rng,
         )
 
-    return _build(
+    return assemble(
         DeepGaussianProcess,
         layer,
         data,
@@ -207,6 +187,8 @@ def build_deep_gaussian_process(
         num_inducing=num_inducing,
         inducing=inducing,
         kernel=kernel,
+        mean_function=mean_function,
+        num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
         output=output,
@@ -222,8 +204,10 @@ def build_deep_inverse_wishart_process(
     depth: int = 3,
     *,
     num_inducing: int = 100,
-    inducing: InducingChoice = "subset",
-    kernel: str | Sequence[Kernel] = "SquaredExponential",
+    inducing: InducingInputs = "subset",
+    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
+    mean_function: MeanFunction | None = None,
+    num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
     output: OutputPosterior | None = None,
@@ -244,7 +228,7 @@ def build_deep_inverse_wishart_process(
 
     check_flags(expected_log_ratio=expected_log_ratio)  # also where no layer has it
 
-    def layer(place: _Place) -> InverseWishartLayer:
+    def layer(place: Place) -> InverseWishartLayer:
         return InverseWishartLayer(
             place.kernel,
             place.num_inducing,
@@ -253,7 +237,7 @@ def build_deep_inverse_wishart_process(
             seed=place.rng,
         )
 
-    return _build(
+    return assemble(
         DeepInverseWishartProcess,
         layer,
         data,
@@ -262,6 +246,8 @@ def build_deep_inverse_wishart_process(
         num_inducing=num_inducing,
         inducing=inducing,
         kernel=kernel,
+        mean_function=mean_function,
+        num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
         output=output,
@@ -269,101 +255,4 @@ def build_deep_inverse_wishart_process(
         latent_dim=latent_dim,
         jitter=jitter,
         seed=seed,
-    )
-
-
-def _check_output(output: str, likelihood: Likelihood | None, latent_dim: int) -> None:
-    check_choice(get_args(OutputPosterior), output=output)
-    if output == "regression":
-        if likelihood is not None and not isinstance(likelihood, gpflow.likelihoods.Gaussian):
-            raise ValueError(
-                "output must be 'pseudo_targets' for a likelihood that is not Gaussian, got "
-                f"'regression' and {type(likelihood).__name__}."
-            )
-        if latent_dim:
-            raise ValueError(
-                "output must be 'pseudo_targets' for a model with latent variables, got "
-                "'regression'."
-            )
-
-
-def _build(
-    model_type: type[Model],
-    make_layer: Callable[[_Place], GramLayer],
-    data: RegressionData,
-    depth: int,
-    *,
-    width: int | None,
-    num_inducing: int,
-    inducing: InducingChoice,
-    kernel: str | Sequence[Kernel],
-    likelihood: Likelihood | None,
-    warp: bool,
-    output: OutputPosterior | None,
-    num_samples: int,
-    latent_dim: int,
-    jitter: float | None,
-    seed: int,
-) -> Model:
-    X, Y = check_pair(data)
-    check_integers(at_least=0, latent_dim=latent_dim)
-    if not (likelihood is None or isinstance(likelihood, Likelihood)):
-        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
-    check_flags(warp=warp)
-    if warp and likelihood is not None:
-        raise ValueError(
-            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
-            f"True and {type(likelihood).__name__}."
-        )
-    if output is None:
-        output = suitable_output(len(X), likelihood, latent_dim)
-    _check_output(output, likelihood, latent_dim)
-    num_inputs = X.shape[1] + latent_dim
-    named = {} if width is None else {"width": width}
-    width = num_inputs if width is None else width
-    check_integers(depth=depth, num_inducing=num_inducing, width=width)
-    jitter = as_jitter(jitter)  # also where no layer has it
-    largest = min(num_inducing, len(X))
-    named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
-    check_memory(depth, largest, max(largest, width, num_inputs), **named)
-    rng = as_generator(seed)
-    Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
-    if likelihood is None:
-        with positive_by_exp():
-            # Outputs differ in their noise.
-            variance = np.full(Y.shape[1], _NOISE_VARIANCE) if Y.shape[1] > 1 else _NOISE_VARIANCE
-            likelihood = (
-                WarpedGaussian(SinhArcsinh(Y.shape[1]), variance)
-                if warp
-                else gpflow.likelihoods.Gaussian(variance)
-            )
-    check_observations(likelihood, Y)
-    pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
-    *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
-    hidden = [make_layer(_Place(below, width, len(Z), rng)) for below in hidden_kernels]
-    output_layer: OutputLayer
-    if output == "regression":
-        noise_variance = 1.0 / initial_precision(likelihood)
-        output_layer = RegressionGPLayer(
-            output_kernel, len(Z), X, Y, noise_variance=noise_variance, jitter=jitter
-        )
-    else:
-        output_layer = GlobalInducingGPLayer(
-            output_kernel,
-            pseudo_targets.shape[1],
-            pseudo_targets=pseudo_targets,
-            precision=initial_precision(likelihood),
-        )
-    latent_layer = None
-    if latent_dim:
-        Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
-        encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
-        latent_layer = LatentVariableLayer(latent_dim, encoder)
-    return model_type(
-        [*hidden, output_layer],
-        likelihood,
-        Z,
-        num_data=len(X),
-        num_samples=num_samples,
-        latent_layer=latent_layer,
     )

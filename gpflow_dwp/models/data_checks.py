@@ -12,7 +12,11 @@ from gpflow.base import InputData, TensorData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.data import check_matrix
-from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
+from gpflow_dwp.models.accepted_observations import (
+    accepted_observations,
+    count_columns,
+    is_accepted,
+)
 from gpflow_dwp.validation import as_real_array
 
 __all__ = [
@@ -50,12 +54,13 @@ def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tenso
 
     :param model: The model, or its posterior.
     :param X: Inputs, [N, D].
-    :param Y: Observations, [N, P].
+    :param Y: Observations, [N, P]; NaN where they are missing.
     :return: Both as tensors of GPflow's default float.
-    :raises ValueError: If they are no matrices of finite real numbers of one length, X does not
-        have the model's columns, or Y is not what the likelihood takes; the message says where.
+    :raises ValueError: If they are no matrices of finite real numbers of one length (but for
+        missing observations), X does not have the model's columns, or Y is not what the likelihood
+        takes; the message says where.
     """
-    X, Y = check_inputs(model, X), _as_matrix("Y", Y)
+    X, Y = check_inputs(model, X), _as_matrix("Y", Y, may_miss=True)
     if not X.shape[:1].is_compatible_with(Y.shape[:1]):
         raise ValueError(
             f"X and Y must have as many rows as each other, got {X.shape[0]} and {Y.shape[0]}."
@@ -81,18 +86,18 @@ def check_observations(
     """Check that observations are such as a likelihood takes.
 
     :param likelihood: The likelihood.
-    :param Y: Observations, [N, P].
+    :param Y: Observations, [N, P]; NaN where they are missing.
     :param num_outputs: Q, the model's latent functions; None where that is not known.
     :return: A tensor of GPflow's default float.
     :raises ValueError: If ``Y`` is no matrix of finite numbers, or not what the likelihood takes.
     """
-    Y, accepted = _as_matrix("Y", Y), accepted_observations(likelihood)
+    Y, accepted = _as_matrix("Y", Y, may_miss=True), accepted_observations(likelihood)
     expected = f"{accepted.expected} for the likelihood {type(likelihood).__name__}"
     num_columns = count_columns(likelihood, num_outputs)
     if num_columns is not None:
         Y = _with_columns("Y", Y, num_columns, f": {expected}")
     if tf.executing_eagerly():
-        _refuse_first("Y", Y, accepted.accepts(Y), expected)
+        _refuse_first("Y", Y, is_accepted(likelihood, Y), expected)
     return Y
 
 
@@ -119,8 +124,10 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
         right = {
             "X and Y of a batch must have as many rows": tf.equal(tf.shape(X)[0], tf.shape(Y)[0]),
             "X must hold finite numbers": tf.math.is_finite(X),
-            "Y must hold finite numbers": tf.math.is_finite(Y),
-            f"Y must hold {accepted.expected} for the likelihood {name}": accepted.accepts(Y),
+            "Y must hold finite numbers": ~tf.math.is_inf(Y),
+            f"Y must hold {accepted.expected} for the likelihood {name}": is_accepted(
+                model.likelihood, Y
+            ),
         }
         asserted = [
             tf.debugging.Assert(tf.reduce_all(each), [f"{_MISFIT}{message}"])
@@ -141,19 +148,20 @@ def as_misfit(error: tf.errors.InvalidArgumentError) -> Exception:
     return ValueError(f"{found[1]}.") if found else error
 
 
-def _as_matrix(name: str, values: Any) -> tf.Tensor:
+def _as_matrix(name: str, values: Any, *, may_miss: bool = False) -> tf.Tensor:
     if not tf.is_tensor(values):
         values = as_real_array(name, values)
         # No rows are a mistake in training, which asks for num_data of them, but can be predicted.
         if values.size:
-            values = check_matrix(name, values)
+            values = check_matrix(name, values, may_miss=may_miss)
     elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
     matrix = tf.cast(tf.convert_to_tensor(values), default_float())
     if matrix.shape.rank not in (None, 2):
         raise ValueError(f"{name} must be a matrix, [rows, columns], got shape {matrix.shape}.")
     if tf.executing_eagerly():
-        _refuse_first(name, matrix, tf.math.is_finite(matrix), "finite numbers")
+        right = ~tf.math.is_inf(matrix) if may_miss else tf.math.is_finite(matrix)
+        _refuse_first(name, matrix, right, "finite numbers")
     return matrix
 
 

@@ -114,7 +114,8 @@ class FunctionDraws:
             coefficients = tf.linalg.cholesky_solve(tril, missing)
             self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
             inputs = features
-        prior = self._prior(output.kernel, inputs, output.num_outputs, num_features, seeds[-1])
+        num_functions = path.output.weights.shape[-1]
+        prior = self._prior(output.kernel, inputs, num_functions, num_features, seeds[-1])
         values = prior(inputs)
         cross = _feature_cross if hidden else _input_cross
         noise = _coefficient_noise(
@@ -124,6 +125,7 @@ class FunctionDraws:
         )
         coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
         self._updates.append(_Update(prior, inputs, coefficients, 1.0))
+        self._mixing, self._mean_function = output.mixing, output.mean_function
 
     @without_autograph
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
@@ -133,15 +135,17 @@ class FunctionDraws:
         :param X: Points, [N, D], or [S, N, D] where each function is wanted at points of its own.
         :return: [S, N, Q].
         """
-        values = to_default_float(X)
-        values = values[None] if values.shape.rank == 2 else values
+        points = to_default_float(X)
+        values = points[None] if points.shape.rank == 2 else points
         for index, update in enumerate(self._updates):
             # Only the first kernel acts on inputs; every other one on features.
             cross = _input_cross if index == 0 else _feature_cross
             covariance = cross(update.prior.kernel, update.points, values)
             corrected = tf.matmul(covariance, update.coefficients, transpose_a=True)
             values = (update.prior(values) + corrected) * update.scale
-        return values
+        if self._mixing is not None:
+            values = tf.matmul(values, self._mixing)
+        return values if self._mean_function is None else values + self._mean_function(points)
 
     def _prior(
         self, kernel: Kernel, inputs: tf.Tensor, width: int, num_features: int, seed: tf.Tensor

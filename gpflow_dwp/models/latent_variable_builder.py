@@ -64,7 +64,7 @@ def build_latent_variable_deep_gp(
         integer or needs more memory than there is, or the data are not two finite matrices of one
         length.
     """
-    X, Y = check_pair(data)
+    X, Y = check_pair(data, may_miss=True)
     check_integers(latent_dim=latent_dim, num_inducing=num_inducing, num_functions=num_functions)
     check_instance(str, architecture=architecture)
     kinds = architecture.split("-")

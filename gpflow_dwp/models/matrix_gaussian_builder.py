@@ -64,7 +64,7 @@ def build_matrix_gaussian_network(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
-    X, Y = check_pair(data)
+    X, Y = check_pair(data, may_miss=True)
     check_integers(depth=depth, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     check_positive(target_scale=target_scale)
@@ -81,8 +81,8 @@ def build_matrix_gaussian_network(
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
     check_observations(likelihood, Y)
     if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
-        deviation = Y.std(axis=0)
-        loc, scale = Y.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
+        deviation = np.nanstd(Y, axis=0)
+        loc, scale = np.nanmean(Y, axis=0), np.where(deviation > 0.0, deviation, 1.0)
     widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
     for below, above in itertools.pairwise(widths):
         check_memory(below + 1, above, width=max(below, above))

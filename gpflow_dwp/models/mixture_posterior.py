@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
+from gpflow import default_float
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import assert_params_false
@@ -217,7 +218,7 @@ class MixturePosterior(abc.ABC):
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
         shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
-        noise = normal(shape, self._function_seed, means.dtype)
+        noise = self._function_noise(shape)
         if not full_cov:
             return means + tf.sqrt(variances) * noise
         # The kernel's own variance is not at hand here; the prior's is at least the posterior's.
@@ -225,7 +226,8 @@ class MixturePosterior(abc.ABC):
         tril = cholesky(factorise(variances, jitter, name="the predictive covariance"))
         if variances.shape.rank == 3:
             return means + tf.matmul(tril, noise)
-        return means + tf.einsum("sqnm,smq->snq", tril, noise)
+        by_output = tf.linalg.matvec(tril, tf.linalg.matrix_transpose(noise))
+        return means + tf.linalg.matrix_transpose(by_output)
 
     @without_autograph
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
@@ -241,6 +243,10 @@ class MixturePosterior(abc.ABC):
         X = check_inputs(self, Xnew, "Xnew")
         functions = self.sample_f(X, full_cov)
         return sample_observations(self.likelihood, X, functions, fold_in(self._function_seed, 0))
+
+    def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
+        """Standard normal numbers, [S, N, Q], with the correlations of outputs within a draw."""
+        return normal(shape, self._function_seed, default_float())
 
     @abc.abstractmethod
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:

@@ -50,6 +50,10 @@ class DeepPosterior(MixturePosterior):
         common_random_numbers: bool = False,
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
+        factors = None
+        if output.mixing is not None:
+            products = tf.matmul(output.mixing, output.mixing, transpose_a=True)
+            factors = products / tf.linalg.diag_part(products)[:, None]
         num_inducing, num_inputs = points.shape
         super().__init__(
             likelihood,
@@ -58,6 +62,7 @@ class DeepPosterior(MixturePosterior):
             num_inducing=num_inducing,
             num_samples=num_samples,
             function_seed=function_seed,
+            column_factors=factors,
         )
         self._hidden = hidden
         self._latent_dim = latent_dim
@@ -86,6 +91,14 @@ class DeepPosterior(MixturePosterior):
             full_cov=full_cov,
             keys=self._noise_keys(X),
         )
+
+    def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
+        mixing = self._output.mixing
+        if mixing is None:
+            return super()._function_noise(shape)
+        scaled = mixing / tf.norm(mixing, axis=0)
+        noise = super()._function_noise(tf.concat([shape[:-1], tf.shape(mixing)[:1]], axis=0))
+        return tf.matmul(noise, scaled)
 
     def _with_latents(self, X: tf.Tensor, seed: Seed, *, full_cov: bool) -> tf.Tensor:
         if full_cov:

@@ -12,6 +12,7 @@ from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal_at_points
 
 __all__ = [
@@ -35,11 +36,13 @@ def expected_log_likelihoods(
 
     :param likelihood: Any GPflow likelihood.
     :param X: Inputs, which a likelihood may read.
-    :param Y: Observations.
+    :param Y: Observations, of which NaN are missing: what a likelihood says of each entry on its
+        own (GPflow's ``ScalarLikelihood``) is summed over those that are there, and of others a
+        row with a missing value adds 0.
     :param mean: Mean of f.
     :param variance: Variance of f, [S, N] where its columns share it, or [S, N, Q].
     """
-    return _fold_draws(likelihood.variational_expectations, X, mean, variance, Y)
+    return _fold_draws(likelihood, likelihood.variational_expectations, X, mean, variance, Y)
 
 
 @check_shapes(
@@ -97,7 +100,7 @@ def predictive_log_densities(
     :param keys: What those numbers are a function of besides the seed, [N, D]; None for ``X``.
     """
     method = _seeded(likelihood, "predict_log_density", X if keys is None else keys, mean, seed)
-    return _fold_draws(method, X, mean, variance, Y)
+    return _fold_draws(likelihood, method, X, mean, variance, Y)
 
 
 @check_shapes(
@@ -121,7 +124,7 @@ def predictive_moments(
     Parameters as for :func:`predictive_log_densities`.
     """
     method = _seeded(likelihood, "predict_mean_and_var", X if keys is None else keys, mean, seed)
-    moments = _fold_draws(method, X, mean, variance)
+    moments = _fold_draws(likelihood, method, X, mean, variance)
     return moments[0], moments[1]
 
 
@@ -139,7 +142,7 @@ def warped_moments(
 
     Parameters as for :func:`predictive_log_densities`.
     """
-    moments = _fold_draws(likelihood.warped_mean_and_variance, X, mean, variance)
+    moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
     return moments[0], moments[1]
 
 
@@ -224,11 +227,12 @@ def _seeded(
 
 
 def _fold_draws(
+    likelihood: Likelihood,
     method: Callable[..., tf.Tensor],
     X: tf.Tensor,
     mean: tf.Tensor,
     variance: tf.Tensor,
-    *observations: tf.Tensor,
+    Y: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Call a likelihood's method with the draws folded into the data axis, and unfold the result.
 
@@ -240,17 +244,43 @@ def _fold_draws(
     def repeat(rows: tf.Tensor) -> tf.Tensor:
         return tf.tile(rows, [num_samples, 1])
 
-    bound = method.func if isinstance(method, functools.partial) else method
-    if isinstance(getattr(bound, "__self__", None), Softmax):
-        # TensorFlow's cross entropy takes labels as integers only.
-        observations = tuple(tf.cast(labels, tf.int32) for labels in observations)
-
     flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
     columns = variance if variance.shape.rank == 3 else variance[..., None]
     flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, mean.shape[-1]])
-    result = method(repeat(X), flat_mean, flat_variance, *map(repeat, observations))
+    result = (
+        method(repeat(X), flat_mean, flat_variance)
+        if Y is None
+        else _of_observed(likelihood, method, repeat(X), flat_mean, flat_variance, repeat(Y))
+    )
 
     def unfold(rows: tf.Tensor) -> tf.Tensor:
         return tf.reshape(rows, tf.concat([[num_samples, num_points], tf.shape(rows)[1:]], 0))
 
     return tf.nest.map_structure(unfold, result)
+
+
+def _of_observed(
+    likelihood: Likelihood,
+    method: Callable[..., tf.Tensor],
+    X: tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
+    Y: tf.Tensor,
+) -> tf.Tensor:
+    """Call a method of numbers for each row, [N], with those observations that are not NaN.
+
+    In place of a missing one it gets y = 1 at f = 0, without variance, for which it returns
+    log p(y | f): that is taken off again.
+    """
+    missing = tf.math.is_nan(tf.cast(Y, mean.dtype))
+    observed = tf.where(missing, tf.ones_like(Y), Y)
+    if not observes_entries(likelihood):
+        # TensorFlow's cross entropy takes labels as integers only.
+        labels = tf.cast(observed, tf.int32) if isinstance(likelihood, Softmax) else observed
+        values = method(X, mean, variance, labels)
+        return tf.where(tf.reduce_any(missing, axis=-1), tf.zeros_like(values), values)
+    mean = tf.where(missing, tf.zeros_like(mean), mean)
+    variance = tf.where(missing, tf.zeros_like(variance), variance)
+    added = likelihood._scalar_log_prob(X, mean, observed)
+    added = tf.reduce_sum(tf.where(missing, added, tf.zeros_like(added)), axis=-1)
+    return method(X, mean, variance, observed) - added

@@ -75,6 +75,31 @@ def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
         np.testing.assert_allclose(covariance[s], expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
+    """Against the covariance of g W, written out over points and outputs."""
+    layer, joint = make_layer(), joint_covariance()
+    mixing = np.random.default_rng(3).normal(size=(Q, 3))
+    mixed = GlobalInducingGPLayer(
+        layer.kernel, 3, pseudo_targets=layer.pseudo_targets.numpy(), mixing=mixing
+    )
+    mixed.precision_tril.assign(layer.precision_tril)
+    draw, mixed_draw = (
+        each.infer_inducing(tf.constant(joint[:, :M, :M])) for each in (layer, mixed)
+    )
+
+    mean, covariance = mixed.condition(
+        mixed_draw, blocks(joint, full_cov=full_cov), full_cov=full_cov
+    )
+
+    plain, shared = layer.condition(draw, blocks(joint, full_cov=full_cov), full_cov=full_cov)
+    np.testing.assert_allclose(mixed_draw.log_ratio, draw.log_ratio)
+    np.testing.assert_allclose(mean, plain @ mixing, atol=1e-12)
+    for output, scale in enumerate(np.diag(mixing.T @ mixing)):
+        part = covariance[:, output] if full_cov else covariance[..., output]
+        np.testing.assert_allclose(part, scale * shared, atol=1e-12)
+
+
 def test_agrees_with_the_reference_used_for_whole_models() -> None:
     layer, joint = make_layer(), joint_covariance()
     draw = layer.infer_inducing(tf.constant(joint[:, :M, :M]))

@@ -18,6 +18,7 @@ from gpflow_dwp.models import (
     DeepGaussianProcess,
     DeepInverseWishartProcess,
     DeepWishartProcess,
+    FunctionDraws,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
@@ -226,6 +227,81 @@ def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() ->
     assert weights == [(4,), ()]
 
 
+def test_every_layer_gets_a_copy_of_one_kernel() -> None:
+    kernel = gpflow.kernels.Matern32(lengthscales=0.3) + gpflow.kernels.Linear()
+    model = build(kernel=kernel, depth=3)
+
+    assert len({id(kernel), *(id(layer.kernel) for layer in model.layers)}) == 4
+    copied = [float(layer.kernel.kernels[0].lengthscales.numpy()) for layer in model.layers]
+    assert copied == [float(kernel.kernels[0].lengthscales.numpy())] * 3
+
+
+def test_layers_may_have_kernels_of_different_names() -> None:
+    own = gpflow.kernels.Linear()
+    first, second, third = build(kernel=["Matern52", own, "RationalQuadratic"], depth=3).layers
+
+    assert first.kernel.lengthscales.shape == (2,)
+    assert second.kernel is own
+    assert third.kernel.lengthscales.shape == ()
+
+
+@pytest.mark.parametrize("as_points", [False, True])
+def test_inducing_inputs_that_are_given(as_points: bool) -> None:
+    Z = X[[3, 7, 1]] + 1e-3
+    inducing = gpflow.inducing_variables.InducingPoints(Z) if as_points else Z
+    model = build(inducing=inducing, output="pseudo_targets")
+
+    np.testing.assert_array_equal(model.inducing_variable.Z, Z)
+    np.testing.assert_array_equal(model.output_layer.pseudo_targets, Y[[3, 7, 1]])
+
+
+@pytest.mark.parametrize("output", ["pseudo_targets", "regression"])
+@every_builder
+def test_a_mean_function_is_a_shift(builder: str, output: str) -> None:
+    """Catches a mean that misses the targets, the bound, or one of the ways to predict."""
+    linear = gpflow.functions.Linear(np.array([[2.0], [-1.0]]), np.array([3.0]))
+    trend = np.asarray(linear(X))
+    model = build((X, Y), builder=builder, output=output)
+    shifted = build((X, Y + trend), builder=builder, output=output, mean_function=linear)
+
+    np.testing.assert_allclose(
+        shifted.elbo((X, Y + trend), seed=1), model.elbo((X, Y), seed=1), rtol=1e-9
+    )
+    for full_cov in (False, True):
+        np.testing.assert_allclose(
+            shifted.predict_f(X, full_cov)[0], model.predict_f(X, full_cov)[0] + trend, rtol=1e-6
+        )
+    if builder != "inverse_wishart":
+        draws, expected = (
+            FunctionDraws(m, 3, num_features=20, seed=1)(X) for m in (shifted, model)
+        )
+        np.testing.assert_allclose(draws, expected + trend, atol=1e-6)
+
+
+def test_a_mean_function_as_in_gpflow() -> None:
+    kernel, mean = gpflow.kernels.Matern52(), gpflow.functions.Constant(0.7)
+    model = build(depth=1, kernel=[kernel], mean_function=mean, inducing=X[:5])
+    likelihood = gpflow.likelihoods.Gaussian(model.likelihood.variance)
+    expected = gpflow.models.SGPR((X, Y), kernel, X[:5], mean_function=mean, likelihood=likelihood)
+
+    np.testing.assert_allclose(model.elbo((X, Y)), expected.elbo(), rtol=1e-4)
+    np.testing.assert_allclose(model.predict_y(X)[0], expected.predict_y(X)[0], atol=1e-4)
+
+
+def test_outputs_start_as_mixtures_of_their_principal_components() -> None:
+    Y3 = np.hstack([Y, 2.0 * Y, -Y])
+    model = build((X, Y3), num_functions=1)
+    layer = model.output_layer
+
+    assert (layer.pseudo_targets.shape, layer.mixing.shape, layer.num_outputs) == (
+        (5, 1),
+        (1, 3),
+        3,
+    )
+    rows = [int(np.flatnonzero((z == X).all(axis=1))[0]) for z in model.inducing_variable.Z.numpy()]
+    np.testing.assert_allclose(layer.pseudo_targets @ layer.mixing, Y3[rows], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("likelihood", "precision"),
     [
@@ -345,14 +421,23 @@ def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:
         ({"width": 2.5, "depth": 1}, "width must be a positive integer, got 2.5"),
         ({"width": 0, "builder": "gaussian"}, "width must be a positive integer, got 0"),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
-        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+        ({"inducing": "grid"}, "inducing must be subset, kmeans or a matrix, got 'grid'"),
         ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
         ({"posterior": "Z", "depth": 1}, "posterior must be one of GW, A, AB, got 'Z'"),
         ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
         ({"kernel": [gpflow.kernels.Linear()]}, "kernel must hold depth=2 kernels, got 1"),
-        ({"kernel": gpflow.kernels.Linear()}, "kernel must be .* got one kernel, Linear"),
-        ({"kernel": 5}, "kernel must be a name or a sequence of depth=2 kernels, got 5"),
-        ({"kernel": ["Linear", "Linear"]}, "kernel must be .* sequence .* got 'Linear'"),
+        ({"kernel": 5}, "kernel must be a name, a kernel or a sequence of depth=2 .* got 5"),
+        ({"kernel": ["Linear", "Linear"]}, "kernel must be one of .*, got 'Linear'"),
+        ({"inducing": X[:, :1]}, r"inducing must have 2 columns, as X has, got shape \[12, 1\]"),
+        (
+            {"mean_function": 5, "depth": 1},
+            "mean_function must be an instance of MeanFunction, got int",
+        ),
+        ({"num_functions": 0}, "num_functions must be a positive integer, got 0"),
+        ({"num_functions": 3}, "num_functions must be at most the number of outputs, 1, got 3"),
+        ({"num_functions": 1, "output": "regression"}, "'pseudo_targets' where num_functions"),
+        ({"data": (X, np.where(Y[2] == Y, np.nan, Y)), "output": "regression"}, "are missing"),
+        ({"data": (X, np.full_like(Y, np.nan))}, r"Y is missing in all rows \(column 1\)"),
         ({"likelihood": 5}, "likelihood must be one of GPflow's kind or None, got 5"),
         ({"jitter": "abc"}, "jitter must be a number, got 'abc'"),
         ({"whiten": "no", "depth": 1}, "whiten must be True or False, got 'no'"),
@@ -389,7 +474,7 @@ def test_all_models_start_at_the_same_outputs(builder: str) -> None:
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
-        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+        ({"inducing": "grid"}, "inducing must be subset, kmeans or a matrix, got 'grid'"),
         ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
         ({"jitter": np.inf, "depth": 1}, "jitter must be a finite number, got inf"),
         ({"depth": 2**40}, "depth must be smaller, got 1099511627776"),

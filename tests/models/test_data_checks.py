@@ -20,7 +20,7 @@ from gpflow_dwp.models import (
 )
 
 X, Y = toy_data()
-WITH_NAN = np.where(np.arange(12)[:, None] == 7, np.nan, Y)
+WITH_INF = np.where(np.arange(12)[:, None] == 7, np.inf, Y)
 
 BAD: dict[str, tuple[Any, Any, str]] = {
     "columns of X": (X[:, :1], Y, "X must have 2 columns, as the model has, got shape (12, 1)"),
@@ -28,8 +28,12 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "rows": (X, Y[:5], "X and Y must have as many rows as each other, got 12 and 5"),
     "one axis": (X, Y[:, 0], "Y must have two axes, [rows, columns]"),
     "NaN in X": (X * np.nan, Y, "X holds nan in row 1, column 1"),
-    "NaN in Y": (X, WITH_NAN, "Y holds nan in row 8, column 1"),
-    "a tensor with NaN": (X, tf.constant(WITH_NAN), "Y must hold finite numbers, got nan in row 8"),
+    "infinite Y": (X, WITH_INF, "Y holds inf in row 8, column 1"),
+    "an infinite tensor": (
+        X,
+        tf.constant(WITH_INF),
+        "Y must hold finite numbers, got inf in row 8",
+    ),
     "text": (X, tf.fill([12, 1], "a"), "Y must hold real numbers, got dtype string"),
     "complex": (X, tf.zeros([12, 1], tf.complex128), "Y must hold real numbers"),
     "a tensor of one axis": (tf.zeros([12]), Y, "X must be a matrix"),
@@ -116,10 +120,27 @@ def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
 
 def test_values_of_a_dataset_are_checked_as_they_are_drawn() -> None:
     for wrong, likelihood, message in (
-        (WITH_NAN, None, "Y must hold finite numbers"),
+        (WITH_INF, None, "Y must hold finite numbers"),
         (np.full_like(Y, 0.5), gpflow.likelihoods.Poisson(), "Y must hold whole numbers from 0"),
     ):
         labels = None if likelihood is None else (X, np.arange(12.0)[:, None])
         model = tiny_model(1, data=labels, likelihood=likelihood)
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             list(check_dataset(model, dataset(X, wrong)))
+
+
+def test_rows_may_be_missing_but_not_half_a_row_of_a_joint_likelihood() -> None:
+    """Catches observations of a joint likelihood that would be dropped without a word."""
+    switched = gpflow.likelihoods.SwitchedLikelihood(
+        [gpflow.likelihoods.Gaussian(), gpflow.likelihoods.StudentT()]
+    )
+    part = (np.arange(12.0) % 2)[:, None]
+    model = tiny_model(1, data=(X, np.hstack([Y, part])), likelihood=switched)
+    gone = np.where(np.arange(12)[:, None] == 7, np.nan, Y)
+
+    check_data(model, X, np.hstack([gone, part]))
+    with pytest.raises(ValueError, match="Y must hold .* got nan in row 8, column 2"):
+        check_data(model, X, np.hstack([Y, np.where(np.isnan(gone), gone, part)]))
+    two = build_matrix_gaussian_network((X, np.hstack([Y, -Y])), width=3)
+    with pytest.raises(ValueError, match="Y must hold .* got nan in row 8, column 1"):
+        check_data(two, X, np.hstack([gone, Y]))

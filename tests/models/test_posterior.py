@@ -47,6 +47,23 @@ def test_predict_f_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> 
     np.testing.assert_allclose(variance, variances.mean(0) + means.var(0), atol=1e-12)
 
 
+def test_mixed_outputs_are_drawn_as_they_covary() -> None:
+    """Catches draws, or covariances, in which outputs that share a function are independent."""
+    X, Y = toy_data()
+    model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, num_functions=2)
+    model.output_layer.mixing.assign([[1.0, -2.0, 0.5], [0.3, 0.2, 0.0]])
+
+    for full_cov in (False, True):
+        posterior = model.posterior(MANY, seed=0)
+        samples = posterior.sample_f(XNEW[:2], full_cov).numpy().reshape(MANY, 6)
+        covariance = posterior.predict_f(XNEW[:2], True, full_output_cov=True)[1].numpy()
+        covariance = covariance.reshape(6, 6)
+        if not full_cov:
+            covariance *= np.kron(np.eye(2), np.ones((3, 3)))
+        error = 5.0 * np.sqrt(2.0 / MANY) * np.sqrt(np.outer(*[np.diag(covariance)] * 2))
+        assert np.all(np.abs(np.cov(samples.T) - covariance) < error)
+
+
 def test_predict_y_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> None:
     posterior = model.posterior(6, seed=0)
 

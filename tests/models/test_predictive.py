@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
+from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models import (
     expected_log_likelihoods,
     mixture_covariance,
@@ -144,3 +146,77 @@ def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() ->
     other = predictive_moments(likelihood, tf.constant(X), *arguments(), seed=as_seed(4))
     # 100 numbers for each integral of a probability: 5 sigma.
     assert 0.0 < np.abs(other[0] - mean).max() < 5.0 * np.sqrt(2.0) * 0.5 / np.sqrt(100.0)
+
+
+MISSING = np.array([[False, False], [True, False], [False, True], [True, True]])
+
+ENTRIES = {
+    "Gaussian": (lambda: gpflow.likelihoods.Gaussian([0.3, 0.7]), Y),
+    "warped": (lambda: WarpedGaussian(SinhArcsinh(2, skewness=[0.5, -0.2]), [0.3, 0.7]), Y),
+    "Student's t": (gpflow.likelihoods.StudentT, Y),
+    "Poisson": (gpflow.likelihoods.Poisson, np.round(np.exp(Y))),
+    "Beta": (gpflow.likelihoods.Beta, 1.0 / (1.0 + np.exp(-Y))),
+    "Ordinal": (
+        lambda: gpflow.likelihoods.Ordinal(np.array([-1.0, 0.0, 1.0])),
+        np.full((N, Q), 2.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("method", [expected_log_likelihoods, predictive_log_densities])
+def test_missing_entries_add_nothing(name: str, method: Any) -> None:
+    """Against quadrature over the one function whose observation is there."""
+    make, observed = ENTRIES[name]
+    likelihood = make()
+    incomplete = np.where(MISSING, np.nan, observed)
+
+    values = method(
+        likelihood, X, tf.constant(incomplete), tf.constant(MEAN), tf.constant(VARIANCE)
+    )
+
+    whole = method(likelihood, X, tf.constant(observed), tf.constant(MEAN), tf.constant(VARIANCE))
+    np.testing.assert_allclose(values[:, 0], whole[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(values[:, 3], 0.0, atol=1e-12)
+    for row, column in ((1, 1), (2, 0)):
+        nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+        f = MEAN[:, row, column] + np.sqrt(VARIANCE[:, row]) * nodes[:, None]
+        F, y = np.zeros((f.size, Q)), np.ones((f.size, Q))
+        F[:, column], y[:, column] = f.ravel(), observed[row, column]
+        densities = likelihood._scalar_log_prob(np.zeros((f.size, 1)), F, tf.constant(y)).numpy()
+        densities = densities[:, column].reshape(f.shape)
+        if method is predictive_log_densities:
+            expected = np.log(weights @ np.exp(densities) / weights.sum())
+        else:
+            expected = weights @ densities / weights.sum()
+        np.testing.assert_allclose(values[:, row], expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("likelihood", [gpflow.likelihoods.Softmax(2), GammaGaussian()])
+def test_rows_without_observations_add_nothing(likelihood: Any) -> None:
+    labels = np.array([[0.0], [np.nan], [1.0], [np.nan]])
+    mean = MEAN if likelihood.latent_dim else MEAN[..., :1]
+
+    values = expected_log_likelihoods(
+        likelihood, X, tf.constant(labels), tf.constant(mean), tf.constant(VARIANCE)
+    )
+
+    assert np.all(values.numpy()[:, [1, 3]] == 0.0)
+    assert np.all(values.numpy()[:, [0, 2]] < 0.0)
+
+
+def test_gradients_pass_missing_entries() -> None:
+    """Catches the gradient at a variance of zero, which is infinite."""
+    likelihood, variance = gpflow.likelihoods.StudentT(), tf.constant(VARIANCE)
+    incomplete = tf.constant(np.where(MISSING, np.nan, Y))
+
+    with tf.GradientTape() as tape:
+        tape.watch(variance)
+        values = expected_log_likelihoods(likelihood, X, incomplete, tf.constant(MEAN), variance)
+
+    by_variance, by_scale = tape.gradient(
+        values, [variance, likelihood.scale.unconstrained_variable]
+    )
+    assert np.all(by_variance.numpy()[:, :3] != 0.0)
+    assert np.all(by_variance.numpy()[:, 3] == 0.0)
+    assert np.isfinite(by_scale)

@@ -71,6 +71,8 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
                 gpflow.functions.Linear(np.ones((2, 1)), [9.0])
             )
         },
+        {"depth": 1, "mean_function": gpflow.functions.Linear(np.ones((2, 1)), [9.0])},
+        {"num_functions": 1, "mean_function": gpflow.functions.Constant([3.0])},
     ],
     ids=[
         "periodic",
@@ -83,6 +85,8 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
         "student_t",
         "heteroskedastic",
         "noise_of_x",
+        "linear_mean",
+        "mixed_functions",
     ],
 )
 def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:

@@ -1,0 +1,183 @@
+"""What the builders share: from data and settings to the parts of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+from gpflow.base import RegressionData
+from gpflow.functions import MeanFunction
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.data import check_pair
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GramLayer,
+    LatentVariableLayer,
+    NetworkEncoder,
+    OutputLayer,
+    RegressionGPLayer,
+)
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models._starting_values import (
+    initial_inducing,
+    initial_mixing,
+    initial_precision,
+    initial_pseudo_targets,
+)
+from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
+from gpflow_dwp.random import as_generator
+from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
+
+__all__ = ["NOISE_VARIANCE", "InducingChoice", "InducingInputs", "Place", "assemble"]
+
+Model = TypeVar("Model", bound=DeepKernelProcess)
+
+InducingChoice = Literal["subset", "kmeans"]
+"""Where inducing inputs start: on random training rows, or on cluster centres."""
+
+InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
+"""The same, or on given points."""
+
+# The papers start at a noise standard deviation of e⁻².
+NOISE_VARIANCE = float(np.exp(-4.0))
+
+
+class Place(NamedTuple):
+    """What a hidden layer is told of its place in a model."""
+
+    kernel: Kernel
+    width: int
+    num_inducing: int
+    rng: np.random.Generator
+
+
+def assemble(
+    model_type: type[Model],
+    make_layer: Callable[[Place], GramLayer],
+    data: RegressionData,
+    depth: int,
+    *,
+    width: int | None,
+    num_inducing: int,
+    inducing: InducingInputs,
+    kernel: str | Kernel | Sequence[str | Kernel],
+    mean_function: MeanFunction | None,
+    num_functions: int | None,
+    likelihood: Likelihood | None,
+    warp: bool,
+    output: OutputPosterior | None,
+    num_samples: int,
+    latent_dim: int,
+    jitter: float | None,
+    seed: int,
+) -> Model:
+    """Build a model of hidden layers of one kind; all else as for the builders."""
+    X, Y = check_pair(data, may_miss=True)
+    check_integers(at_least=0, latent_dim=latent_dim)
+    if num_functions is not None:
+        check_integers(num_functions=num_functions)
+    likelihood_type = type(likelihood)
+    if not (likelihood is None or isinstance(likelihood, Likelihood)):
+        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
+    check_flags(warp=warp)
+    if warp and likelihood is not None:
+        raise ValueError(
+            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
+            f"True and {likelihood_type.__name__}."
+        )
+    reason = _against_regression(Y, likelihood, latent_dim, num_functions)
+    if output is None:
+        output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
+    check_choice(get_args(OutputPosterior), output=output)
+    if output == "regression" and reason:
+        raise ValueError(f"output must be 'pseudo_targets' {reason}, got 'regression'.")
+    num_inputs = X.shape[1] + latent_dim
+    named = {} if width is None else {"width": width}
+    width = num_inputs if width is None else width
+    check_integers(depth=depth, num_inducing=num_inducing, width=width)
+    jitter = as_jitter(jitter)  # also where no layer has it
+    largest = min(num_inducing, len(X))
+    named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
+    check_memory(depth, largest, max(largest, width, num_inputs), **named)
+    rng = as_generator(seed)
+    Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
+    if likelihood is None:
+        likelihood = _gaussian(Y.shape[1], warp)
+    check_observations(likelihood, Y)
+    *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
+    hidden = [make_layer(Place(below, width, len(Z), rng)) for below in hidden_kernels]
+    latent_layer = None
+    if latent_dim:
+        Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
+        encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
+        latent_layer = LatentVariableLayer(latent_dim, encoder)
+    output_layer: OutputLayer
+    if output == "regression":
+        output_layer = RegressionGPLayer(
+            output_kernel,
+            len(Z),
+            X,
+            Y,
+            noise_variance=1.0 / initial_precision(likelihood),
+            jitter=jitter,
+            mean_function=mean_function,
+        )
+    else:
+        pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
+        num_outputs = pseudo_targets.shape[1]
+        if mean_function is not None:
+            pseudo_targets = pseudo_targets - np.asarray(mean_function(Z))
+        mixing = None
+        if num_functions is not None:
+            pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
+        output_layer = GlobalInducingGPLayer(
+            output_kernel,
+            num_outputs,
+            pseudo_targets=pseudo_targets,
+            precision=initial_precision(likelihood),
+            mixing=mixing,
+            mean_function=mean_function,
+        )
+    return model_type(
+        [*hidden, output_layer],
+        likelihood,
+        Z,
+        num_data=len(X),
+        num_samples=num_samples,
+        latent_layer=latent_layer,
+    )
+
+
+def _against_regression(
+    Y: npt.NDArray[np.float64],
+    likelihood: Likelihood | None,
+    latent_dim: int,
+    num_functions: int | None,
+) -> str:
+    """Why the output cannot be a regression on the data; "" where it can."""
+    if likelihood is not None and not isinstance(likelihood, gpflow.likelihoods.Gaussian):
+        return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
+    if latent_dim:
+        return "for a model with latent variables"
+    if num_functions is not None:
+        return "where num_functions are mixed"
+    return "where observations are missing" if np.isnan(Y).any() else ""
+
+
+def _gaussian(num_outputs: int, warp: bool) -> Likelihood:
+    """Outputs differ in their noise."""
+    variance = np.full(num_outputs, NOISE_VARIANCE) if num_outputs > 1 else NOISE_VARIANCE
+    with positive_by_exp():
+        if warp:
+            return WarpedGaussian(SinhArcsinh(num_outputs), variance)
+        return gpflow.likelihoods.Gaussian(variance)
