@@ -22,7 +22,12 @@ from gpflow_dwp.layers.matrix_gaussian import (
     Preactivation,
     dropout_kl,
 )
-from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
+from gpflow_dwp.layers.propagation import (
+    InducingPath,
+    propagate_targets,
+    sample_gram_matrices,
+    sample_inducing_path,
+)
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart import WishartLayer
@@ -62,5 +67,6 @@ __all__ = [
     "propagate_copies",
     "propagate_from_prior",
     "propagate_targets",
+    "sample_gram_matrices",
     "sample_inducing_path",
 ]

@@ -24,10 +24,18 @@ from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_memory
 
-__all__ = ["InducingPath", "propagate_targets", "sample_inducing_path"]
+__all__ = [
+    "InducingPath",
+    "propagate_targets",
+    "sample_gram_matrices",
+    "sample_inducing_path",
+]
 
 
 _ACCURATE = tf.float64
+
+_Carry = Callable[[int, GramDraw, TargetBlocks], TargetBlocks]
+"""Extends the draw of the hidden layer with an index to targets, given their covariance."""
 
 
 class InducingPath(NamedTuple):
@@ -131,27 +139,19 @@ def propagate_targets(
         columns share it and [S, N, Q] where not (``full_cov``: covariance, [S, N, N] or
         [S, Q, N, N]). S is 1 without hidden layers.
     """
-    joint = full_cov or num_copies > 1
-    seeds = split_seed(seed, len(hidden) + 1)
-
-    def condition(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        layer = hidden[index]
-        if joint:
-            # Joint draws need numbers that are independent even where two targets coincide.
-            shape = [num_samples, tf.shape(targets)[-2], layer.noise_width]
-            noise = normal(shape, seeds[index], targets.dtype)
-        else:
-            points = targets if keys is None else keys
-            noise = normal_at_points(points, seeds[index], num_samples, layer.noise_width)
-        return layer.condition(draw, covariance, noise, full_cov=joint)
-
     covariance = _carry_targets(
         hidden,
         output,
         path.points,
         path.hidden,
         targets,
-        condition,
+        _random_carry(
+            hidden,
+            targets if keys is None else keys,
+            [num_samples, tf.shape(targets)[-2]],
+            seed,
+            joint=full_cov or num_copies > 1,
+        ),
         full_cov=full_cov,
         num_copies=num_copies,
     )
@@ -164,22 +164,69 @@ def propagate_targets(
     ), variance
 
 
+@check_shapes("targets: [batch..., N, D]", "seed: [2]")
+def sample_gram_matrices(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    path: InducingPath,
+    targets: tf.Tensor,
+    num_samples: int,
+    seed: Seed,
+) -> list[tf.Tensor]:
+    """Draw every hidden layer's Gram matrix of the targets, jointly with those below.
+
+    They are the ones that :func:`propagate_targets` passes through with ``full_cov``, whose
+    parameters these are.
+
+    :return: For each hidden layer, bottom first, [S, N, N].
+    """
+    grams = []
+    shape = [num_samples, tf.shape(targets)[-2]]
+    carry = _random_carry(hidden, targets, shape, seed, joint=True)
+
+    def record(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        grams.append(carry(index, draw, covariance))
+        return grams[-1]
+
+    _carry_targets(hidden, output, path.points, path.hidden, targets, record, full_cov=True)
+    return [tf.cast(gram.tt, targets.dtype) for gram in grams]
+
+
+def _random_carry(
+    hidden: Sequence[GramLayer],
+    keys: tf.Tensor,
+    shape: list[int | tf.Tensor],
+    seed: Seed,
+    *,
+    joint: bool,
+) -> _Carry:
+    """What extends the draw of each hidden layer to S, N = ``shape`` targets at random."""
+    seeds = split_seed(seed, len(hidden) + 1)
+
+    def carry(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+        layer = hidden[index]
+        if joint:
+            # Joint draws need numbers that are independent even where two targets coincide.
+            noise = normal([*shape, layer.noise_width], seeds[index], keys.dtype)
+        else:
+            noise = normal_at_points(keys, seeds[index], shape[0], layer.noise_width)
+        return layer.condition(draw, covariance, noise, full_cov=joint)
+
+    return carry
+
+
 def _carry_targets(
     hidden: Sequence[GramLayer],
     output: OutputLayer,
     points: tf.Tensor,
     draws: Sequence[GramDraw],
     targets: tf.Tensor,
-    carry: Callable[[int, GramDraw, TargetBlocks], TargetBlocks],
+    carry: _Carry,
     *,
     full_cov: bool = False,
     num_copies: int = 1,
 ) -> TargetBlocks:
-    """Return the output layer's covariance blocks over targets, given the draws below it.
-
-    :param carry: Extends the draw of the hidden layer with this index to the targets, given their
-        covariance from below.
-    """
+    """Return the output layer's covariance blocks over targets, given the draws below it."""
     joint = full_cov or num_copies > 1
     layers = (*hidden, output)
     covariance = _covariance_of_targets(

@@ -15,6 +15,7 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import MatrixGaussianLayer
+from gpflow_dwp.models._leading_axes import over_leading_axes
 from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
@@ -248,6 +249,7 @@ class NetworkPosterior(MixturePosterior):
         )
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         check_flags(full_cov=full_cov)
         X = check_inputs(self, Xnew, "Xnew")

@@ -17,6 +17,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.data import as_pair
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
+from gpflow_dwp.models._leading_axes import over_leading_axes
 from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
@@ -41,6 +42,10 @@ class MixturePosterior(abc.ABC):
     The predictive distribution is an equally weighted mixture over the draws. Predictions at a
     point do not depend on the batch in which it comes. Long inputs are worked through in batches
     whose memory does not grow with their number, unless S or their number is symbolic.
+
+    Inputs, and observations with them, may have leading axes, as for GPflow's models: of Xnew
+    [batch..., N, D] each matrix is predicted by itself, and what is said here to have some shape
+    has [batch..., shape...].
 
     The draws belong to the parameters that the model had; make a new posterior after training on.
 
@@ -76,6 +81,7 @@ class MixturePosterior(abc.ABC):
         self._likelihood_seed = fold_in(function_seed, 1)
 
     @without_autograph
+    @over_leading_axes()
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -109,6 +115,7 @@ class MixturePosterior(abc.ABC):
         return predict(X) if full_cov else self._in_batches(predict, X)
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
 
@@ -119,6 +126,7 @@ class MixturePosterior(abc.ABC):
         return self._components(Xnew, self._propagate_columns)
 
     @without_autograph
+    @over_leading_axes()
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -137,6 +145,7 @@ class MixturePosterior(abc.ABC):
         return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw.
 
@@ -150,6 +159,7 @@ class MixturePosterior(abc.ABC):
         return self._components(Xnew, self._observe)
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
 
@@ -169,6 +179,7 @@ class MixturePosterior(abc.ABC):
         return self._components(Xnew, observe)
 
     @without_autograph
+    @over_leading_axes()
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
@@ -202,6 +213,7 @@ class MixturePosterior(abc.ABC):
         return self._in_batches(predict, X, Y)
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
 
@@ -230,6 +242,7 @@ class MixturePosterior(abc.ABC):
         return means + tf.linalg.matrix_transpose(by_output)
 
     @without_autograph
+    @over_leading_axes(axis=1)
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
         """Draw observations, one at each point for each of the S draws.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tensorflow as tf
+from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
@@ -14,9 +15,11 @@ from gpflow_dwp.layers import (
     OutputLayer,
     append_latents,
     propagate_targets,
+    sample_gram_matrices,
     sample_inducing_path,
 )
 from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import normal, normal_at_points, split_seed
 
@@ -72,15 +75,24 @@ class DeepPosterior(MixturePosterior):
             hidden, output, points, num_samples, path_seed, warp_function(likelihood)
         )
 
-    def gram_matrices(self) -> list[tf.Tensor]:
-        """Return every hidden layer's Gram matrix of the inducing points, [S, M, M] each."""
-        return [draw.gram for draw in self.path.hidden]
+    def gram_matrices(self, Xnew: InputData | None = None) -> list[tf.Tensor]:
+        """Return every hidden layer's Gram matrix, bottom first.
+
+        :param Xnew: Inputs, [N, D], drawn jointly, as for ``sample_f``; None for the inducing
+            points.
+        :return: [S, N, N] each, or [S, M, M].
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
+        """
+        if Xnew is None:
+            return [draw.gram for draw in self.path.hidden]
+        X = check_inputs(self, Xnew, "Xnew")
+        targets, seed = self._targets(X, full_cov=True)
+        return sample_gram_matrices(
+            self._hidden, self._output, self.path, targets, self.num_samples, seed
+        )
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        targets, seed = X, self._target_seed
-        if self._latent_dim:
-            latent_seed, seed = split_seed(seed, 2)
-            targets = self._with_latents(X, latent_seed, full_cov=full_cov)
+        targets, seed = self._targets(X, full_cov=full_cov)
         return propagate_targets(
             self._hidden,
             self._output,
@@ -100,14 +112,18 @@ class DeepPosterior(MixturePosterior):
         noise = super()._function_noise(tf.concat([shape[:-1], tf.shape(mixing)[:1]], axis=0))
         return tf.matmul(noise, scaled)
 
-    def _with_latents(self, X: tf.Tensor, seed: Seed, *, full_cov: bool) -> tf.Tensor:
+    def _targets(self, X: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, Seed]:
+        """What the layers get, with latent variables, and the seed of their noise."""
+        if not self._latent_dim:
+            return X, self._target_seed
+        seed, target_seed = split_seed(self._target_seed, 2)
         if full_cov:
             latents = normal([self.num_samples, tf.shape(X)[0], self._latent_dim], seed, X.dtype)
         else:
             latents = normal_at_points(
                 self._noise_keys(X), seed, self.num_samples, self._latent_dim
             )
-        return append_latents(X[None], latents)
+        return append_latents(X[None], latents), target_seed
 
     def _noise_keys(self, X: tf.Tensor) -> tf.Tensor:
         return tf.zeros_like(X) if self._common_random_numbers else X

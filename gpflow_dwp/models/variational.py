@@ -303,7 +303,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         check_flags(full_output_cov=full_output_cov)
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
-        return samples[0] if num_samples is None else samples
+        return samples[..., 0, :, :] if num_samples is None else samples
 
     def predict_y_samples(
         self,
@@ -325,7 +325,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
-        return samples[0] if num_samples is None else samples
+        return samples[..., 0, :, :] if num_samples is None else samples
 
     def _check_common_parts(self, *draw: int) -> None:
         """Refuse layers that come twice, and numbers that are not positive or fill the memory.

@@ -132,16 +132,9 @@ class BayesianOptimizationModel:
         """
 
         def predict(query_points: tf.Tensor) -> MeanAndVariance:
-            batches, leading = self._batches(query_points)
-            mean, covariance = tf.map_fn(
-                lambda points: self._posterior.predict_f(points, full_cov=True),
-                batches,
-                fn_output_signature=(default_float(), default_float()),
-            )
-            scale = self._outputs.scale
-            covariance *= tf.square(scale)[:, None, None]
-            mean = mean * scale + self._outputs.mean
-            return _unflatten(mean, leading), _unflatten(covariance, leading)
+            inputs, scale = self._standardise(query_points), self._outputs.scale
+            mean, covariance = self._posterior.predict_f(inputs, full_cov=True)
+            return mean * scale + self._outputs.mean, covariance * tf.square(scale)[:, None, None]
 
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
@@ -178,10 +171,8 @@ class BayesianOptimizationModel:
         """
 
         def draw(query_points: tf.Tensor) -> tuple[tf.Tensor]:
-            batches, leading = self._batches(query_points)
-            posterior = self._model.posterior(num_samples)
-            samples = tf.map_fn(posterior.sample_f, batches, fn_output_signature=default_float())
-            return (_unflatten(samples * self._outputs.scale + self._outputs.mean, leading),)
+            samples = self._model.posterior(num_samples).sample_f(self._standardise(query_points))
+            return (samples * self._outputs.scale + self._outputs.mean,)
 
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
@@ -299,12 +290,6 @@ class BayesianOptimizationModel:
 
     def _standardise(self, points: tf.Tensor) -> tf.Tensor:
         return (points - self._inputs.mean) / self._inputs.scale
-
-    def _batches(self, points: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Standardised inputs as one list of batches, [-1, B, D], and the leading shape."""
-        shape = tf.shape(points)
-        batches = tf.reshape(self._standardise(points), [-1, shape[-2], self._num_columns[0]])
-        return batches, shape[:-2]
 
     def _predict_moments(self, method: str, query_points: TensorType) -> MeanAndVariance:
         def predict(points: tf.Tensor) -> MeanAndVariance:

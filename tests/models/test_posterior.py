@@ -35,6 +35,65 @@ def test_gram_matrices(model: DeepWishartProcess) -> None:
     assert all(np.all(np.linalg.eigvalsh(gram) > -1e-9) for gram in grams)
 
 
+def test_gram_matrices_at_new_inputs_are_those_below_joint_predictions(
+    model: DeepWishartProcess,
+) -> None:
+    """Catches matrices that are drawn anew: of all points at once they hold the inducing ones."""
+    posterior, Z = model.posterior(6, seed=0), model.inducing_variable.Z.numpy()
+
+    grams = posterior.gram_matrices(np.vstack([Z, XNEW]))
+
+    assert [gram.shape for gram in grams] == [(6, 11, 11)] * 2
+    for gram, inducing in zip(grams, posterior.gram_matrices(), strict=True):
+        np.testing.assert_allclose(gram[:, :4, :4], inducing, atol=0.02)  # the jitter's noise
+    output, K = model.output_layer, model_reference_kernel(model, grams[-1].numpy())
+    K_ii, K_it = K[:, :4, :4], K[:, :4, 4:]
+    draw = output.infer_inducing(tf.constant(K_ii))
+    means = tf.matmul(K_it, draw.weights, transpose_a=True).numpy()
+    joint = posterior.predict_f(np.vstack([Z, XNEW]), full_cov=True)[0]
+    np.testing.assert_allclose(means.mean(0), joint[4:], atol=0.02)
+
+
+def model_reference_kernel(model: DeepWishartProcess, gram: np.ndarray) -> np.ndarray:
+    """The output's squared exponential of distances that a Gram matrix has."""
+    kernel, diagonal = model.output_layer.kernel, np.einsum("snn->sn", gram)
+    squares = diagonal[:, :, None] + diagonal[:, None] - 2.0 * gram
+    return kernel.variance.numpy() * np.exp(-0.5 * squares / kernel.lengthscales.numpy() ** 2)
+
+
+BATCHED: dict[str, Any] = {
+    "predict_f": lambda posterior, X: posterior.predict_f(X),
+    "jointly": lambda posterior, X: posterior.predict_f(X, True),
+    "by output": lambda posterior, X: posterior.predict_f(X, full_output_cov=True),
+    "both": lambda posterior, X: posterior.predict_f(X, True, True),
+    "predict_f_components": lambda posterior, X: posterior.predict_f_components(X),
+    "predict_y": lambda posterior, X: posterior.predict_y(X),
+    "predict_y_components": lambda posterior, X: posterior.predict_y_components(X),
+    "predict_log_density": lambda posterior, X: posterior.predict_log_density((X, X)),
+    "sample_f": lambda posterior, X: posterior.sample_f(X),
+    "sample_y": lambda posterior, X: posterior.sample_y(X, True),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", BATCHED)
+def test_leading_axes_are_matrices_one_by_one(
+    model: DeepWishartProcess, name: str, compiled: bool
+) -> None:
+    posterior, batch = model.posterior(4, seed=0), np.stack([XNEW[:3], XNEW[3:6]])[:, None]
+
+    def predict(X: tf.Tensor) -> Any:
+        return BATCHED[name](posterior, X)
+
+    signature = [tf.TensorSpec([None, None, None, 2], tf.float64)]
+    results = (tf.function(predict, input_signature=signature) if compiled else predict)(batch)
+
+    for index in (0, 1):
+        expected = tf.nest.flatten(predict(batch[index, 0]))
+        for part, other in zip(tf.nest.flatten(results), expected, strict=True):
+            np.testing.assert_allclose(part[index, 0], other, atol=1e-9)
+
+
 def test_predict_f_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> None:
     posterior = model.posterior(6, seed=0)
 
@@ -302,7 +361,7 @@ def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
     [
         (np.zeros(2), r"X\w* must have two axes, .* got shape \[2\]"),
         (np.zeros((3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)"),
-        (np.zeros((1, 3, 2)), r"X\w* must have two axes, .* got shape \[1, 3, 2\]"),
+        (np.zeros((1, 3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)|two axes"),
         (np.array([[0.0, 1.0], [np.nan, 1.0]]), r"X\w* holds nan in row 2, column 1"),
         (np.array([[0.0, -np.inf]]), r"X\w* holds -inf in row 1, column 2"),
     ],
