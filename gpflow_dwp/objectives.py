@@ -27,22 +27,26 @@ class BoundTerms(NamedTuple):
         return self.data + tf.cast(kl_weight, self.data.dtype) * tf.reduce_sum(self.log_ratios)
 
 
-@check_shapes("expected_log_likelihoods: [S, N]")
+@check_shapes("expected_log_likelihoods: [S, N]", "weights: [N]")
 def evidence_lower_bound(
     expected_log_likelihoods: tf.Tensor,
     log_ratios: Sequence[tf.Tensor],
     *,
     num_data: int | tf.Tensor,
+    weights: tf.Tensor | None = None,
 ) -> BoundTerms:
     """The evidence lower bound, averaged over draws and estimated from a batch.
 
-    E_S[(num_data / N) Σ_n E_q log p(y_n | f_n) + Σ_layers (log P - log Q)]
+    E_S[(num_data / N) Σ_n r_n E_q log p(y_n | f_n) + Σ_layers (log P - log Q)]
 
     :param expected_log_likelihoods: E log p(y_n | f_n) over the output's Gaussian, given the
         draws, [S, N].
     :param log_ratios: Each layer's log P - log Q, [S] or [1].
     :param num_data: Size of the whole data set, of which the batch is a uniform sample.
+    :param weights: r_n, how often each datum counts, [N]; None for once.
     """
+    if weights is not None:
+        expected_log_likelihoods *= weights
     mean_per_datum = tf.reduce_mean(expected_log_likelihoods)
     return BoundTerms(
         data=tf.cast(num_data, mean_per_datum.dtype) * mean_per_datum,
@@ -55,6 +59,7 @@ def evidence_lower_bound(
 @check_shapes(
     "expected_log_likelihoods: [broadcast S, N, broadcast K]",
     "local_log_ratios: [broadcast S, broadcast N, broadcast K]",
+    "weights: [N]",
 )
 def importance_weighted_bound(
     expected_log_likelihoods: tf.Tensor,
@@ -62,10 +67,11 @@ def importance_weighted_bound(
     log_ratios: Sequence[tf.Tensor],
     *,
     num_data: int | tf.Tensor,
+    weights: tf.Tensor | None = None,
 ) -> BoundTerms:
     """The partially collapsed importance-weighted bound, estimated from a batch.
 
-    E_S[(num_data / N) Σ_n log (1/K) Σ_k exp(E_q log p(y_n | f_nk) + log p(w_nk) - log q(w_nk))
+    E_S[(num_data / N) Σ_n r_n log (1/K) Σ_k exp(E_q log p(y_n | f_nk) + log p(w_nk) - log q(w_nk))
     + Σ_layers (log P - log Q)]
 
     (Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with
@@ -78,8 +84,9 @@ def importance_weighted_bound(
     :param local_log_ratios: log p - log q of each copy's own variables, [S, N, K].
     :param log_ratios: Each layer's global log P - log Q, [S] or [1].
     :param num_data: Size of the whole data set, of which the batch is a uniform sample.
+    :param weights: r_n, how often each datum counts, [N]; None for once.
     """
     log_weights = expected_log_likelihoods + local_log_ratios
     num_copies = tf.cast(tf.shape(log_weights)[-1], log_weights.dtype)
     log_means = tf.reduce_logsumexp(log_weights, axis=-1) - tf.math.log(num_copies)
-    return evidence_lower_bound(log_means, log_ratios, num_data=num_data)
+    return evidence_lower_bound(log_means, log_ratios, num_data=num_data, weights=weights)

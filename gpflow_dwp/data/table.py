@@ -19,7 +19,17 @@ from gpflow_dwp.data._validation import (
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Table", "Task", "as_pair", "check_arrays", "check_pair", "split_rows", "split_table"]
+__all__ = [
+    "Table",
+    "Task",
+    "as_pair",
+    "as_weighted",
+    "check_arrays",
+    "check_pair",
+    "check_weights",
+    "split_rows",
+    "split_table",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -92,17 +102,14 @@ def check_arrays(
     return inputs, targets
 
 
-def check_pair(
-    data: tuple[npt.ArrayLike, npt.ArrayLike], *, may_miss: bool = False
-) -> tuple[Array, Array]:
+def check_pair(data: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Array, Array]:
     """Check a pair of inputs and targets of regression, as :func:`check_arrays` does.
 
     :param data: X [N, D] and Y [N, Q].
-    :param may_miss: Whether NaN may stand for targets that are missing.
     :return: Both as float64.
     :raises ValueError: If ``data`` is no pair, or as :func:`check_arrays` does.
     """
-    return check_arrays(*as_pair(data), may_miss=may_miss)
+    return check_arrays(*as_pair(data))
 
 
 def as_pair(data: Any) -> tuple[Any, Any]:
@@ -113,6 +120,40 @@ def as_pair(data: Any) -> tuple[Any, Any]:
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
     return data[0], data[1]
+
+
+def as_weighted(data: Any) -> tuple[Any, Any, Any]:
+    """Return data as X, Y and weights, which are None of a pair.
+
+    :raises ValueError: If they are neither a pair nor these three.
+    """
+    if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+        raise ValueError(
+            f"data must be a pair (X, Y), or three, (X, Y, weights), got {type(data).__name__}."
+        )
+    return data[0], data[1], (data[2] if len(data) == 3 else None)
+
+
+def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
+    """Check that weights say of each row how often it counts.
+
+    :param weights: Numbers from 0, [N], not all zero.
+    :param num_rows: N.
+    :return: The same as float64.
+    :raises TableError: If they are not.
+    """
+    array = as_numbers("weights", weights)
+    if array.shape != (num_rows,):
+        raise TableError(f"weights must have shape [{num_rows}], got {list(array.shape)}")
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))
+    if len(wrong):
+        raise TableError(
+            f"weights must be finite and not negative, got {array[wrong[0]]:g} in row "
+            f"{wrong[0] + 1}"
+        )
+    if not array.any():
+        raise TableError("weights must not all be zero")
+    return array
 
 
 def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, Table]:

@@ -158,11 +158,13 @@ class OutputLayer(_Layer):
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
+    :ivar weights: How often each of these counts, [C]; None for once.
     :ivar mixing: W, [G, Q], where the Q functions are mixtures of G independent ones; None where
         they are independent.
     """
 
     inputs: tf.Tensor | None = None
+    weights: tf.Tensor | None = None
     mixing: tf.Tensor | None = None
 
     def __init__(
@@ -179,11 +181,12 @@ class OutputLayer(_Layer):
         none, as it is learned."""
         return None
 
-    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Take other data in place of :attr:`rows`; nothing happens where there are none.
 
         :param X: Inputs, [N, D].
         :param Y: Observations, [N, Q].
+        :param weights: How often each row counts, [N]; None for once.
         """
 
     @abc.abstractmethod

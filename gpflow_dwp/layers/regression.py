@@ -14,7 +14,7 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.data import check_matrix
+from gpflow_dwp.data import check_matrix, check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
@@ -41,6 +41,7 @@ class RegressionGPLayer(OutputLayer):
     its random numbers give, which is as admissible). Without hidden layers, and with the
     likelihood's variance as σ², it is that of GPflow's SGPR. There are no pseudo-targets to learn,
     so training takes far fewer steps; each of them carries all data through the layers once more.
+    A row of weight r is one of precision r/σ².
 
     :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
 
@@ -49,13 +50,14 @@ class RegressionGPLayer(OutputLayer):
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
+    :param weights: How often each row counts, [N]; None for once.
     :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
         ``default_jitter()`` when the layer is made.
     :param mean_function: See :class:`OutputLayer`.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind, ``inputs`` and
-        ``targets`` are not two finite matrices of one length, ``num_inducing`` is not a positive
-        integer or too large for the machine's memory, ``noise_variance`` is not positive, or
-        ``jitter`` is negative or not finite.
+        ``targets`` are not two finite matrices of one length, ``weights`` not N numbers from 0,
+        ``num_inducing`` is not a positive integer or too large for the machine's memory,
+        ``noise_variance`` is not positive, or ``jitter`` is negative or not finite.
     """
 
     inputs: Parameter
@@ -68,6 +70,7 @@ class RegressionGPLayer(OutputLayer):
         targets: npt.NDArray[np.float64] | tf.Tensor,
         *,
         noise_variance: float = np.exp(-4.0),
+        weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
         jitter: float | None = None,
         mean_function: MeanFunction | None = None,
     ) -> None:
@@ -77,6 +80,7 @@ class RegressionGPLayer(OutputLayer):
         check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
+        self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)
 
@@ -90,19 +94,27 @@ class RegressionGPLayer(OutputLayer):
         """The data: ``inputs`` and ``targets``."""
         return tf.convert_to_tensor(self.inputs), tf.convert_to_tensor(self.targets)
 
-    def set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+    def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Make the posterior a regression on other data, as many as they are.
 
         :param X: Inputs, [N, D].
         :param Y: Observations, [N, Q].
-        :raises ValueError: If they are not two finite matrices of one length, with D and Q columns.
+        :param weights: How often each row counts, [N]; None for once.
+        :raises ValueError: If they are not two finite matrices of one length, with D and Q columns,
+            or weights are not N numbers from 0.
         """
         inputs, targets = _check_rows("X", X, "Y", Y)
         for name, part, old in (("X", inputs, self.inputs), ("Y", targets, self.targets)):
             if part.shape[1] != old.shape[1]:
                 raise ValueError(f"{name} must have {old.shape[1]} columns, got {part.shape[1]}.")
+        if weights is not None:
+            weights = check_weights(weights, len(inputs))
         self.inputs.assign(inputs)
         self.targets.assign(targets)
+        if self.weights is None:
+            self.weights = None if weights is None else _any_length(weights)
+        else:
+            self.weights.assign(np.ones(len(inputs)) if weights is None else weights)
 
     @inherit_check_shapes
     def infer_inducing(
@@ -114,13 +126,16 @@ class RegressionGPLayer(OutputLayer):
         if cross is None:
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
-        targets = self.targets if targets is None else targets
+        targets = tf.cast(self.targets if targets is None else targets, dtype)
+        if self.weights is not None:
+            roots = tf.sqrt(tf.cast(self.weights, dtype))
+            cross, targets = cross * roots, targets * roots[:, None]
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
         inverse, weights, kl = regression_posterior(
             prior,
             cross,
-            tf.cast(targets, dtype),
+            targets,
             1.0 / tf.cast(self.noise_variance, dtype),
         )
         return GaussianDraw(weights, inverse, log_ratio=-kl)
@@ -144,5 +159,5 @@ def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) 
 
 def _any_length(rows: Array) -> Parameter:
     """Data as a parameter that can take more or fewer rows, also in compiled functions."""
-    shape = [None, rows.shape[1]]
+    shape = [None, *rows.shape[1:]]
     return Parameter(rows, trainable=False, unconstrained_shape=shape, constrained_shape=shape)

@@ -18,8 +18,10 @@ from gpflow_dwp.models.builders import (
 )
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.data_checks import (
+    Batch,
     TakesData,
     as_misfit,
+    check_batch,
     check_data,
     check_dataset,
     check_inputs,
@@ -69,6 +71,7 @@ __all__ = [
     "KERNELS",
     "AcceptedObservations",
     "Activation",
+    "Batch",
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
     "DeepKernelProcess",
@@ -95,6 +98,7 @@ __all__ = [
     "build_deep_wishart_process",
     "build_latent_variable_deep_gp",
     "build_matrix_gaussian_network",
+    "check_batch",
     "check_data",
     "check_dataset",
     "check_inputs",

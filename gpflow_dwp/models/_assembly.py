@@ -14,7 +14,7 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.data import check_pair
+from gpflow_dwp.data import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GramLayer,
@@ -82,7 +82,8 @@ def assemble(
     seed: int,
 ) -> Model:
     """Build a model of hidden layers of one kind; all else as for the builders."""
-    X, Y = check_pair(data, may_miss=True)
+    X, Y, weights = as_weighted(data)
+    X, Y = check_arrays(X, Y, may_miss=True)
     check_integers(at_least=0, latent_dim=latent_dim)
     if num_functions is not None:
         check_integers(num_functions=num_functions)
@@ -109,6 +110,8 @@ def assemble(
     largest = min(num_inducing, len(X))
     named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
     check_memory(depth, largest, max(largest, width, num_inputs), **named)
+    if weights is not None:
+        weights = check_weights(weights, len(X))
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
@@ -129,6 +132,7 @@ def assemble(
             X,
             Y,
             noise_variance=1.0 / initial_precision(likelihood),
+            weights=weights,
             jitter=jitter,
             mean_function=mean_function,
         )

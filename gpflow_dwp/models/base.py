@@ -25,6 +25,7 @@ from gpflow_dwp.layers import (
     sample_inducing_path,
 )
 from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -103,16 +104,16 @@ class DeepKernelProcess(VariationalModel):
         return getattr(self.output_layer, "num_outputs", None)
 
     @property
-    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
-        return self.output_layer.rows
+    def rows(self) -> Batch | None:
+        output = self.output_layer
+        return None if output.rows is None else Batch(*output.rows, output.weights)
 
-    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
-        self.output_layer.set_rows(X, Y)
+    def _set_rows(self, rows: Batch) -> None:
+        self.output_layer.set_rows(*rows)
 
     def _estimate_terms(
         self,
-        X: tf.Tensor,
-        Y: tf.Tensor,
+        batch: Batch,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -130,24 +131,26 @@ class DeepKernelProcess(VariationalModel):
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
             return self._terms_with_latents(
-                self.latent_layer, path, X, Y, num_importance_samples, target_seed
+                self.latent_layer, path, batch, num_importance_samples, target_seed
             )
+        X, Y, weights = batch
         mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
+            weights=weights,
         )
 
     def _terms_with_latents(
         self,
         latent_layer: LatentVariableLayer,
         path: InducingPath,
-        X: tf.Tensor,
-        Y: tf.Tensor,
+        batch: Batch,
         num_copies: int,
         seed: Seed,
     ) -> BoundTerms:
+        X, Y, weights = batch
         latent_seed, target_seed = split_seed(seed, 2)
         shape = [self.num_samples, tf.shape(X)[0], num_copies, latent_layer.latent_dim]
         draw = latent_layer.sample(X, Y, normal(shape, latent_seed, X.dtype))
@@ -176,6 +179,7 @@ class DeepKernelProcess(VariationalModel):
             draw.local_log_ratio(),
             self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
+            weights=weights,
         )
 
     @property

@@ -57,8 +57,9 @@ def build_deep_wishart_process(
     The papers (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison, 2023) standardise
     inputs and outputs on the training rows first; these defaults expect that.
 
-    :param data: Training inputs [N, D] and observations [N, P], of which NaN are missing: see
-        :func:`expected_log_likelihoods`.
+    :param data: Training inputs [N, D] and observations [N, P], of which NaN are missing (see
+        :func:`expected_log_likelihoods`); or three, with weights [N] that say how often each row
+        counts, with which the model must also be trained.
     :param depth: Number of GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and
         one output GP.
     :param posterior: Posterior family of every Wishart layer: "GW", "A" or "AB".

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +11,7 @@ from gpflow import default_float
 from gpflow.base import InputData, TensorData
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.data import check_matrix
+from gpflow_dwp.data import as_weighted, check_matrix, check_weights
 from gpflow_dwp.models.accepted_observations import (
     accepted_observations,
     count_columns,
@@ -20,8 +20,10 @@ from gpflow_dwp.models.accepted_observations import (
 from gpflow_dwp.validation import as_real_array
 
 __all__ = [
+    "Batch",
     "TakesData",
     "as_misfit",
+    "check_batch",
     "check_data",
     "check_dataset",
     "check_inputs",
@@ -29,6 +31,19 @@ __all__ = [
 ]
 
 _MISFIT = "a batch of data does not fit: "
+
+
+class Batch(NamedTuple):
+    """Data that a model takes.
+
+    :param X: Inputs, [N, D].
+    :param Y: Observations, [N, P].
+    :param weights: How often each row counts, [N]; None for once.
+    """
+
+    X: tf.Tensor
+    Y: tf.Tensor
+    weights: tf.Tensor | None = None
 
 
 class TakesData(Protocol):
@@ -68,6 +83,24 @@ def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tenso
     return X, check_observations(model.likelihood, Y, model.num_outputs)
 
 
+def check_batch(model: TakesData, data: Any) -> Batch:
+    """Check data with which a model is trained: see :func:`check_data`, and their weights.
+
+    :param model: The model.
+    :param data: X [N, D] and Y [N, P], and weights [N] if there are any.
+    :raises ValueError: As :func:`check_data` does, or if weights are not N numbers from 0, or all
+        zero.
+    """
+    X, Y, weights = as_weighted(data)
+    X, Y = check_data(model, X, Y)
+    if weights is None:
+        return Batch(X, Y)
+    if tf.executing_eagerly():
+        weights = check_weights(weights, int(X.shape[0]))
+    weights = tf.cast(tf.convert_to_tensor(weights), default_float())
+    return Batch(X, Y, tf.ensure_shape(weights, X.shape[:1]))
+
+
 def check_inputs(model: TakesData, X: InputData, name: str = "X") -> tf.Tensor:
     """Check that inputs are such as a model takes.
 
@@ -105,7 +138,7 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
     """Check that the batches of a dataset are such as a model takes.
 
     :param model: The model.
-    :param data: Batches of X [N, D] and Y [N, P].
+    :param data: Batches of X [N, D] and Y [N, P], and of weights [N] if there are any.
     :return: The same batches, whose values are checked as they are drawn: what does not fit raises
         an :class:`tf.errors.InvalidArgumentError` then, of which :func:`as_misfit` makes a
         plainer error.
@@ -113,13 +146,16 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
     """
     if int(data.cardinality()) == 0:
         raise ValueError("data must hold at least one batch, got an empty dataset.")
-    if not isinstance(data.element_spec, tuple) or len(data.element_spec) != 2:
-        raise ValueError(f"data must hold pairs (X, Y), got elements {data.element_spec}.")
+    if not isinstance(data.element_spec, tuple) or len(data.element_spec) not in (2, 3):
+        raise ValueError(
+            "data must hold pairs (X, Y), or three, (X, Y, weights), got elements "
+            f"{data.element_spec}."
+        )
     accepted = accepted_observations(model.likelihood)
 
     @tf.autograph.experimental.do_not_convert
-    def check(X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        X, Y = check_data(model, X, Y)
+    def check(*parts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        X, Y, weights = batch = check_batch(model, parts)
         name = type(model.likelihood).__name__
         right = {
             "X and Y of a batch must have as many rows": tf.equal(tf.shape(X)[0], tf.shape(Y)[0]),
@@ -129,12 +165,16 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
                 model.likelihood, Y
             ),
         }
+        if weights is not None:
+            right["weights must be finite and not negative"] = (weights >= 0.0) & tf.math.is_finite(
+                weights
+            )
         asserted = [
             tf.debugging.Assert(tf.reduce_all(each), [f"{_MISFIT}{message}"])
             for message, each in right.items()
         ]
         with tf.control_dependencies(asserted):
-            return tf.identity(X), tf.identity(Y)
+            return tuple(tf.identity(part) for part in batch if part is not None)
 
     return data.map(check)
 

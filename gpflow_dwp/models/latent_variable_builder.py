@@ -9,7 +9,7 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 
-from gpflow_dwp.data import check_pair
+from gpflow_dwp.data import as_weighted, check_arrays
 from gpflow_dwp.layers import (
     LatentVariableLayer,
     LocalInducingGPLayer,
@@ -64,7 +64,7 @@ def build_latent_variable_deep_gp(
         integer or needs more memory than there is, or the data are not two finite matrices of one
         length.
     """
-    X, Y = check_pair(data, may_miss=True)
+    X, Y = check_arrays(*as_weighted(data)[:2], may_miss=True)
     check_integers(latent_dim=latent_dim, num_inducing=num_inducing, num_functions=num_functions)
     check_instance(str, architecture=architecture)
     kinds = architecture.split("-")

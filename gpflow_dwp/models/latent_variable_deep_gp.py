@@ -16,6 +16,7 @@ from gpflow_dwp.layers import (
     propagate_copies,
     propagate_from_prior,
 )
+from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -87,13 +88,13 @@ class LatentVariableDeepGP(VariationalModel):
 
     def _estimate_terms(
         self,
-        X: tf.Tensor,
-        Y: tf.Tensor,
+        batch: Batch,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
         seed: int | tf.Tensor | None,
     ) -> BoundTerms:
+        X, Y, weights = batch
         copies = propagate_copies(
             self.layers,
             X,
@@ -111,6 +112,7 @@ class LatentVariableDeepGP(VariationalModel):
             copies.local_log_ratio,
             self._with_likelihood(copies.log_ratios),
             num_data=self.num_data,
+            weights=weights,
         )
 
     @without_autograph

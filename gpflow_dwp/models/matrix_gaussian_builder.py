@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
-from gpflow_dwp.data import check_pair
+from gpflow_dwp.data import as_weighted, check_arrays
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
@@ -64,7 +64,7 @@ def build_matrix_gaussian_network(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
-    X, Y = check_pair(data, may_miss=True)
+    X, Y = check_arrays(*as_weighted(data)[:2], may_miss=True)
     check_integers(depth=depth, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     check_positive(target_scale=target_scale)

@@ -16,7 +16,7 @@ from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import MatrixGaussianLayer
 from gpflow_dwp.models._leading_axes import over_leading_axes
-from gpflow_dwp.models.data_checks import check_inputs
+from gpflow_dwp.models.data_checks import Batch, check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -100,8 +100,7 @@ class MatrixGaussianNetwork(VariationalModel):
 
     def _estimate_terms(
         self,
-        X: tf.Tensor,
-        Y: tf.Tensor,
+        batch: Batch,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -109,6 +108,7 @@ class MatrixGaussianNetwork(VariationalModel):
     ) -> BoundTerms:
         # There are no latent variables.
         del num_importance_samples, doubly_reparameterized
+        X, Y, weights = batch
         shape = [self.num_samples, tf.shape(X)[0]]
 
         def noise(seed: Seed, width: int) -> tf.Tensor:
@@ -120,6 +120,7 @@ class MatrixGaussianNetwork(VariationalModel):
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             self._with_likelihood(ratios),
             num_data=self.num_data,
+            weights=weights,
         )
 
     @without_autograph

@@ -26,6 +26,7 @@ from gpflow_dwp.layers import (
     WishartLayer,
 )
 from gpflow_dwp.models.accepted_observations import count_columns
+from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.validation import check_flags, check_instance
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def _divergences(model: VariationalModel, seed: int) -> list[float]:
     # No likelihood need admit these observations: its own term may be infinite.
     terms = [
         model._estimate_terms(
-            X, Y, num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
+            Batch(X, Y), num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
         )
         for draw in range(_BOUNDS)
     ]

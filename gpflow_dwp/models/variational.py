@@ -16,10 +16,9 @@ from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.autograph import without_autograph
-from gpflow_dwp.data import as_pair
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers import FreeEncoder, GammaGaussian
-from gpflow_dwp.models.data_checks import check_data
+from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
@@ -92,8 +91,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Latent functions, or None where that is not known."""
 
     @property
-    def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:
-        """The training data, X [N, D] and Y [N, P], where the posterior is made of them."""
+    def rows(self) -> Batch | None:
+        """The training data where the posterior is made of them."""
         return None
 
     def set_data(self, data: RegressionData) -> None:
@@ -104,43 +103,45 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :func:`fit` with ``kl_annealing_steps=0``, which keeps what hidden layers have learned.
         Compile functions of the model, such as a ``training_loss_closure``, anew.
 
-        :param data: X [N, D] and Y [N, P], any number of rows.
+        :param data: X [N, D] and Y [N, P], any number of rows, and weights [N] if there are any.
         :raises ValueError: If they do not fit the model (see :func:`check_data`), or an encoder
             has parameters of each old row; the model is then as it was.
         """
-        X, Y = check_data(self, *as_pair(data))
+        batch = check_batch(self, data)
         for module in self.submodules:
             if isinstance(module, FreeEncoder):
                 raise ValueError(
                     "data cannot be replaced: the model's FreeEncoder has learned a posterior "
                     "for each of its rows."
                 )
-        self._set_rows(X, Y)
-        self.num_data = int(X.shape[0])
+        self._set_rows(batch)
+        self.num_data = int(batch.X.shape[0])
 
-    def _set_rows(self, X: tf.Tensor, Y: tf.Tensor) -> None:
+    def _set_rows(self, rows: Batch) -> None:
         """Replace :attr:`rows`, if there are any."""
 
-    def check_training_data(self, data: RegressionData) -> tuple[tf.Tensor, tf.Tensor]:
+    def check_training_data(self, data: RegressionData) -> Batch:
         """Check that data are those that the model is of.
 
-        :param data: X [N, D] and Y [N, P]: all training data, not a batch.
-        :return: Both as tensors of GPflow's default float.
+        :param data: X [N, D] and Y [N, P], and weights [N] if there are any: all training data.
+        :return: They as tensors of GPflow's default float.
         :raises ValueError: If they do not fit the model (see :func:`check_data`), there are not
             ``num_data`` of them, or they are not the model's :attr:`rows`.
         """
-        X, Y = check_data(self, *as_pair(data))
-        if X.shape[0] != self.num_data:
+        batch = check_batch(self, data)
+        num_rows = batch.X.shape[0]
+        if num_rows != self.num_data:
             raise ValueError(
-                f"data must hold the model's num_data={self.num_data} rows, got {X.shape[0]}; "
+                f"data must hold the model's num_data={self.num_data} rows, got {num_rows}; "
                 "model.set_data(data) gives it others."
             )
-        if self.rows is not None and not all(map(_are_equal, self.rows, (X, Y))):
+        if self.rows is not None and not all(map(_are_equal, self.rows, batch)):
             raise ValueError(
                 "data must hold the rows that the model's output layer is a regression on, in "
-                "their order, got others; model.set_data(data) replaces them."
+                "their order and with their weights, got others; model.set_data(data) replaces "
+                "them."
             )
-        return X, Y
+        return batch
 
     def elbo(
         self,
@@ -152,7 +153,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
-        :param data: A batch X [N, D], Y [N, P].
+        :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
+            [N] that say how often each row counts.
         :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
             evidence lower bound, more for the importance-weighted one. Without latent variables
             the two are the same.
@@ -190,7 +192,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         check_integers(num_importance_samples=num_importance_samples)
         check_flags(doubly_reparameterized=doubly_reparameterized)
         terms = self._estimate_terms(
-            *check_data(self, *as_pair(data)),
+            check_batch(self, data),
             num_importance_samples=num_importance_samples,
             doubly_reparameterized=doubly_reparameterized,
             seed=seed,
@@ -206,8 +208,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @abc.abstractmethod
     def _estimate_terms(
         self,
-        X: tf.Tensor,
-        Y: tf.Tensor,
+        batch: Batch,
         *,
         num_importance_samples: int,
         doubly_reparameterized: bool,
@@ -359,5 +360,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         return num_samples
 
 
-def _are_equal(first: tf.Tensor, second: tf.Tensor) -> bool:
+def _are_equal(first: tf.Tensor | None, second: tf.Tensor | None) -> bool:
+    if first is None or second is None:
+        return first is second
     return np.array_equal(first, tf.cast(second, first.dtype))

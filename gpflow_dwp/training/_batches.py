@@ -29,7 +29,7 @@ def make_batches(
         tf.random.set_seed(seed)
         place = iter(batches)
         return lambda: next(place), place
-    tensors = model.check_training_data(data)
+    tensors = tuple(part for part in model.check_training_data(data) if part is not None)
     tf.random.set_seed(seed)
     if batch_size is None or batch_size >= len(tensors[0]):
         return lambda: tensors, None

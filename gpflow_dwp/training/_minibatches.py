@@ -16,7 +16,7 @@ class Minibatches(tf.Module):
 
     All state is in variables, so that a checkpoint holds it.
 
-    :param data: X [N, D] and Y [N, P], as tensors.
+    :param data: X [N, D] and Y [N, P], and weights [N] if there are any, as tensors.
     :param batch_size: Rows of a batch, at most N.
     :param seed: Every epoch's order depends on it and on the epoch alone.
     """
@@ -40,8 +40,7 @@ class Minibatches(tf.Module):
         new = tf.cond(last > before, lambda: self._order.assign(self._shuffled(last)), lambda: old)
         rows = tf.where(epochs == last, tf.gather(new, places), tf.gather(old, places))
         self._position.assign_add(self._batch_size)
-        X, Y = (tf.gather(part, rows) for part in self._data)
-        return X, Y
+        return tuple(tf.gather(part, rows) for part in self._data)
 
     def _shuffled(self, epoch: tf.Tensor) -> tf.Tensor:
         # Integers of a named algorithm are the same everywhere; ties are as good as impossible.

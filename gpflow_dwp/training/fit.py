@@ -63,7 +63,8 @@ def fit(
     because some likelihoods draw from it.
 
     :param model: The model, changed in place.
-    :param data: X [N, D] and Y [N, P], or a dataset of batches of them.
+    :param data: X [N, D] and Y [N, P], of which NaN are missing, and weights [N] if rows are to
+        count more or less than once; or a dataset of batches of them.
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         all rows at every step.

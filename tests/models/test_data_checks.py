@@ -127,6 +127,16 @@ def test_values_of_a_dataset_are_checked_as_they_are_drawn() -> None:
         model = tiny_model(1, data=labels, likelihood=likelihood)
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             list(check_dataset(model, dataset(X, wrong)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="weights must be finite and not neg"):
+        list(check_dataset(tiny_model(1), dataset(X, Y, -(Y[:, 0] ** 2))))
+
+
+def test_batches_of_a_dataset_may_have_weights() -> None:
+    weights = np.arange(12.0)
+
+    batches = list(check_dataset(tiny_model(1), dataset(X, Y, weights)))
+
+    np.testing.assert_array_equal(np.concatenate([batch[2] for batch in batches]), weights)
 
 
 def test_rows_may_be_missing_but_not_half_a_row_of_a_joint_likelihood() -> None:

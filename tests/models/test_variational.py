@@ -167,7 +167,9 @@ def test_training_goes_on_with_new_rows_and_with_no_others(output: Any) -> None:
         with pytest.raises(ValueError, match=r"num_data=12 rows, got \d+; model.set_data\(data\)"):
             fit(model, rows, 1)
     if output == "regression":
-        with pytest.raises(ValueError, match="a regression on, in their order, got others"):
+        with pytest.raises(
+            ValueError, match="a regression on, in their order and with their weights, got"
+        ):
             fit(model, (data[0], -data[1]), 1)
 
     model.set_data(more)
@@ -265,3 +267,74 @@ def test_flags_that_are_not_booleans_and_too_many_draws_are_refused(
                 call("no")
     with pytest.raises(ValueError, match="num_samples must be smaller, got 1000000000000"):
         model.predict_f(X, num_samples=10**12)
+
+
+WEIGHTS = np.array([1.0, 2.0, 0.0, 1.0, 3.0, 1.0, 1.0, 1.0])
+REPEATED = tuple(np.repeat(part, WEIGHTS.astype(int), axis=0) for part in DATA)
+
+
+@pytest.mark.parametrize("output", ["regression", "pseudo_targets"])
+def test_a_weight_is_a_number_of_rows(output: str) -> None:
+    """Against the bound of repeated rows; catches weights that miss the output's posterior."""
+    arguments: Any = {"inducing": X[::2], "output": output}
+    weighted = build_deep_wishart_process((*DATA, WEIGHTS), 2, **arguments)
+    repeated = build_deep_wishart_process(REPEATED, 2, **arguments)
+    if output == "pseudo_targets":
+        repeated.output_layer.pseudo_targets.assign(weighted.output_layer.pseudo_targets)
+
+    terms = weighted.elbo_terms((*DATA, WEIGHTS), seed=1)
+
+    expected = repeated.elbo_terms(REPEATED, seed=1)
+    np.testing.assert_allclose(terms.data, expected.data, rtol=1e-9)
+    np.testing.assert_allclose(terms.log_ratios, expected.log_ratios, rtol=1e-9)
+    np.testing.assert_allclose(weighted.predict_f(X)[0], repeated.predict_f(X)[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        build_deep_wishart_process(DATA, 2, latent_dim=1),
+        build_latent_variable_deep_gp(DATA, "LV-GP"),
+        build_matrix_gaussian_network(DATA),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_model_takes_weights_and_missing_observations(model: VariationalModel) -> None:
+    Y = np.where(np.arange(8)[:, None] == 2, np.nan, DATA[1])
+    without = float(model.elbo_terms((X, Y), seed=1).data)
+
+    assert float(model.elbo_terms((X, Y, np.ones(8)), seed=1).data) == without
+    assert float(model.elbo_terms((X, Y, np.full(8, 2.0)), seed=1).data) == 2.0 * without
+    assert without != float(model.elbo_terms(DATA, seed=1).data)
+
+
+def test_training_with_weights() -> None:
+    """Minibatches carry their rows' weights: a row of none is not learned from."""
+    Y = DATA[1] + 5.0 * (WEIGHTS == 0.0)[:, None]
+    data = X, Y, WEIGHTS
+    model = build_deep_wishart_process(data, 1, output="pseudo_targets", inducing=X)
+    fit(model, data, 200, batch_size=4, progress=False)
+    assert np.all(np.abs(model.predict_f(X)[0] - DATA[1])[:, 0] < 0.5)
+
+    regression = build_deep_wishart_process(data, 1)
+    with pytest.raises(ValueError, match="rows .* with their weights, got others"):
+        fit(regression, (X, Y), 1)
+    regression.set_data((X[:5], Y[:5]))
+    np.testing.assert_array_equal(regression.output_layer.weights, np.ones(5))
+    fit(regression, (X[:5], Y[:5], np.ones(5)), 1, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(3), r"weights must have shape \[8\], got \[3\]"),
+        (-WEIGHTS, "weights must be finite and not negative, got -1 in row 1"),
+        (np.where(WEIGHTS, WEIGHTS, np.nan), "weights must be finite .* got nan in row 3"),
+        (0.0 * WEIGHTS, "weights must not all be zero"),
+    ],
+)
+def test_weights_that_are_none(weights: np.ndarray, message: str) -> None:
+    model = build_deep_wishart_process(DATA, 1)
+    for use in (model.elbo, model.set_data, build_deep_wishart_process):
+        with pytest.raises(ValueError, match=message):
+            use((*DATA, weights))
