@@ -9,12 +9,14 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow import default_float
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.data import as_weighted
+from gpflow_dwp.likelihoods import WarpedGaussian, warp_function
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
@@ -45,18 +47,24 @@ def fit_gaussian_process(
 ) -> GaussianProcessFit:
     """Fit kernel, noise and warp by L-BFGS on the marginal likelihood; all are changed in place.
 
-    :param data: Inputs [N, D] and observations [N, P].
+    :param data: Inputs [N, D] and observations [N, P], and weights [N] if there are any.
     :param kernel: Where it starts.
     :param likelihood: Gaussian or :class:`~gpflow_dwp.likelihoods.WarpedGaussian`, with one noise
         variance.
     :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
     :param max_iterations: Of L-BFGS.
     """
-    data = tuple(tf.convert_to_tensor(part, gpflow.default_float()) for part in data)
+    X, Y, weights = as_weighted(data)
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    # A row of no weight is one of infinite noise.
+    X, Y, weights = (
+        tf.convert_to_tensor(part[weights > 0.0], default_float()) for part in (X, Y, weights)
+    )
+    noise = _RowNoise(likelihood, weights)
     model: GPR | SGPR = (
-        _WarpedGPR(data, kernel, likelihood=likelihood)
+        _WarpedGPR((X, Y), kernel, likelihood=noise)
         if inducing_inputs is None
-        else _WarpedSGPR(data, kernel, inducing_inputs, likelihood=likelihood)
+        else _WarpedSGPR((X, Y), kernel, inducing_inputs, likelihood=noise)
     )
     if inducing_inputs is not None:
         gpflow.set_trainable(model.inducing_variable, False)
@@ -93,19 +101,46 @@ def fit_gaussian_process(
     return GaussianProcessFit(elbo, np.asarray(course[1:] or course))
 
 
+class _RowNoise(gpflow.Module):
+    """Noise of rows of which each counts w times: σ²/w, and what its density lacks.
+
+    p(y | f)^w is N(g(y); f, σ²/w) times a factor without f, g being the likelihood's warp.
+    """
+
+    def __init__(self, likelihood: Gaussian, weights: tf.Tensor) -> None:
+        super().__init__()
+        self.likelihood = likelihood
+        self.weights = weights[:, None]
+
+    def variance_at(self, X: tf.Tensor) -> tf.Tensor:
+        return self.likelihood.variance_at(X) / self.weights
+
+    def warped(self, Y: tf.Tensor) -> tf.Tensor:
+        warp = warp_function(self.likelihood)
+        return Y if warp is None else warp(Y)
+
+    def log_factor(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        log_variance = tf.math.log(2.0 * np.pi * self.likelihood.variance_at(X))
+        factors = 0.5 * ((1.0 - self.weights) * log_variance - tf.math.log(self.weights))
+        if isinstance(self.likelihood, WarpedGaussian):
+            factors += self.weights * self.likelihood.warp.log_derivative(Y)
+        return tf.reduce_sum(tf.broadcast_to(factors, tf.shape(Y)))
+
+
 class _WarpedGPR(GPR):
     """GPflow's GPR of targets that are warped as the likelihood has it."""
 
     @property
     def data(self) -> RegressionData:
-        return _warped(self.likelihood, *self._rows)
+        X, Y = self._rows
+        return X, self.likelihood.warped(Y)
 
     @data.setter
     def data(self, rows: RegressionData) -> None:
         self._rows = rows
 
     def log_marginal_likelihood(self) -> tf.Tensor:
-        return super().log_marginal_likelihood() + _log_jacobian(self.likelihood, self._rows[1])
+        return super().log_marginal_likelihood() + self.likelihood.log_factor(*self._rows)
 
 
 class _WarpedSGPR(SGPR):
@@ -113,21 +148,12 @@ class _WarpedSGPR(SGPR):
 
     @property
     def data(self) -> RegressionData:
-        return _warped(self.likelihood, *self._rows)
+        X, Y = self._rows
+        return X, self.likelihood.warped(Y)
 
     @data.setter
     def data(self, rows: RegressionData) -> None:
         self._rows = rows
 
     def elbo(self) -> tf.Tensor:
-        return super().elbo() + _log_jacobian(self.likelihood, self._rows[1])
-
-
-def _warped(likelihood: Gaussian, X: tf.Tensor, Y: tf.Tensor) -> RegressionData:
-    return (X, likelihood.warp.forward(Y)) if isinstance(likelihood, WarpedGaussian) else (X, Y)
-
-
-def _log_jacobian(likelihood: Gaussian, Y: tf.Tensor) -> tf.Tensor:
-    if not isinstance(likelihood, WarpedGaussian):
-        return tf.zeros([], Y.dtype)
-    return tf.reduce_sum(likelihood.warp.log_derivative(Y))
+        return super().elbo() + self.likelihood.log_factor(*self._rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
 import numpy as np
 import pytest
@@ -15,17 +17,30 @@ X = RNG.uniform(-2.0, 2.0, (40, 2))
 Y = np.sinh(np.sin(2.0 * X[:, :1]) + 0.1 * RNG.standard_normal((40, 1)))
 
 
-@pytest.mark.parametrize("num_inducing", [None, 10])
-@pytest.mark.parametrize("warp", [False, True])
-def test_the_bound_is_that_of_a_single_layer(num_inducing: int | None, warp: bool) -> None:
-    """Catches a warp without its Jacobian, and parameters that are not where the fit ended."""
+WEIGHTS = 0.5 * (np.arange(40.0) % 3)
+
+
+@pytest.mark.parametrize(
+    ("num_inducing", "warp", "data"),
+    [
+        (None, False, (X, Y)),
+        (10, True, (X, Y)),
+        (None, True, (X, Y, WEIGHTS)),
+        (10, False, (X, Y, WEIGHTS)),
+    ],
+)
+def test_the_bound_is_that_of_a_single_layer(
+    num_inducing: int | None, warp: bool, data: Any
+) -> None:
+    """Catches a warp without its Jacobian, a weight that is not a number of rows, and parameters
+    that are not where the fit ended."""
     kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 1.0])
     likelihood = WarpedGaussian(SinhArcsinh(), 0.1) if warp else gpflow.likelihoods.Gaussian(0.1)
     Z = None if num_inducing is None else X[:num_inducing]
-    fitted = fit_gaussian_process((X, Y), kernel, likelihood, Z, max_iterations=20)
+    fitted = fit_gaussian_process(data, kernel, likelihood, Z, max_iterations=20)
 
     model = build_deep_wishart_process(
-        (X, Y),
+        data,
         depth=1,
         num_inducing=num_inducing or len(X),
         kernel=[kernel],
@@ -36,7 +51,7 @@ def test_the_bound_is_that_of_a_single_layer(num_inducing: int | None, warp: boo
     if Z is not None:
         model.inducing_variable.Z.assign(Z)
     model.output_layer.noise_variance.assign(likelihood.variance)
-    np.testing.assert_allclose(fitted.elbo, model.elbo((X, Y), seed=0), atol=0.01)
+    np.testing.assert_allclose(fitted.elbo, model.elbo(data, seed=0), atol=0.01)
     # The course counts the priors of the warp's parameters.
     prior = sum(float(each.log_prior_density()) for each in likelihood.trainable_parameters)
     np.testing.assert_allclose(fitted.course[-1], fitted.elbo + prior, rtol=1e-6)
