@@ -17,11 +17,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import tensorflow as tf
+from gpflow.base import RegressionData, TensorData
 
-__all__ = ["Seed", "TargetBlocks"]
+__all__ = ["Seed", "TargetBlocks", "TrainingData"]
 
 Seed = tf.Tensor
 """A stateless seed: an integer tensor of shape [2], as ``tf.random.stateless_*`` take it."""
+
+
+TrainingData = RegressionData | tuple[TensorData, TensorData, TensorData]
+"""X [N, D] and Y [N, P]; or three, with weights [N] that say how often each row counts."""
 
 
 class TargetBlocks(NamedTuple):

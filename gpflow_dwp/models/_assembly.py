@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 import gpflow
 import numpy as np
 import numpy.typing as npt
-from gpflow.base import RegressionData
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
@@ -64,7 +64,7 @@ class Place(NamedTuple):
 def assemble(
     model_type: type[Model],
     make_layer: Callable[[Place], GramLayer],
-    data: RegressionData,
+    data: TrainingData,
     depth: int,
     *,
     width: int | None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from gpflow.base import RegressionData
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import (
     GlobalInducingGramLayer,
     InverseWishartLayer,
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def build_deep_wishart_process(
-    data: RegressionData,
+    data: TrainingData,
     depth: int = 3,
     *,
     posterior: PosteriorFamily = "AB",
@@ -144,7 +144,7 @@ def build_deep_wishart_process(
 
 
 def build_deep_gaussian_process(
-    data: RegressionData,
+    data: TrainingData,
     depth: int = 3,
     *,
     width: int | None = None,
@@ -201,7 +201,7 @@ def build_deep_gaussian_process(
 
 
 def build_deep_inverse_wishart_process(
-    data: RegressionData,
+    data: TrainingData,
     depth: int = 3,
     *,
     num_inducing: int = 100,

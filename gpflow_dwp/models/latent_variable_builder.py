@@ -5,10 +5,10 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import numpy.typing as npt
-from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted, check_arrays
 from gpflow_dwp.layers import (
     LatentVariableLayer,
@@ -31,7 +31,7 @@ _HIDDEN_Q_SCALE = 1e-3
 
 
 def build_latent_variable_deep_gp(
-    data: RegressionData,
+    data: TrainingData,
     architecture: str = "LV-GP-GP",
     *,
     latent_dim: int = 1,

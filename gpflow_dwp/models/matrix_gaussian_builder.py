@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted, check_arrays
 from gpflow_dwp.layers import CovarianceFamily, GammaGaussian, MatrixGaussianLayer
 from gpflow_dwp.models.accepted_observations import count_functions
@@ -21,7 +21,7 @@ __all__ = ["build_matrix_gaussian_network"]
 
 
 def build_matrix_gaussian_network(
-    data: RegressionData,
+    data: TrainingData,
     depth: int = 2,
     *,
     width: int | Sequence[int] = 50,

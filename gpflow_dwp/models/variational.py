@@ -16,6 +16,7 @@ from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.autograph import without_autograph
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers import FreeEncoder, GammaGaussian
 from gpflow_dwp.models.data_checks import Batch, check_batch
@@ -95,7 +96,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """The training data where the posterior is made of them."""
         return None
 
-    def set_data(self, data: RegressionData) -> None:
+    def set_data(self, data: TrainingData) -> None:
         """Give the model other training data: their number, and the rows of a regression output.
 
         Parameters stay as they are. The posterior of a :class:`RegressionGPLayer` is that of the
@@ -120,7 +121,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     def _set_rows(self, rows: Batch) -> None:
         """Replace :attr:`rows`, if there are any."""
 
-    def check_training_data(self, data: RegressionData) -> Batch:
+    def check_training_data(self, data: TrainingData) -> Batch:
         """Check that data are those that the model is of.
 
         :param data: X [N, D] and Y [N, P], and weights [N] if there are any: all training data.
@@ -145,7 +146,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     def elbo(
         self,
-        data: RegressionData,
+        data: TrainingData,
         *,
         num_importance_samples: int = 1,
         doubly_reparameterized: bool = False,
@@ -178,7 +179,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @without_autograph
     def elbo_terms(
         self,
-        data: RegressionData,
+        data: TrainingData,
         *,
         num_importance_samples: int = 1,
         doubly_reparameterized: bool = False,
@@ -228,7 +229,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         parameters = tabulate_module_summary(self, "html")
         return f"{summary}<details><summary>all parameters</summary>{parameters}</details>"
 
-    def maximum_log_likelihood_objective(self, data: RegressionData) -> tf.Tensor:
+    def maximum_log_likelihood_objective(self, data: TrainingData) -> tf.Tensor:
         """Return :meth:`elbo`, with fresh draws."""
         return self.elbo(data)
 

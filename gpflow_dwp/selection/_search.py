@@ -16,6 +16,7 @@ from gpflow.base import Parameter
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models import (
@@ -66,6 +67,7 @@ class Search:
 
     X: Array
     Y: Array
+    weights: Array | None
     num_inducing: int | Auto
     output: OutputPosterior | None
     num_steps: int
@@ -75,6 +77,11 @@ class Search:
     seed: int
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
 
+    def rows(self, index: slice | npt.NDArray[np.int64] = slice(None)) -> TrainingData:
+        """Some of the data, or all."""
+        pair = self.X[index], self.Y[index]
+        return pair if self.weights is None else (*pair, self.weights[index])
+
     def choose_process(self, kernels: tuple[str, ...], warp: bool | Auto) -> Start:
         """Choose kernel and warp of a single layer."""
         rows = np.random.default_rng(self.seed).permutation(len(self.X))[:_ROWS_FOR_CHOICE]
@@ -83,9 +90,11 @@ class Search:
 
         def try_process(start: Start, num_parameters: int = 0) -> None:
             began = time.perf_counter()
-            data = self.X[rows], self.Y[rows]
             elbo, course = fit_gaussian_process(
-                data, start.kernel, start.likelihood, max_iterations=min(100, self.num_steps)
+                self.rows(rows),
+                start.kernel,
+                start.likelihood,
+                max_iterations=min(100, self.num_steps),
             )
             self._record(1, start, len(rows), elbo, began)
             penalty = 0.5 * num_parameters * math.log(len(rows))
@@ -119,7 +128,7 @@ class Search:
             is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
             is_fitted = is_exact and len(self.X) <= _ROWS_FOR_CHOICE
             fitted = fit_gaussian_process(
-                (self.X, self.Y),
+                self.rows(),
                 layer.kernel,
                 model.likelihood,
                 None if is_exact else model.inducing_variable.Z.numpy(),
@@ -140,7 +149,7 @@ class Search:
             interval = max(1, num_steps // 20)
             history = fit(
                 model,
-                (self.X, self.Y),
+                self.rows(),
                 num_steps,
                 batch_size=self.batch_size,
                 seed=self.seed,
@@ -148,7 +157,7 @@ class Search:
                 callback_interval=interval,
                 progress=self.progress,
             )
-            elbo = _estimate_bound(model, self.X, self.Y)
+            elbo = self._estimate_bound(model)
         self._record(depth, start, len(self.X), elbo, began)
         return model, history
 
@@ -178,7 +187,7 @@ class Search:
         if output is None:
             output = suitable_output(num_data, start.likelihood, 0, self.batch_size)
         return build_deep_wishart_process(
-            (self.X, self.Y),
+            self.rows(),
             depth,
             num_inducing=num_inducing,
             kernel=kernels,
@@ -187,6 +196,17 @@ class Search:
             seed=self.seed,
             **self.architecture,
         )
+
+    def _estimate_bound(self, model: DeepWishartProcess) -> float:
+        """The bound of all rows, in nats."""
+        num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
+        try:
+            num_data = len(self.X)
+            blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
+            bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
+            return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
+        finally:
+            model.num_samples = num_samples
 
     def _record(self, depth: int, start: Start, rows: int, elbo: float, began: float) -> None:
         warped = isinstance(start.likelihood, WarpedGaussian)
@@ -243,17 +263,6 @@ def _noise_variance(likelihood: Likelihood) -> float:
 
 def _size(parameters: Iterable[Parameter]) -> int:
     return sum(int(np.size(parameter)) for parameter in parameters)
-
-
-def _estimate_bound(model: DeepWishartProcess, X: Array, Y: Array) -> float:
-    """The bound of all rows, in nats."""
-    num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
-    try:
-        blocks = np.array_split(np.arange(len(X)), math.ceil(len(X) / _ROWS_FOR_BOUND))
-        bounds = [float(model.elbo((X[rows], Y[rows]), seed=0)) for rows in blocks]
-        return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
-    finally:
-        model.num_samples = num_samples
 
 
 class _GiveUp:

@@ -15,6 +15,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted
 from gpflow_dwp.likelihoods import WarpedGaussian, warp_function
 
@@ -38,7 +39,7 @@ class GaussianProcessFit(NamedTuple):
 
 
 def fit_gaussian_process(
-    data: RegressionData,
+    data: TrainingData,
     kernel: Kernel,
     likelihood: Gaussian,
     inducing_inputs: Array | None = None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood
 
-from gpflow_dwp.data import check_pair
+from gpflow_dwp.base import TrainingData
+from gpflow_dwp.data import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import PosteriorFamily
 from gpflow_dwp.models import (
     KERNELS,
@@ -25,7 +25,7 @@ _DEEPEST = 3
 
 
 def select_model(
-    data: RegressionData,
+    data: TrainingData,
     *,
     depth: int | Auto = "auto",
     kernel: str | Auto = "auto",
@@ -57,7 +57,7 @@ def select_model(
     labels can be sure.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
-        the noise is Gaussian.
+        the noise is Gaussian; and weights [N] if rows are to count more or less than once.
     :param depth: GP layers of the equivalent deep GP; "auto" for 1, then 2 and 3 for as long as
         the bound grows.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for one of
@@ -81,7 +81,9 @@ def select_model(
     :param progress: Whether to show progress bars.
     :raises ValueError: If an argument or the data cannot be used; nothing has been fitted then.
     """
-    X, Y = check_pair(data)
+    X, Y, weights = as_weighted(data)
+    X, Y = check_arrays(X, Y)
+    weights = None if weights is None else check_weights(weights, len(X))
     if not _is_auto(depth):
         check_integers(depth=depth)
     if not _is_auto(num_inducing):
@@ -104,7 +106,7 @@ def select_model(
     }
     # What cannot be used is refused here, before anything is fitted.
     build_deep_wishart_process(
-        (X, Y),
+        data,
         1 if depth == "auto" else depth,
         num_inducing=1 if num_inducing == "auto" else num_inducing,
         likelihood=likelihood,
@@ -115,6 +117,7 @@ def select_model(
     search = Search(
         X,
         Y,
+        weights,
         num_inducing,
         output,
         num_steps,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
@@ -36,7 +36,7 @@ __all__ = ["fit"]
 
 def fit(
     model: VariationalModel,
-    data: RegressionData | tf.data.Dataset,
+    data: TrainingData | tf.data.Dataset,
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,

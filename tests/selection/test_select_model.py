@@ -95,3 +95,14 @@ def test_labels() -> None:
 def test_what_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         select_model((X, SIGNAL), **settings)
+
+
+def test_rows_of_no_weight_are_not_learned_from() -> None:
+    """Catches weights that are lost on the way to one of the models that are tried."""
+    spoilt = standardised(SIGNAL + NOISE)
+    weights = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
+    data = X, np.where(weights[:, None] > 0.0, spoilt, -spoilt), weights
+    for depth in (1, 2):
+        model = select_model(data, depth=depth, kernel="Matern52", warp=False, **SHORT).model
+        error = (model.predict_f(X)[0] - spoilt).numpy()
+        assert np.sqrt(np.mean(np.square(error))) < 0.5
