@@ -1,4 +1,4 @@
-"""Errors that a user may want to catch by name.
+"""Errors and warnings that a user may want to catch by name.
 
 Plain bad input raises :class:`ValueError`; every class here says something that a caller can act
 on.
@@ -6,6 +6,7 @@ on.
 
 __all__ = [
     "CholeskyError",
+    "CollapseWarning",
     "DatasetError",
     "NonFiniteBoundError",
     "SavedModelError",
@@ -16,6 +17,10 @@ __all__ = [
 
 class CholeskyError(ArithmeticError):
     """A covariance matrix stayed numerically indefinite after the largest jitter that is tried."""
+
+
+class CollapseWarning(UserWarning):
+    """A model has learned nothing: it explains everything as noise."""
 
 
 class DatasetError(ValueError):

@@ -19,7 +19,7 @@ from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, read_run
 from gpflow_dwp.cli.scores import score_table, scores_by_name, scores_from_names
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.files import read_sealed
-from gpflow_dwp.models import VariationalModel, load_model
+from gpflow_dwp.models import VariationalModel, load_model, model_summary
 
 __all__ = ["run_info"]
 
@@ -105,10 +105,13 @@ def _describe_model(model: VariationalModel) -> dict[str, Any]:
         kernel = getattr(layer, "kernel", None)
         of = "" if kernel is None else f" ({type(kernel).__name__})"
         layers.append(f"{type(layer).__name__}{of}")
+    parts = [part for part in model_summary(model).parts if part.name.startswith("layers[")]
     sizes = [int(variable.shape.num_elements()) for variable in model.trainable_variables]
     return {
         "class": type(model).__name__,
         "layers": layers,
+        "nats": [None if part.kl is None else round(part.kl, 2) for part in parts],
+        "collapsed_layers": [part.name for part in parts if part.collapsed],
         "likelihood": type(model.likelihood).__name__,
         "inputs": model.num_inputs,
         "trainable_parameters": sum(sizes),

@@ -42,7 +42,13 @@ class Standardiser:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def fit(cls, values: npt.ArrayLike, *, names: Sequence[str] | None = None) -> Standardiser:
+    def fit(
+        cls,
+        values: npt.ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        weights: npt.ArrayLike | None = None,
+    ) -> Standardiser:
         """Mean and population standard deviation of each column.
 
         A constant column gets scale 1: it becomes zero instead of a division by zero, and as an
@@ -50,6 +56,7 @@ class Standardiser:
 
         :param values: Training rows in raw units, [N, D]; no others.
         :param names: Of the columns, for messages; None for their numbers, from 1.
+        :param weights: How often each row counts, [N], positive; None for once.
         :raises ValueError: If the values are not a finite matrix with at least one row, or the
             variance of a column is no positive number in double precision.
         """
@@ -61,8 +68,9 @@ class Standardiser:
         # Rounding gives a constant column such as 0.1 a deviation of 1e-17.
         constant = rows.min(axis=0) == rows.max(axis=0)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            mean = np.where(constant, rows[0], rows.mean(axis=0))
-            scale = np.where(constant, 1.0, rows.std(axis=0))
+            mean = np.where(constant, rows[0], np.average(rows, axis=0, weights=weights))
+            variance = np.average(np.square(rows - mean), axis=0, weights=weights)
+            scale = np.where(constant, 1.0, np.sqrt(variance))
         for column in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0))):
             name = column + 1 if names is None else repr(names[column])
             low, high = rows[:, column].min(), rows[:, column].max()

@@ -12,10 +12,11 @@ import tensorflow as tf
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpflow_dwp.data import Standardiser
+from gpflow_dwp.base import TrainingData
+from gpflow_dwp.data import Standardiser, check_weights
 from gpflow_dwp.layers import PosteriorFamily
 from gpflow_dwp.models import (
     DeepPosterior,
@@ -31,7 +32,7 @@ from gpflow_dwp.selection import Auto, Candidate, select_model
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["Array", "DeepWishartEstimator", "refuse_dates"]
+__all__ = ["Array", "DeepWishartEstimator", "refuse_dates", "weigh"]
 
 Array = npt.NDArray[np.float64]
 
@@ -74,13 +75,16 @@ class DeepWishartEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _train(self, X: Array, Y: Array, likelihood: Likelihood | None) -> None:
+    def _train(
+        self, X: Array, Y: Array, weights: Array | None, likelihood: Likelihood | None
+    ) -> None:
         """Build and train a model on raw inputs [N, D] and the model's own targets [N, P]."""
         check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
-        standardiser = Standardiser.fit(X)
-        data = standardiser.transform(X), Y
+        standardiser = Standardiser.fit(X, weights=weights)
+        inputs = standardiser.transform(X)
+        data = (inputs, Y) if weights is None else (inputs, Y, weights)
         if isinstance(self.kernel, str):
             model, history = self._select(data, self.kernel, likelihood, seed)
         else:
@@ -92,7 +96,7 @@ class DeepWishartEstimator(BaseEstimator):
         self._seed = seed
 
     def _select(
-        self, data: tuple[Array, Array], kernel: str, likelihood: Likelihood | None, seed: int
+        self, data: TrainingData, kernel: str, likelihood: Likelihood | None, seed: int
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         selection = select_model(
             data,
@@ -117,7 +121,7 @@ class DeepWishartEstimator(BaseEstimator):
 
     def _train_given_kernels(
         self,
-        data: tuple[Array, Array],
+        data: TrainingData,
         kernel: Kernel | Sequence[Kernel],
         likelihood: Likelihood | None,
         seed: int,
@@ -133,7 +137,7 @@ class DeepWishartEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
-        num_rows = len(data[0])
+        num_rows = len(np.asarray(data[0]))
         model = build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
@@ -186,6 +190,26 @@ class DeepWishartEstimator(BaseEstimator):
             own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
+
+
+def weigh(
+    sample_weight: npt.ArrayLike | None, *rows: npt.NDArray[Any]
+) -> tuple[Array | None, list[npt.NDArray[Any]]]:
+    """Check weights, and leave out rows that have none.
+
+    :param sample_weight: How often each row counts, [N]; None for once.
+    :param rows: Arrays of N rows.
+    :return: Weights of the rows that count, and the arrays of these.
+    :raises ValueError: If they are not N finite numbers from 0, or all zero.
+    """
+    if sample_weight is None:
+        return None, list(rows)
+    weights = check_weights(
+        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"),
+        len(rows[0]),
+    )
+    counted = weights > 0.0
+    return weights[counted], [part[counted] for part in rows]
 
 
 def refuse_dates(X: Any) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
 
 __all__ = ["DeepWishartClassifier"]
 
@@ -36,11 +36,15 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ``feature_names_in_`` where the inputs had names.
     """
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DeepWishartClassifier:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> DeepWishartClassifier:
         """Train a new model.
 
         :param X: Inputs, [N, D].
         :param y: Labels of any kind, [N].
+        :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
+            for once.
         :return: The classifier.
         :raises ValueError: If the data are not finite inputs and labels of one length, there is a
             single class, or an argument of the constructor cannot be used.
@@ -48,6 +52,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         refuse_dates(X)
         inputs, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        weights, (inputs, y) = weigh(sample_weight, inputs, np.asarray(y))
         classes, indices = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y must hold two classes or more, got one class, {classes[0]!r}.")
@@ -56,7 +61,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             if len(classes) == 2
             else gpflow.likelihoods.Softmax(len(classes))
         )
-        self._train(inputs, indices.astype(np.float64)[:, None], likelihood)
+        self._train(inputs, indices.astype(np.float64)[:, None], weights, likelihood)
         self.classes_: npt.NDArray[np.generic] = classes
         return self
 

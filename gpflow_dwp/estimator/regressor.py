@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates
+from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.validation import check_integers
 
@@ -70,11 +70,15 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     ``n_features_in_``, and ``feature_names_in_`` where the inputs had names.
     """
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DeepWishartRegressor:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> DeepWishartRegressor:
         """Train a new model.
 
         :param X: Inputs, [N, D].
         :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own.
+        :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
+            for once.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
             rows, a target is constant, or an argument of the constructor cannot be used.
@@ -85,8 +89,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         )
         targets = np.asarray(y, np.float64)
         columns = targets.reshape(len(targets), -1)
-        standardiser = Standardiser.fit(columns)
-        self._train(inputs, standardiser.transform(columns), None)
+        weights, (inputs, columns) = weigh(sample_weight, inputs, columns)
+        standardiser = Standardiser.fit(columns, weights=weights)
+        self._train(inputs, standardiser.transform(columns), weights, None)
         self.output_standardiser_: Standardiser = standardiser
         self._target_shape = targets.shape[1:]
         return self

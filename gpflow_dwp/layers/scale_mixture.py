@@ -12,8 +12,14 @@ from gpflow.utilities import positive
 __all__ = ["ScaleMixture"]
 
 
+_PROPORTION = 1e-6
+
+
 class ScaleMixture(gpflow.Module):
     """Mixes a prior's scale S with a learned one: (1 - q) S + q s V Vᵀ / M.
+
+    q starts at 1e-6. With the published code's start, 0.018, the random V is dear where a smooth
+    kernel makes S nearly singular: thousands of nats for each row of the data.
 
     :param num_inducing: M.
     :param rng: Draws the starting value of V, standard normal.
@@ -25,9 +31,7 @@ class ScaleMixture(gpflow.Module):
         self.num_inducing = num_inducing
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
         self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
-        self.proportion = Parameter(
-            1.0 / (1.0 + np.exp(4.0)), dtype=dtype, transform=tfp.bijectors.Sigmoid()
-        )
+        self.proportion = Parameter(_PROPORTION, dtype=dtype, transform=tfp.bijectors.Sigmoid())
 
     def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
         """Return ν times the mixture, given K = ν S.

@@ -63,7 +63,7 @@ from gpflow_dwp.models.saving import (
     model_to_bytes,
     save_model,
 )
-from gpflow_dwp.models.summary import ModelSummary, PartSummary, model_summary
+from gpflow_dwp.models.summary import ModelSummary, PartSummary, collapsed_layers, model_summary
 from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
@@ -103,6 +103,7 @@ __all__ = [
     "check_dataset",
     "check_inputs",
     "check_observations",
+    "collapsed_layers",
     "copies_expected_log_likelihoods",
     "count_columns",
     "count_functions",

@@ -18,10 +18,12 @@ from tabulate import tabulate
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
+    GramLayer,
     InverseWishartLayer,
     LatentVariableLayer,
     LocalInducingGPLayer,
     MatrixGaussianLayer,
+    OutputLayer,
     RegressionGPLayer,
     WishartLayer,
 )
@@ -32,8 +34,9 @@ from gpflow_dwp.validation import check_flags, check_instance
 if TYPE_CHECKING:
     from gpflow_dwp.models.variational import VariationalModel
 
-__all__ = ["ModelSummary", "PartSummary", "model_summary"]
+__all__ = ["ModelSummary", "PartSummary", "collapsed_layers", "model_summary"]
 
+_LEAST_NATS_HIDDEN, _LEAST_NATS_OUTPUT = 1.0, 3.0
 _FAMILIES = {"GW": "GW", "A": "A-GW", "AB": "AB-GW"}
 _BOUNDS = 5  # are averaged: each is an average over the model's own few draws
 _HEADERS = ("part", "kind", "kernel", "what it draws", "posterior", "parameters", "KL (nats)")
@@ -51,6 +54,7 @@ class PartSummary(NamedTuple):
     :param num_trainable: How many of them are trained.
     :param kl: Divergence of its posterior from its prior, in nats; None where there is none, or
         none was asked for.
+    :param collapsed: Whether it has learned nothing: see :func:`collapsed_layers`.
     """
 
     name: str
@@ -61,6 +65,7 @@ class PartSummary(NamedTuple):
     num_parameters: int
     num_trainable: int
     kl: float | None
+    collapsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class ModelSummary:
             disable_numparse=True,
             colalign=["left"] * 5 + ["right"] * (1 if self.kl is None else 2),
         )
-        return f"{self._title()}\n{table}"
+        return "\n".join([self._title(), table, *self._remarks()])
 
     def _repr_html_(self) -> str:
         header = "".join(f"<th>{html.escape(name)}</th>" for name in _without_kl(_HEADERS, self.kl))
@@ -118,7 +123,11 @@ class ModelSummary:
         return (
             f"<p>{html.escape(self._title())}</p>"
             f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+            + "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
         )
+
+    def _remarks(self) -> list[str]:
+        return [f"{part.name} has learned next to nothing" for part in self.parts if part.collapsed]
 
     def _title(self) -> str:
         return f"{self.model}: {self.num_inputs} inputs, {self.num_data} training data"
@@ -135,6 +144,25 @@ class ModelSummary:
             _count(self.num_parameters, self.num_trainable),
             _nats(self.kl),
         )
+
+
+def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int]:
+    """Return the layers, of those that Gram matrices go through, that have learned nothing.
+
+    A hidden layer of less than one nat is at its prior, which carries signals on all the same, as
+    far as the kernels above let it. To know functions in a single direction takes some three nats,
+    so an output layer of less explains everything as noise.
+
+    :param model: The model.
+    :param nats: Divergence of each layer's posterior from its prior, [L].
+    :return: Their indices, bottom first.
+    """
+    return [
+        index
+        for index, (layer, divergence) in enumerate(zip(model.layers, nats, strict=True))
+        if (isinstance(layer, GramLayer) and divergence < _LEAST_NATS_HIDDEN)
+        or (isinstance(layer, OutputLayer) and divergence < _LEAST_NATS_OUTPUT)
+    ]
 
 
 def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) -> ModelSummary:
@@ -170,13 +198,17 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
     below = [name for name in counts if name not in (*layers, "likelihood")]
-    divergences = dict(zip(layers, _divergences(model, seed), strict=True)) if kl else {}
+    nats = _divergences(model, seed) if kl else []
+    collapsed = collapsed_layers(model, nats) if kl else []
+    divergences = dict(zip(layers, nats, strict=False))
     return ModelSummary(
         type(model).__name__,
         model.num_inputs,
         int(model.num_data),
         tuple(
-            _summarise(model, name, counts.get(name, [0, 0]), divergences.get(name))
+            _summarise(model, name, counts.get(name, [0, 0]), divergences.get(name))._replace(
+                collapsed=name in [layers[index] for index in collapsed]
+            )
             for name in (*below, *layers, "likelihood")
         ),
     )

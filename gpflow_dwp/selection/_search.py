@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import math
 import time
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import TrainingData
+from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models import (
@@ -43,6 +45,8 @@ _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
+# Deeper models start with this variance of noise, at least.
+_LEAST_NOISE = 0.02
 _DRAWS_FOR_BOUND = 20
 _ROWS_FOR_BOUND = 2_000
 
@@ -147,16 +151,21 @@ class Search:
         else:
             num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
             interval = max(1, num_steps // 20)
-            history = fit(
-                model,
-                self.rows(),
-                num_steps,
-                batch_size=self.batch_size,
-                seed=self.seed,
-                callbacks=[_GiveUp(target, interval, num_steps * min(max(depth - 1, 1), 3) // 6)],
-                callback_interval=interval,
-                progress=self.progress,
-            )
+            with warnings.catch_warnings():
+                if target > -math.inf:  # It will not be kept.
+                    warnings.simplefilter("ignore", CollapseWarning)
+                history = fit(
+                    model,
+                    self.rows(),
+                    num_steps,
+                    batch_size=self.batch_size,
+                    seed=self.seed,
+                    callbacks=[
+                        _GiveUp(target, interval, num_steps * min(max(depth - 1, 1), 3) // 6)
+                    ],
+                    callback_interval=interval,
+                    progress=self.progress,
+                )
             elbo = self._estimate_bound(model)
         self._record(depth, start, len(self.X), elbo, began)
         return model, history
@@ -186,12 +195,16 @@ class Search:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:
             output = suitable_output(num_data, start.likelihood, 0, self.batch_size)
+        likelihood = _with_own_noise(start.likelihood, self.Y.shape[1])
+        if depth > 1 and start.is_gaussian:
+            # Features are random as yet, and the noise of a good process leaves no room for that.
+            likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
         return build_deep_wishart_process(
             self.rows(),
             depth,
             num_inducing=num_inducing,
             kernel=kernels,
-            likelihood=_with_own_noise(start.likelihood, self.Y.shape[1]),
+            likelihood=likelihood,
             output=output,
             seed=self.seed,
             **self.architecture,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.exceptions import CollapseWarning
+from gpflow_dwp.models import VariationalModel, collapsed_layers
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
@@ -32,6 +34,9 @@ from gpflow_dwp.validation import (
 )
 
 __all__ = ["fit"]
+
+# In fewer a model cannot be expected to have learned much.
+_STEPS_TO_JUDGE = 100
 
 
 def fit(
@@ -97,6 +102,8 @@ def fit(
         each epoch. If the last state is damaged, a warning says so, and the run goes on from the
         one before it. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
+    :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
+        everything as noise: see :func:`collapsed_layers`.
     :raises ValueError: If an argument or the data cannot be used, ``checkpoint_directory`` cannot
         be written or holds another run, or no state in it is intact; nothing has been computed
         then.
@@ -162,4 +169,21 @@ def fit(
         )
     with checkpoint or contextlib.nullcontext():
         run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
-        return run.take_steps(progress)
+        history = run.take_steps(progress)
+    _warn_of_collapse(model, history)
+    return history
+
+
+def _warn_of_collapse(model: VariationalModel, history: TrainingHistory) -> None:
+    if history.num_steps < _STEPS_TO_JUDGE:
+        return
+    output = len(model.layers) - 1
+    if output in collapsed_layers(model, history.nats):
+        warnings.warn(
+            "The model explains everything as noise: its functions have learned "
+            f"{history.nats[output]:.2g} nats from the data. If there is a signal in these, "
+            "select_model (depth='auto' of the estimators) starts at a Gaussian process that has "
+            "found it; lengthscales of the order of sqrt(2 D), or a longer annealing, may help.",
+            CollapseWarning,
+            stacklevel=3,
+        )

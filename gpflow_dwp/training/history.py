@@ -45,6 +45,11 @@ class TrainingHistory:
         return self.data_term + self.log_ratios.sum(axis=1)
 
     @property
+    def nats(self) -> npt.NDArray[np.float64]:
+        """Each layer's log Q - log P, averaged over the last tenth of the steps, in nats, [L]."""
+        return -self.log_ratios[-max(1, self.num_steps // 10) :].mean(axis=0)
+
+    @property
     def elbo_per_datum(self) -> npt.NDArray[np.float64]:
         """The bound divided by the number of data, [T]."""
         return self.elbo / self.num_data

@@ -24,7 +24,7 @@ def test_mix_is_the_papers_formula_times_df() -> None:
 def test_starting_values() -> None:
     mixture = ScaleMixture(200, np.random.default_rng(0))
 
-    np.testing.assert_allclose(mixture.proportion, 1.0 / (1.0 + np.exp(4.0)))
+    np.testing.assert_allclose(mixture.proportion, 1e-6)
     np.testing.assert_allclose(mixture.root_scale, 1.0)
     # 5 sigma, of 40,000 standard normal numbers.
     assert abs(np.var(mixture.root) - 1.0) < 5.0 * np.sqrt(2.0 / 40_000)

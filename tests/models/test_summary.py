@@ -15,6 +15,7 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_latent_variable_deep_gp,
     build_matrix_gaussian_network,
+    collapsed_layers,
     model_summary,
 )
 
@@ -142,3 +143,17 @@ def test_a_notebook_shows_parts_and_parameters() -> None:
 def test_what_is_no_model_is_refused() -> None:
     with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got str"):
         model_summary("model")  # type: ignore[arg-type]
+
+
+def test_layers_that_have_learned_nothing_are_named() -> None:
+    """Catches the threshold of one kind of layer taken for the other's."""
+    model = tiny_model(3)
+    set_to_prior(model.layers[0])
+
+    summary = model_summary(model)
+
+    assert [part.name for part in summary.parts if part.collapsed] == ["layers[0]"]
+    assert str(summary).endswith("\nlayers[0] has learned next to nothing")
+    assert "layers[0] has learned next to nothing" in summary._repr_html_()
+    assert collapsed_layers(model, [0.5, 2.0, 2.9]) == [0, 2]
+    assert collapsed_layers(build_matrix_gaussian_network(DATA), [0.0, 0.0]) == []

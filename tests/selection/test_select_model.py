@@ -7,6 +7,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+from sklearn.datasets import make_regression
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
@@ -52,15 +53,18 @@ def test_targets_are_warped_where_that_pays() -> None:
 
 
 def test_a_depth_that_is_asked_for_is_trained() -> None:
-    """Catches a deep model that does not start at the single layer, and explains all as noise."""
-    data = X, standardised(SIGNAL + NOISE)
+    """Catches a deep model that does not start at the single layer, and explains all as noise.
+
+    With lengthscales of 1 the features of ten inputs tell nothing of each other, and it does.
+    """
+    inputs, targets = make_regression(200, 10, n_informative=1, noise=20.0, random_state=42)
+    data = standardised(inputs), standardised(targets[:, None])
     selection = select_model(data, depth=2, kernel="Matern32", num_inducing=20, **SHORT)
 
     assert (selection.best.depth, selection.best.kernel) == (2, "Matern32")
     assert selection.model.inducing_variable.num_inducing == 20
     assert len(selection.history.elbo) == 60
-    error = selection.model.predict_f(X)[0] - data[1]
-    assert np.sqrt(np.mean(np.square(error))) < 0.5
+    assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
 
 
 def test_outputs_have_noises_of_their_own() -> None:

@@ -15,8 +15,8 @@ import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
 from model_reference import tiny_model, toy_data
 
-from gpflow_dwp import DeepWishartProcess, fit
-from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
+from gpflow_dwp.exceptions import CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.training import Adam, TrainingHistory, TrainingProgress
 
 DATA = toy_data()
@@ -114,6 +114,16 @@ def test_callbacks_are_called_at_multiples_of_the_interval_and_at_the_end() -> N
     assert all(event.model is model for event in events)
     expected = [history.elbo[rows].mean() for rows in (slice(0, 3), slice(3, 6), slice(6, 8))]
     np.testing.assert_allclose([event.elbo for event in events], expected)
+
+
+def test_a_model_that_explains_everything_as_noise_is_warned_of() -> None:
+    """And one that has found its signal is not, as in all other tests of a hundred steps."""
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((30, 10)), rng.standard_normal((30, 1))
+    model = build_deep_wishart_process(data, 1, num_inducing=5)
+    model.likelihood.variance.assign(1.0)
+    with pytest.warns(CollapseWarning, match="everything as noise.* nats .*depth='auto'"):
+        fit(model, data, 100, progress=False)
 
 
 def test_a_callback_ends_the_run_after_all_callbacks_were_called() -> None:
@@ -269,7 +279,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
         ({"callback_interval": 0}, "callback_interval must be a positive integer"),
         ({"seconds_between_checkpoints": -1.0}, "seconds_between_checkpoints must not be negative"),
-        ({"data": (X, np.full_like(Y, np.nan))}, "Y holds nan in row 1"),
+        ({"data": (X, np.full_like(Y, np.inf))}, "Y holds inf in row 1"),
         (
             {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},
             "batch_size must be None where data is a dataset",
