@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read when TensorFlow is imported
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is imported; not every run has matplotlib
@@ -54,6 +55,13 @@ def _fixed_seeds() -> None:
     """Start every test from the same global random state, whatever ran before it."""
     np.random.seed(0)  # noqa: NPY002 (this is the global state that is to be fixed)
     tf.random.set_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_functions() -> None:
+    """Let every test compile what it replaced parts of, and not find what another one compiled."""
+    if "gpflow_dwp.training" in sys.modules:
+        sys.modules["gpflow_dwp.training._kept"].forget_kept()
 
 
 @pytest.fixture(autouse=True)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Protocol, runtime_checkable
 
 import tensorflow as tf
 from gpflow.base import RegressionData
 
 from gpflow_dwp.models import VariationalModel, check_dataset
 from gpflow_dwp.random import as_seed, fold_in
-from gpflow_dwp.training._minibatches import Minibatches
+from gpflow_dwp.training._minibatches import Minibatches, as_variables
 
-__all__ = ["make_batches"]
+__all__ = ["Batches", "make_batches"]
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """Draws batches in a compiled function that others can be given to."""
+
+    @property
+    def key(self) -> Hashable:
+        """What the function depends on, apart from the resources."""
+
+    @property
+    def resources(self) -> list[Any]:
+        """Variables and iterators that the function uses."""
+
+    def __call__(self) -> RegressionData:
+        """Return the next batch."""
 
 
 def make_batches(
@@ -20,19 +36,40 @@ def make_batches(
     data: RegressionData | tf.data.Dataset,
     batch_size: int | None,
     seed: int,
-) -> tuple[Callable[[], RegressionData], Any | None]:
+) -> tuple[Batches, Any | None]:
     """Return what draws the next batch, and what holds the place in the data, if anything does."""
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
         batches = check_dataset(model, data).repeat()
-        tf.random.set_seed(seed)
-        place = iter(batches)
-        return lambda: next(place), place
+        stream = _Stream(batches)
+        return stream, stream.place
     tensors = tuple(part for part in model.check_training_data(data) if part is not None)
-    tf.random.set_seed(seed)
     if batch_size is None or batch_size >= len(tensors[0]):
-        return lambda: tensors, None
+        return _AllRows(tensors), None
     # Steps are not negative, so that none of them has the seed of the minibatches.
     minibatches = Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
     return minibatches, minibatches
+
+
+class _AllRows:
+    """The same batch at every step."""
+
+    def __init__(self, data: RegressionData) -> None:
+        self.resources = as_variables(data)
+        self.key = "all rows", *(tuple(variable.shape[1:]) for variable in self.resources)
+
+    def __call__(self) -> RegressionData:
+        return tuple(variable.read_value() for variable in self.resources)
+
+
+class _Stream:
+    """Batches of a dataset."""
+
+    def __init__(self, batches: tf.data.Dataset) -> None:
+        self.place = iter(batches)
+        self.key = "stream", batches.element_spec
+        self.resources = [self.place._iterator_resource]
+
+    def __call__(self) -> RegressionData:
+        return tuple(next(self.place))

@@ -53,20 +53,40 @@ class Adam(tf.Module):
         self.means = tf.Variable(zeros, trainable=False)
         self.square_means = tf.Variable(zeros, trainable=False)
 
-    def apply_gradients(self, gradients: Iterable[tuple[tf.Tensor, tf.Variable]]) -> None:
+    def settings(self, num_steps: int | tf.Tensor) -> tf.Tensor:
+        """Return learning rate, decays and epsilon of the next steps, in float64, [num_steps, 4].
+
+        :param num_steps: How many.
+        """
+        rate, rest = self.learning_rate, tf.constant([*self._decays, self._epsilon], tf.float64)
+
+        def of_step(taken: tf.Tensor) -> tf.Tensor:
+            # A cast of a Python number would round it to float32 first.
+            now = rate(self.iterations + taken) if callable(rate) else tf.constant(rate, tf.float64)
+            return tf.concat([tf.reshape(tf.cast(now, tf.float64), [1]), rest], axis=0)
+
+        if not callable(rate):
+            return tf.repeat(of_step(tf.constant(0, tf.int64))[None], num_steps, axis=0)
+        steps = tf.range(tf.cast(num_steps, tf.int64))
+        return tf.map_fn(of_step, steps, fn_output_signature=tf.TensorSpec([4], tf.float64))
+
+    def apply_gradients(
+        self,
+        gradients: Iterable[tuple[tf.Tensor, tf.Variable]],
+        settings: tf.Tensor | None = None,
+    ) -> None:
         """Take one step.
 
         :param gradients: Each variable's gradient with the variable, as in :meth:`build`.
+        :param settings: Those of this step, [4]; None for the optimiser's own.
         :raises ValueError: If there are several replicas.
         """
         check_one_replica(self)
         pairs = list(gradients)
         gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
         dtype = gradient.dtype
-        beta_1, beta_2 = (tf.constant(decay, dtype) for decay in self._decays)
-        rate = self.learning_rate
-        # A cast of a Python number would round it to float32 first.
-        rate = tf.cast(rate(self.iterations), dtype) if callable(rate) else tf.constant(rate, dtype)
+        settings = self.settings(1)[0] if settings is None else settings
+        rate, beta_1, beta_2, epsilon = tf.unstack(tf.cast(settings, dtype))
         step = tf.cast(self.iterations.assign_add(1), dtype)
         correction = tf.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
 
@@ -74,7 +94,7 @@ class Adam(tf.Module):
         square_means = self.square_means.assign(
             self.square_means + (1.0 - beta_2) * (gradient**2 - self.square_means)
         )
-        change = rate * correction * means / (tf.sqrt(square_means) + self._epsilon)
+        change = rate * correction * means / (tf.sqrt(square_means) + epsilon)
         sizes = [variable.shape.num_elements() for _, variable in pairs]
         for part, (_, variable) in zip(tf.split(change, sizes), pairs, strict=True):
             variable.assign_sub(tf.reshape(part, variable.shape))

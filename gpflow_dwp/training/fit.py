@@ -19,6 +19,7 @@ from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._device import beside
 from gpflow_dwp.training._identity import describe_run
 from gpflow_dwp.training._run import TrainingRun
+from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.history import TrainingHistory
@@ -64,8 +65,8 @@ def fit(
     to 1 in the first steps: see :data:`PROTOCOLS`.
 
     Ctrl-C ends the run after the present few steps and keeps what was learned. Two runs with one
-    seed, from the same parameters, are identical; the seed is also made TensorFlow's global one,
-    because some likelihoods draw from it.
+    seed, from the same parameters, are identical; where the likelihood may draw from TensorFlow's
+    global generator (softmax, and classes of your own), the seed is also made the global one.
 
     :param model: The model, changed in place.
     :param data: X [N, D] and Y [N, P], of which NaN are missing, and weights [N] if rows are to
@@ -132,6 +133,8 @@ def fit(
         check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
     next_batch, batches_state = make_batches(model, data, batch_size, seed)
+    if may_draw_globally(model.likelihood):
+        tf.random.set_seed(seed)  # not in any case: TensorFlow forgets what it made of functions
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
     if optimizer is None:

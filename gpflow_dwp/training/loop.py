@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
+import gpflow
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
@@ -14,7 +16,10 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel, as_misfit
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._device import are_on_gpu, beside
+from gpflow_dwp.training._kept import find_kept, keep
+from gpflow_dwp.training._structure import structure_of
 from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
@@ -81,6 +86,7 @@ class CompiledLoop:
             raise ValueError("model has no trainable parameter.")
         if jit_compile is None:
             jit_compile = are_on_gpu(model.variables)
+        self._jit_compile = jit_compile
         with beside(self.variables):
             self._last_finite = [
                 tf.Variable(variable, trainable=False) for variable in self.variables
@@ -88,8 +94,6 @@ class CompiledLoop:
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
             optimizer.build(self.variables)
-        # Control flow is explicit throughout; AutoGraph would only make tracing slower.
-        self._compiled_step = tf.function(self._take_step, jit_compile=jit_compile, autograph=False)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -107,9 +111,16 @@ class CompiledLoop:
         :raises ValueError: If a batch of a dataset does not fit the model, which is left as the
             steps before made it.
         """
+        steps = self._step + tf.range(num_steps, dtype=tf.int64)
+        inputs = _StepInputs(
+            kl_weight(steps, self._annealing_steps, tf.float64) + tf.zeros([num_steps], tf.float64),
+            self._settings(tf.constant(num_steps)),
+            tf.convert_to_tensor(self._seed),
+            tf.constant(int(self._model.num_data), tf.int64),
+        )
         try:
             with beside(self.variables):
-                data, log_ratios, finite = self._compiled_run(tf.constant(num_steps))
+                data, log_ratios, finite = self._compiled_run(*inputs)
         except tf.errors.InvalidArgumentError as error:
             raise as_misfit(error) from error
         failed = not bool(tf.reduce_all(finite))
@@ -119,10 +130,57 @@ class CompiledLoop:
         return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
 
     @functools.cached_property
-    def _compiled_run(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
-        return trace(self._run, tf.TensorSpec([], tf.int32), inner="_take_step")
+    def _settings(self) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Settings of an :class:`Adam` in the next steps; zeros where there is another one."""
+        if not isinstance(self._optimizer, Adam):
+            return lambda num_steps: tf.zeros([num_steps, 4], tf.float64)
+        if not callable(self._optimizer.learning_rate):
+            return self._optimizer.settings
+        return trace(self._optimizer.settings, tf.TensorSpec([], tf.int32))
 
-    def _run(self, num_steps: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    @functools.cached_property
+    def _compiled_run(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+        """The function of :meth:`_run`, traced now unless one of such a model is kept."""
+        kept_under = None if tf.config.functions_run_eagerly() else self._dependencies()
+        if kept_under is None:
+            return self._traced()
+        key, resources = kept_under
+        kept = find_kept(key)
+        if kept is None:
+            traced = self._traced()
+            kept = keep(key, traced, resources)
+            if kept is None:
+                return traced
+        return lambda *inputs: kept(inputs, resources)
+
+    def _traced(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+        scalar, vector = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.float64)
+        rows, seed = tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([2], self._seed.dtype)
+        return trace(self._run, vector, rows, seed, scalar, inner="_take_step")
+
+    def _dependencies(self) -> tuple[Hashable, list[tf.Tensor]] | None:
+        """What the compiled function depends on, and what it uses; None if that is not known."""
+        structure, batches = structure_of(self._model), self._next_batch
+        optimizer = self._optimizer
+        if structure is None or not isinstance(batches, Batches) or type(optimizer) is not Adam:
+            return None
+        key = (
+            structure.key,
+            batches.key,
+            self._num_importance_samples,
+            self._doubly_reparameterized,
+            self._jit_compile,
+            repr(gpflow.config.config()),
+        )
+        moments = [optimizer.iterations, optimizer.means, optimizer.square_means]
+        used = [*structure.variables, *self._last_finite, self._step, *moments, *batches.resources]
+        return key, [getattr(each, "handle", each) for each in used]
+
+    def _run(
+        self, weights: tf.Tensor, settings: tf.Tensor, seed: Seed, num_data: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        compiled_step = tf.function(self._take_step, jit_compile=self._jit_compile, autograph=False)
+        num_steps = tf.shape(weights)[0]
         dtype = self.variables[0].dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
         log_ratios = tf.TensorArray(
@@ -139,7 +197,8 @@ class CompiledLoop:
             data: tf.TensorArray,
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
-            terms, finite = self._compiled_step(self._next_batch())
+            inputs = _StepInputs(weights[index], settings[index], seed, num_data)
+            terms, finite = compiled_step(self._next_batch(), inputs)
             return (
                 index + 1,
                 finite,
@@ -152,18 +211,20 @@ class CompiledLoop:
         )
         return data.stack(), log_ratios.stack(), finite
 
-    def _take_step(self, batch: RegressionData) -> tuple[BoundTerms, tf.Tensor]:
-        seed = fold_in(self._seed, tf.cast(self._step, tf.int32))
+    def _take_step(
+        self, batch: RegressionData, inputs: _StepInputs
+    ) -> tuple[BoundTerms, tf.Tensor]:
+        seed = fold_in(inputs.seed, tf.cast(self._step, tf.int32))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
-            terms = self._model.elbo_terms(
-                batch,
-                num_importance_samples=self._num_importance_samples,
-                doubly_reparameterized=self._doubly_reparameterized,
-                seed=seed,
-            )
-            weight = kl_weight(self._step, self._annealing_steps, terms.data.dtype)
-            loss = -(terms.weighted_sum(weight) + self._model.log_prior_density())
+            with _holding(self._model, inputs.num_data):
+                terms = self._model.elbo_terms(
+                    batch,
+                    num_importance_samples=self._num_importance_samples,
+                    doubly_reparameterized=self._doubly_reparameterized,
+                    seed=seed,
+                )
+            loss = -(terms.weighted_sum(inputs.kl_weight) + self._model.log_prior_density())
         gradients = tape.gradient(
             loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
@@ -177,8 +238,37 @@ class CompiledLoop:
         def update() -> tf.Tensor:
             for saved, variable in zip(self._last_finite, self.variables, strict=True):
                 saved.assign(variable)
-            self._optimizer.apply_gradients(zip(gradients, self.variables, strict=True))
+            pairs = zip(gradients, self.variables, strict=True)
+            if isinstance(self._optimizer, Adam):
+                self._optimizer.apply_gradients(pairs, inputs.settings)
+            else:
+                self._optimizer.apply_gradients(pairs)
             return self._step.assign_add(1)
 
         tf.cond(tf.reduce_all(finite), update, lambda: tf.identity(self._step))
         return terms, finite
+
+
+class _StepInputs(NamedTuple):
+    """What a compiled step is told anew in every run; in a call, of all steps.
+
+    :param kl_weight: Weight of the log ratios.
+    :param settings: Those of an :class:`Adam`.
+    :param seed: Of the run.
+    :param num_data: Size of the whole data set.
+    """
+
+    kl_weight: tf.Tensor
+    settings: tf.Tensor
+    seed: Seed
+    num_data: tf.Tensor
+
+
+@contextlib.contextmanager
+def _holding(model: VariationalModel, num_data: tf.Tensor) -> Iterator[None]:
+    """Let the size of a model's data be an argument of what is compiled."""
+    size, model.num_data = model.num_data, num_data
+    try:
+        yield
+    finally:
+        model.num_data = size

@@ -161,7 +161,7 @@ def trace(
     loop = CompiledLoop(
         model, next_batch, optimizer, 5, as_seed(0), jit_compile=jit_compile, **step.settings
     )
-    graph = loop._compiled_run.graph  # type: ignore[attr-defined]
+    graph = loop._traced().graph  # type: ignore[attr-defined]
     return graph.as_graph_def(), list(graph.variables)
 
 
