@@ -28,7 +28,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import load_diabetes
-from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
     interval_coverage,
@@ -44,6 +44,7 @@ from gpflow_dwp.evaluation import (
     plot_pit,
     plot_predictions,
     plot_relevance,
+    plot_reliability,
 )
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
@@ -158,6 +159,19 @@ axes.figure
 
 # %%
 axes = plot_pit(pit)
+axes.figure
+
+# %% [markdown]
+# Of labels it is the share that is right, among rows of which the model is about as sure. Here the
+# question is whether the progression is above 140.
+
+# %%
+high = target > 140.0
+classifier = DeepWishartClassifier(depth=1, random_state=0).fit(inputs[train], high[train])
+probabilities = classifier.predict_proba(inputs[test])
+axes = plot_reliability(
+    probabilities.max(axis=1), classifier.predict(inputs[test]) == high[test], bins=6
+)
 axes.figure
 
 # %% [markdown]

@@ -42,6 +42,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     scores = {
         "log_likelihood": mean_log_density(model, data, target, seed=options.seed, **draws),
         error_name(run.task): predictions.error(Y),
+        **predictions.scores(Y),
         **predictions.calibration(Y),
     }
     if options.json:
@@ -49,7 +50,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
         return
     print(f"{run.target_name}: {len(X)} rows")
     for name, value in scores.items():
-        shown = f"{value:.4g}" if name == "rmse" else f"{value:.4f}"
+        shown = f"{value:.4g}" if name in ("rmse", "crps") else f"{value:.4f}"
         print(f"{name.replace('_', ' ')}: {shown}")
 
 

@@ -15,14 +15,24 @@ from gpflow_dwp.cli.predictions import (
     RegressionPredictions,
 )
 from gpflow_dwp.data import Table
-from gpflow_dwp.evaluation import plot_calibration, plot_learning_curve, plot_predictions
+from gpflow_dwp.evaluation import (
+    plot_calibration,
+    plot_learning_curve,
+    plot_predictions,
+    plot_reliability,
+)
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["write_figures"]
 
 
 def write_figures(
-    directory: Path, elbo: npt.NDArray[np.float64], predictions: Predictions, test: Table
+    directory: Path,
+    elbo: npt.NDArray[np.float64],
+    predictions: Predictions,
+    test: Table,
+    *,
+    annealing_steps: int = 0,
 ) -> None:
     """Write the learning curve and pictures of the predictions as PNG.
 
@@ -30,19 +40,28 @@ def write_figures(
     :param elbo: Bound per training row at each step, [T].
     :param predictions: Predictions of the test rows.
     :param test: The test rows.
+    :param annealing_steps: When the weight of the log ratios had grown to 1.
     """
     directory.mkdir()
-    axes = plot_learning_curve(np.arange(1, len(elbo) + 1), elbo, label="ELBO per datum (nats)")
+    axes = plot_learning_curve(
+        np.arange(1, len(elbo) + 1),
+        elbo,
+        label="ELBO per datum (nats)",
+        annealing_steps=annealing_steps,
+    )
     _save(axes, directory / "learning_curve.png")
     if isinstance(predictions, RegressionPredictions):
-        axes = plot_predictions(
-            test.Y[:, 0], predictions.mean, predictions.lower, predictions.upper
-        )
         name = _plain(test.target_name)
-        axes.set_title(f"{name}: test rows, {100 * INTERVAL:g}% intervals")
+        axes = plot_predictions(
+            *(test.Y[:, 0], predictions.mean, predictions.lower, predictions.upper),
+            target=f"{name}, test rows",
+            interval=f"{100 * INTERVAL:g}% interval",
+        )
         _save(axes, directory / "predictions.png")
         if predictions.probability_below is not None:
-            _save(plot_calibration(predictions.probability_below), directory / "calibration.png")
+            axes = plot_calibration(predictions.probability_below)
+            axes.set_title(f"{name}, test rows", fontsize="medium")
+            _save(axes, directory / "calibration.png")
     elif isinstance(predictions, ClassificationPredictions):
         _write_label_figures(directory, predictions, test)
 
@@ -51,7 +70,6 @@ def _write_label_figures(
     directory: Path, predictions: ClassificationPredictions, test: Table
 ) -> None:
     metrics = import_optional("sklearn.metrics", "cli")
-    calibration = import_optional("sklearn.calibration", "cli")
     labels = test.Y[:, 0].astype(int)
     axes = _new_axes()
     metrics.ConfusionMatrixDisplay.from_predictions(
@@ -63,17 +81,7 @@ def _write_label_figures(
     )
     axes.set_title(f"{_plain(test.target_name)}: test rows")
     _save(axes, directory / "predictions.png")
-    axes = _new_axes()
-    calibration.CalibrationDisplay.from_predictions(
-        predictions.labels == labels,
-        predictions.probabilities.max(axis=1),
-        n_bins=5,
-        strategy="quantile",
-        ax=axes,
-        name="test rows",
-    )
-    axes.set_xlabel("probability of the predicted class")
-    axes.set_ylabel("share that is right")
+    axes = plot_reliability(predictions.probabilities.max(axis=1), predictions.labels == labels)
     _save(axes, directory / "calibration.png")
 
 

@@ -27,11 +27,14 @@ from gpflow_dwp.cli.run_description import RunDescription
 from gpflow_dwp.cli.run_directory import FIGURES, HISTORY, METRICS, MODEL, write_run
 from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table, scores_by_name
 from gpflow_dwp.cli.unfinished import CONFIGURATION
-from gpflow_dwp.comparison import MODELS
+from gpflow_dwp.comparison import LEVELS, MODELS, quantile_crps
 from gpflow_dwp.evaluation import (
     Scores,
+    expected_calibration_error,
+    explained_variance,
     linear_scores,
     logistic_scores,
+    rmse,
     sparse_gp_scores,
 )
 from gpflow_dwp.exceptions import NonFiniteBoundError
@@ -221,10 +224,16 @@ def _boosting_scores(prepared: PreparedRun, seed: int) -> Scores:
         probabilities = predicted[np.arange(len(targets)), targets.astype(int)]
         log_likelihood = float(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)).mean())
         error = float(np.mean(predicted.argmax(axis=1) != targets))
-    else:
-        log_likelihood = float(predicted.log_density(targets).mean())
-        error = float(np.sqrt(np.mean(np.square(predicted.mean() - targets))))
-    return Scores(None, log_likelihood, error, seconds)
+        ece = expected_calibration_error(predicted, targets.astype(int))
+        return Scores(None, log_likelihood, error, seconds, ece=ece)
+    return Scores(
+        None,
+        float(predicted.log_density(targets).mean()),
+        rmse(targets, predicted.mean()),
+        seconds,
+        crps=quantile_crps(targets, predicted.quantiles(LEVELS)),
+        r2=explained_variance(targets, predicted.mean()),
+    )
 
 
 def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namespace) -> Array:
@@ -245,6 +254,7 @@ def _score(prepared: PreparedRun, elbo: float, seconds: float, predictions: Pred
         log_likelihood=mean_log_density(prepared.model, data, prepared.target),
         error=predictions.error(prepared.test.Y),
         seconds=seconds,
+        **predictions.scores(prepared.test.Y),
     )
 
 
@@ -281,4 +291,7 @@ def _fill(
         writer = csv.writer(file)
         writer.writerow(["step", "elbo_per_datum"])
         writer.writerows(enumerate(elbo.tolist(), start=1))
-    write_figures(directory / FIGURES, elbo, predictions, prepared.test)
+    write_figures(
+        *(directory / FIGURES, elbo, predictions, prepared.test),
+        annealing_steps=history.kl_annealing_steps,
+    )

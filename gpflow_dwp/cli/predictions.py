@@ -10,7 +10,13 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation import PredictiveDistribution, interval_coverage, rmse
+from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
+    expected_calibration_error,
+    explained_variance,
+    interval_coverage,
+    rmse,
+)
 from gpflow_dwp.models import VariationalModel
 
 __all__ = [
@@ -39,6 +45,10 @@ class Predictions(abc.ABC):
         """Return the root mean squared error, or the share of wrong labels, given Y [N, 1]."""
 
     @abc.abstractmethod
+    def scores(self, Y: Array) -> dict[str, float]:
+        """Return further scores, by the names of :class:`~gpflow_dwp.evaluation.Scores`."""
+
+    @abc.abstractmethod
     def calibration(self, Y: Array) -> dict[str, float]:
         """Return figures of how honest the uncertainty is, given Y [N, 1]."""
 
@@ -53,6 +63,7 @@ class RegressionPredictions(Predictions):
     :param upper: Upper end.
     :param probability_below: Predictive probability of a value below the target; None where no
         target was given.
+    :param crps: Continuous ranked probability score of the target; None likewise.
     """
 
     mean: Array
@@ -60,6 +71,7 @@ class RegressionPredictions(Predictions):
     lower: Array
     upper: Array
     probability_below: Array | None = None
+    crps: Array | None = None
 
     def columns(self, target_name: str, classes: tuple[str, ...] | None) -> dict[str, Array]:
         percent = f"{100 * INTERVAL:g}"
@@ -72,6 +84,10 @@ class RegressionPredictions(Predictions):
 
     def error(self, Y: Array) -> float:
         return rmse(Y[:, 0], self.mean)
+
+    def scores(self, Y: Array) -> dict[str, float]:
+        crps = {} if self.crps is None else {"crps": float(self.crps.mean())}
+        return {**crps, "r2": explained_variance(Y[:, 0], self.mean)}
 
     def calibration(self, Y: Array) -> dict[str, float]:
         coverage = interval_coverage(Y[:, 0], self.lower, self.upper)
@@ -99,6 +115,9 @@ class ClassificationPredictions(Predictions):
 
     def error(self, Y: Array) -> float:
         return float(np.mean(self.labels != Y[:, 0]))
+
+    def scores(self, Y: Array) -> dict[str, float]:
+        return {"ece": expected_calibration_error(self.probabilities, Y[:, 0].astype(int))}
 
     def calibration(self, Y: Array) -> dict[str, float]:
         return {"mean_confidence": float(self.probabilities.max(axis=1).mean())}
@@ -138,12 +157,14 @@ def predict(
         deviation=np.concatenate([part.deviation for part in parts]),
         lower=np.concatenate([part.lower for part in parts]),
         upper=np.concatenate([part.upper for part in parts]),
-        probability_below=None
-        if Y is None
-        else np.concatenate(
-            [part.probability_below for part in parts if part.probability_below is not None]
-        ),
+        probability_below=_joined([part.probability_below for part in parts]),
+        crps=_joined([part.crps for part in parts]),
     )
+
+
+def _joined(parts: list[Array | None]) -> Array | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def _predict_block(distribution: PredictiveDistribution, Y: Array | None) -> RegressionPredictions:
@@ -154,4 +175,5 @@ def _predict_block(distribution: PredictiveDistribution, Y: Array | None) -> Reg
         lower=lower,
         upper=upper,
         probability_below=None if Y is None else distribution.cdf(Y)[:, 0],
+        crps=None if Y is None else distribution.crps(Y)[:, 0],
     )

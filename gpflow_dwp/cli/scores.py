@@ -39,6 +39,7 @@ def convert_scores(scores: Scores, target: Standardiser | None) -> Scores:
         elbo=None if scores.elbo is None else scores.elbo + offset,
         log_likelihood=scores.log_likelihood + offset,
         error=scores.error * float(target.scale[0]),
+        crps=None if scores.crps is None else scores.crps * float(target.scale[0]),
     )
 
 
@@ -75,9 +76,12 @@ def scores_by_name(scores: Mapping[str, Scores], task: Task) -> dict[str, dict[s
     :param scores: Of models by name.
     :param task: What the models were trained for.
     """
-    found = {model: score._asdict() for model, score in scores.items()}
-    for values in found.values():
+    found = {}
+    for model, score in scores.items():
+        values = score._asdict()
         values[error_name(task)] = values.pop("error")
+        missing = [name for name in ("crps", "r2", "ece") if values[name] is None]
+        found[model] = {name: value for name, value in values.items() if name not in missing}
     return found
 
 
@@ -94,18 +98,32 @@ def scores_from_names(found: Mapping[str, Mapping[str, Any]], task: Task) -> dic
     return scores
 
 
+_COLUMNS: dict[str, tuple[str, str]] = {
+    "elbo": ("ELBO per datum", ".3f"),
+    "log_likelihood": ("log-likelihood", ".3f"),
+    "crps": ("CRPS", ".4g"),  # in units of any size
+    "error": ("", ".4g"),
+    "r2": ("R²", ".3f"),
+    "ece": ("ECE", ".3f"),
+    "seconds": ("seconds", ".1f"),
+}
+
+
 def score_table(scores: Mapping[str, Scores], task: Task) -> str:
-    """Return a table of the scores of models, by name."""
-    error = "test RMSE" if task == "regression" else "test error rate"
-    rows = [
-        [
-            name,
-            "-" if score.elbo is None else f"{score.elbo:.3f}",
-            f"{score.log_likelihood:.3f}",
-            f"{score.error:.4g}",  # in units of any size
-            f"{score.seconds:.1f}",
-        ]
-        for name, score in scores.items()
+    """Return a table of the scores of models, by name: of test rows, but for the ELBO."""
+    error = "RMSE" if task == "regression" else "error rate"
+    shown = [
+        name
+        for name in _COLUMNS
+        if name in ("elbo", "log_likelihood", "error", "seconds")
+        or any(getattr(score, name) is not None for score in scores.values())
     ]
-    headers = ["model", "ELBO per datum", "test log-likelihood", error, "seconds"]
-    return tabulate(rows, headers, disable_numparse=True, colalign=["left"] + ["right"] * 4)
+    rows = [[model, *(_shown(score, name) for name in shown)] for model, score in scores.items()]
+    headers = ["model", *(_COLUMNS[name][0] or error for name in shown)]
+    right = ["right"] * len(shown)
+    return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
+
+
+def _shown(score: Scores, name: str) -> str:
+    value = getattr(score, name)
+    return "-" if value is None else format(value, _COLUMNS[name][1])

@@ -14,7 +14,6 @@ from gpflow_dwp.comparison.scores import (
     LEVELS,
     METRICS,
     classification_scores,
-    expected_calibration_error,
     quantile_crps,
     regression_scores,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "comparison_markdown",
     "comparison_scores",
     "estimator_class",
-    "expected_calibration_error",
     "load_split",
     "make_comparison",
     "plot_relative_scores",

@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.comparison.predictions import Prediction
-from gpflow_dwp.evaluation import interval_coverage, rmse
+from gpflow_dwp.evaluation import expected_calibration_error, interval_coverage, rmse
 
 __all__ = [
     "LEVELS",
     "METRICS",
     "classification_scores",
-    "expected_calibration_error",
     "quantile_crps",
     "regression_scores",
 ]
@@ -86,21 +85,3 @@ def classification_scores(probabilities: Array, labels: Array) -> dict[str, floa
         "error": float(np.mean(probabilities.argmax(axis=1) != indices)),
         "ece": expected_calibration_error(probabilities, indices),
     }
-
-
-def expected_calibration_error(
-    probabilities: Array, labels: npt.NDArray[np.int64], num_bins: int = 15
-) -> float:
-    """Mean distance of confidence from accuracy (Guo, Pleiss, Sun and Weinberger, 2017, eq. 3).
-
-    Confidence is the probability of the most probable class; rows are put into bins of equal width
-    by it, and bins count by their rows.
-
-    :param probabilities: Of each class, [N, C].
-    :param labels: Class indices, [N].
-    :param num_bins: Between 0 and 1.
-    """
-    confidence = probabilities.max(axis=1)
-    excess = confidence - (probabilities.argmax(axis=1) == labels)
-    bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)
-    return float(np.abs(np.bincount(bins, excess, num_bins)).sum() / len(labels))

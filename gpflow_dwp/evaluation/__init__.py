@@ -9,6 +9,8 @@ from gpflow_dwp.evaluation.baselines import (
 )
 from gpflow_dwp.evaluation.metrics import (
     accuracy,
+    expected_calibration_error,
+    explained_variance,
     interval_coverage,
     mean_log_density,
     mixture_crps,
@@ -28,6 +30,7 @@ from gpflow_dwp.evaluation.plots import (
     plot_pit,
     plot_predictions,
     plot_relevance,
+    plot_reliability,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.sampled_marginals import (
@@ -39,6 +42,8 @@ __all__ = [
     "PredictiveDistribution",
     "Scores",
     "accuracy",
+    "expected_calibration_error",
+    "explained_variance",
     "interval_coverage",
     "kernel_log_density",
     "linear_scores",
@@ -60,6 +65,7 @@ __all__ = [
     "plot_pit",
     "plot_predictions",
     "plot_relevance",
+    "plot_reliability",
     "rmse",
     "shapiro_wilk_statistics",
     "sparse_gp_scores",

@@ -14,6 +14,12 @@ from gpflow.keras import tf_keras
 from gpflow.likelihoods import Likelihood
 from scipy import stats
 
+from gpflow_dwp.evaluation.metrics import (
+    expected_calibration_error,
+    explained_variance,
+    mixture_crps,
+    rmse,
+)
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
@@ -39,12 +45,18 @@ class Scores(NamedTuple):
     :param log_likelihood: Mean log density (regression) or log probability of the test targets.
     :param error: Root mean squared error, or for labels the share that is wrong.
     :param seconds: Wall-clock time of training.
+    :param crps: Mean continuous ranked probability score of regression.
+    :param r2: Share of the test targets' variance that regression explains.
+    :param ece: Expected calibration error of labels' probabilities.
     """
 
     elbo: float | None
     log_likelihood: float
     error: float
     seconds: float
+    crps: float | None = None
+    r2: float | None = None
+    ece: float | None = None
 
 
 def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
@@ -63,12 +75,8 @@ def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scor
     model = linear_model.BayesianRidge(compute_score=True).fit(train[0] - centre, train[1][:, 0])
     seconds = time.perf_counter() - start
     mean, deviation = model.predict(test[0] - centre, return_std=True)
-    target = test[1][:, 0]
-    return Scores(
-        elbo=float(model.scores_[-1]) / len(train[0]),
-        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
-        error=float(np.sqrt(np.mean((mean - target) ** 2))),
-        seconds=seconds,
+    return _normal_scores(
+        float(model.scores_[-1]) / len(train[0]), mean, deviation, test[1][:, 0], seconds
     )
 
 
@@ -90,6 +98,7 @@ def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Sc
         log_likelihood=float(log_probabilities[np.arange(len(labels)), labels].mean()),
         error=float(np.mean(log_probabilities.argmax(axis=1) != labels)),
         seconds=seconds,
+        ece=expected_calibration_error(np.exp(log_probabilities), labels),
     )
 
 
@@ -129,12 +138,19 @@ def sparse_gp_scores(
     else:
         model, elbo = train_sparse_classifier(train, inducing_inputs, likelihood, seed=seed)
     seconds = time.perf_counter() - start
-    mean, _ = model.predict_y(test[0])
+    elbo /= len(train[0])
+    mean, variance = (moment.numpy() for moment in model.predict_y(test[0]))
+    if likelihood is None:
+        deviation = np.sqrt(variance[:, 0])
+        return _normal_scores(elbo, mean[:, 0], deviation, test[1][:, 0], seconds)
+    probabilities = mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
+    labels = test[1][:, 0].astype(int)
     return Scores(
-        elbo=elbo / len(train[0]),
+        elbo=elbo,
         log_likelihood=_mean_log_density(model, test),
-        error=_error(mean.numpy(), test[1], labels=likelihood is not None),
+        error=float(np.mean(probabilities.argmax(axis=1) != labels)),
         seconds=seconds,
+        ece=expected_calibration_error(probabilities, labels),
     )
 
 
@@ -182,8 +198,14 @@ def _is_softmax(likelihood: Likelihood) -> bool:
     return isinstance(likelihood, gpflow.likelihoods.Softmax)
 
 
-def _error(mean: Array, target: Array, *, labels: bool) -> float:
-    if not labels:
-        return float(np.sqrt(np.mean((mean - target) ** 2)))
-    predicted = mean.argmax(axis=1) if mean.shape[1] > 1 else mean[:, 0] > 0.5
-    return float(np.mean(predicted != target[:, 0]))
+def _normal_scores(
+    elbo: float, mean: Array, deviation: Array, target: Array, seconds: float
+) -> Scores:
+    return Scores(
+        elbo=elbo,
+        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
+        error=rmse(target, mean),
+        seconds=seconds,
+        crps=mixture_crps(target, mean[None], np.square(deviation)[None]),
+        r2=explained_variance(target, mean),
+    )

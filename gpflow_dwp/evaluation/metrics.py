@@ -15,6 +15,8 @@ from gpflow_dwp.evaluation.mixture import mixture_log_density
 
 __all__ = [
     "accuracy",
+    "expected_calibration_error",
+    "explained_variance",
     "interval_coverage",
     "mean_log_density",
     "mixture_crps",
@@ -33,6 +35,18 @@ def rmse(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:
     """
     truth, predicted = _alike(y_true=y_true, mean=mean)
     return float(np.sqrt(np.mean(np.square(truth - predicted))))
+
+
+def explained_variance(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:
+    """R²: the share of the targets' variance that is explained, 1 at most; NaN of equal targets.
+
+    :param y_true: Targets, [N] or [N, 1].
+    :param mean: Predicted means, of the same shape.
+    :raises ValueError: If the shapes differ.
+    """
+    truth, predicted = _alike(y_true=y_true, mean=mean)
+    spread = float(np.var(truth))
+    return 1.0 - float(np.mean(np.square(truth - predicted))) / spread if spread else float("nan")
 
 
 def mean_log_density(
@@ -87,6 +101,25 @@ def accuracy(y_true: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
     """
     truth, guess = _alike(y_true=y_true, predicted=predicted)
     return float(np.mean(truth == guess))
+
+
+def expected_calibration_error(
+    probabilities: npt.ArrayLike, labels: npt.ArrayLike, num_bins: int = 15
+) -> float:
+    """Mean distance of confidence from accuracy (Guo, Pleiss, Sun and Weinberger, 2017, eq. 3).
+
+    Confidence is the probability of the most probable class; rows are put into bins of equal width
+    by it, and bins count by their rows.
+
+    :param probabilities: Of each class, [N, C].
+    :param labels: Class indices, [N].
+    :param num_bins: Between 0 and 1.
+    """
+    of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
+    confidence = of_classes.max(axis=1)
+    excess = confidence - (of_classes.argmax(axis=1) == indices)
+    bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)
+    return float(np.abs(np.bincount(bins, excess, num_bins)).sum() / len(indices))
 
 
 def _vector(values: npt.ArrayLike) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -173,6 +174,7 @@ def fit(
     with checkpoint or contextlib.nullcontext():
         run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
         history = run.take_steps(progress)
+    history = dataclasses.replace(history, kl_annealing_steps=kl_annealing_steps)
     _warn_of_collapse(model, history)
     return history
 

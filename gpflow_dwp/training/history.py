@@ -19,6 +19,7 @@ class TrainingHistory:
     :param num_data: Size of the training data.
     :param seconds: Wall-clock time, tracing and compiling included.
     :param stop_reason: In words, why training ended.
+    :param kl_annealing_steps: When the weight of the log ratios reached 1.
     """
 
     data_term: npt.NDArray[np.float64]
@@ -26,6 +27,7 @@ class TrainingHistory:
     num_data: int
     seconds: float
     stop_reason: str
+    kl_annealing_steps: int = 0
 
     def __repr__(self) -> str:
         end = f", elbo_per_datum ends at {self.elbo_per_datum[-1]:.4g}" if self.num_steps else ""

@@ -51,11 +51,9 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
     first, head, rule, *rows, last = result.printed.splitlines()
     target = "price" if task == "regression" else "label"
     assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
-    error, named = (
-        ("test RMSE", "rmse") if task == "regression" else ("test error rate", "error_rate")
-    )
+    error, named = ("RMSE", "rmse") if task == "regression" else ("error rate", "error_rate")
     assert head.split("  ")[0] == "model"
-    for name in ("ELBO per datum", "test log-likelihood", error, "seconds"):
+    for name in ("ELBO per datum", "log-likelihood", error, "seconds"):
         assert name in head
     assert set(rule) == {"-", " "}
     simple, sparse = (
@@ -68,8 +66,12 @@ def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
         assert row.startswith(name)
         score = result.metrics["scores"][name]
         elbo = "-" if score["elbo"] is None else f"{score['elbo']:.3f}"
-        shown = [elbo, f"{score['log_likelihood']:.3f}", f"{score[named]:.4g}"]
-        assert row.removeprefix(name).split()[:3] == shown
+        shown = [elbo, f"{score['log_likelihood']:.3f}"]
+        if task == "regression":
+            shown += [f"{score['crps']:.4g}", f"{score[named]:.4g}", f"{score['r2']:.3f}"]
+        else:
+            shown += [f"{score[named]:.4g}", f"{score['ece']:.3f}"]
+        assert row.removeprefix(name).split()[:-1] == shown
         assert score["seconds"] > 0.0
     assert last == f"Model, metrics and figures are in {result.directory}"
 

@@ -53,7 +53,7 @@ def test_a_run(trained: Trained, capsys: Printed) -> None:
     assert run("info", result.directory) == 0
     printed = capsys.readouterr().out
     assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
-    assert "deep Wishart process, depth 2" in printed and "test error rate" in printed
+    assert "deep Wishart process, depth 2" in printed and "error rate" in printed
 
 
 def test_a_saved_model(trained: Trained, capsys: Printed) -> None:

@@ -11,7 +11,6 @@ from gpflow_dwp.comparison import (
     METRICS,
     NormalPrediction,
     classification_scores,
-    expected_calibration_error,
     quantile_crps,
     regression_scores,
 )
@@ -82,33 +81,3 @@ def test_classification_scores() -> None:
     eps = np.finfo(float).eps  # a label that was thought impossible costs much, but not everything
     assert scores["nll"] == pytest.approx(-np.log([0.7, 0.3, eps]).mean())
     assert scores["error"] == pytest.approx(2.0 / 3.0)
-
-
-def test_calibration_error_is_that_of_a_loop() -> None:
-    rng = np.random.default_rng(1)
-    probabilities = rng.dirichlet([1.0, 0.5, 0.2], size=300)
-    probabilities[0] = [1.0, 0.0, 0.0]  # the edge of the last bin
-    labels = rng.integers(0, 3, 300)
-
-    expected = 0.0
-    for bin_number in range(15):
-        rows = [
-            row for row in range(300) if min(int(max(probabilities[row]) * 15), 14) == bin_number
-        ]
-        if rows:
-            confidence = np.mean([max(probabilities[row]) for row in rows])
-            right = np.mean([np.argmax(probabilities[row]) == labels[row] for row in rows])
-            expected += len(rows) / 300 * abs(confidence - right)
-
-    assert expected_calibration_error(probabilities, labels) == pytest.approx(expected)
-
-
-def test_calibration_error_of_honest_probabilities_is_small() -> None:
-    rng = np.random.default_rng(2)
-    first = rng.uniform(size=20_000)
-    labels = (rng.uniform(size=20_000) > first).astype(int)
-    honest = np.stack([first, 1.0 - first], axis=1)
-    boastful = np.stack([first > 0.5, first <= 0.5], axis=1).astype(float)
-
-    assert expected_calibration_error(honest, labels) < 0.02  # noise: 15 bins of 1,300 rows
-    assert expected_calibration_error(boastful, labels) == pytest.approx(0.25, abs=0.02)

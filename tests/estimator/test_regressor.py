@@ -287,7 +287,7 @@ def test_grid_search_in_two_processes() -> None:
         ({"kernel": 3}, "kernel must be a name, a kernel or a sequence of kernels, got 3"),
         ({"posterior": "B"}, "must be .* got 'B'"),
         ({"posterior": "Z", "depth": 1}, "posterior must be one of GW, A, AB, got 'Z'"),
-        ({"inducing": "grid"}, "inducing must be subset or kmeans, got 'grid'"),
+        ({"inducing": "grid"}, "inducing must be subset, kmeans or a matrix, got 'grid'"),
     ],
 )
 def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str) -> None:

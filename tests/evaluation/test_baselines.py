@@ -201,4 +201,7 @@ def test_scores_are_named() -> None:
         "log_likelihood": 1.0,
         "error": 2.0,
         "seconds": 3.0,
+        "crps": None,
+        "r2": None,
+        "ece": None,
     }

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from sklearn.metrics import r2_score
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
     accuracy,
+    expected_calibration_error,
+    explained_variance,
     interval_coverage,
     mean_log_density,
     mixture_cdf,
@@ -90,3 +93,41 @@ def test_mixture_scores_refuse(metric: Callable[..., Any]) -> None:
         metric(np.stack([Y, Y], 1), MEANS, VARIANCES)
     with pytest.raises(ValueError, match="positive"):
         metric(Y, MEANS, -VARIANCES)
+
+
+def test_calibration_error_is_that_of_a_loop() -> None:
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet([1.0, 0.5, 0.2], size=300)
+    probabilities[0] = [1.0, 0.0, 0.0]  # the edge of the last bin
+    labels = rng.integers(0, 3, 300)
+
+    expected = 0.0
+    for bin_number in range(15):
+        rows = [
+            row for row in range(300) if min(int(max(probabilities[row]) * 15), 14) == bin_number
+        ]
+        if rows:
+            confidence = np.mean([max(probabilities[row]) for row in rows])
+            right = np.mean([np.argmax(probabilities[row]) == labels[row] for row in rows])
+            expected += len(rows) / 300 * abs(confidence - right)
+
+    assert expected_calibration_error(probabilities, labels) == pytest.approx(expected)
+
+
+def test_calibration_error_of_honest_probabilities_is_small() -> None:
+    rng = np.random.default_rng(2)
+    first = rng.uniform(size=20_000)
+    labels = (rng.uniform(size=20_000) > first).astype(int)
+    honest = np.stack([first, 1.0 - first], axis=1)
+    boastful = np.stack([first > 0.5, first <= 0.5], axis=1).astype(float)
+
+    assert expected_calibration_error(honest, labels) < 0.02  # noise: 15 bins of 1,300 rows
+    assert expected_calibration_error(boastful, labels) == pytest.approx(0.25, abs=0.02)
+
+
+def test_explained_variance_is_scikit_learns() -> None:
+    rng = np.random.default_rng(3)
+    truth, mean = rng.normal(size=(2, 50))
+
+    assert explained_variance(truth, mean) == pytest.approx(r2_score(truth, mean))
+    assert np.isnan(explained_variance(np.ones(3), np.zeros(3)))

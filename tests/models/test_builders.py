@@ -483,7 +483,7 @@ def test_all_models_start_at_the_same_outputs(builder: str) -> None:
             "lengthscales of SquaredExponential must have .* 2 columns",
         ),
         ({"data": (X[:, 0], Y)}, "X must have two axes"),
-        ({"data": X}, r"data must be a pair \(X, Y\), got ndarray"),
+        ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
         ({"seed": 1.5}, "seed must be an integer of at least 0, .* got 1.5"),
     ],
 )

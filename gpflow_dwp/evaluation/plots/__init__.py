@@ -13,6 +13,7 @@ from gpflow_dwp.evaluation.plots.predictions import (
     plot_model_1d,
     plot_pit,
     plot_predictions,
+    plot_reliability,
 )
 from gpflow_dwp.evaluation.plots.training import plot_layer_divergences, plot_learning_curve
 
@@ -29,4 +30,5 @@ __all__ = [
     "plot_pit",
     "plot_predictions",
     "plot_relevance",
+    "plot_reliability",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ __all__ = [
     "Array",
     "axes_or_new",
     "check_vectors",
+    "legend_below",
     "named",
     "new_figure",
 ]
@@ -51,6 +52,16 @@ def named(ax: Axes, x: str, y: str) -> Axes:
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def legend_below(ax: Axes, **options: Any) -> None:
+    """A legend that hides no data: below all else, and where there are other axes below these."""
+    options = {"ncols": 2, "frameon": False, **options}
+    if len(ax.figure.axes) == 1 and ax.figure.get_layout_engine() is not None:
+        handles, labels = ax.get_legend_handles_labels()
+        ax.figure.legend(handles, labels, loc="outside lower center", **options)
+    else:
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **options)
 
 
 def check_vectors(**named: npt.ArrayLike) -> list[Array]:

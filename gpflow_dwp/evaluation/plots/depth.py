@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.evaluation.plots._drawing import COLOURS, axes_or_new, named
+from gpflow_dwp.evaluation.plots._drawing import COLOURS, axes_or_new, legend_below, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,5 +60,5 @@ def plot_depth_effect(
             label=name,
         )
     ax.set_xticks(places)
-    ax.legend(loc="best", frameon=False)
+    legend_below(ax, ncols=4)
     return named(ax, "depth (layers)", label)

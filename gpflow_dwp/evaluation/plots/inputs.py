@@ -16,6 +16,7 @@ from gpflow_dwp.evaluation.plots._drawing import (
     GREY,
     Array,
     axes_or_new,
+    legend_below,
     named,
 )
 from gpflow_dwp.models import VariationalModel
@@ -69,7 +70,7 @@ def plot_relevance(
         ax.barh(places, values[order], height=0.9 * height, color=colour, label=name)
     ax.set_yticks(np.arange(num_inputs), [names[i].replace("$", r"\$") for i in order])
     if len(found) > 1:
-        ax.legend(loc="lower right", frameon=False)
+        legend_below(ax)
     ax.tick_params(axis="y", length=0)
     return named(ax, "relevance (1 / lengthscale)", "")
 
@@ -129,7 +130,7 @@ def plot_partial_dependence(
     deciles = np.quantile(column, np.linspace(0.1, 0.9, 9))
     transform = ax.get_xaxis_transform()
     ax.vlines(deciles, 0.0, 0.03, color=BLACK, linewidth=1, transform=transform)
-    ax.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
+    legend_below(ax)
     name = f"input {feature + 1}" if feature_name is None else feature_name
     return named(ax, name, "predicted mean")
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
+from gpflow_dwp.evaluation.metrics import rmse
 from gpflow_dwp.evaluation.plots._drawing import (
     BLACK,
     BLUE,
@@ -18,6 +19,7 @@ from gpflow_dwp.evaluation.plots._drawing import (
     Array,
     axes_or_new,
     check_vectors,
+    legend_below,
     named,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
@@ -34,6 +36,7 @@ __all__ = [
     "plot_model_1d",
     "plot_pit",
     "plot_predictions",
+    "plot_reliability",
 ]
 
 
@@ -49,18 +52,21 @@ def plot_predictions(
 ) -> Axes:
     """Predictions with their intervals against the truth; perfect ones lie on the diagonal.
 
+    Both axes have the same limits; intervals that reach beyond them are cut. The title tells the
+    root mean squared error.
+
     :param y_true: Targets in raw units, [N].
     :param mean: Predicted means, [N].
     :param lower: Lower ends of the intervals, [N].
     :param upper: Upper ends of the intervals, [N].
     :param ax: Axes to draw on; by default those of a new figure.
     :param target: Name of the target, with its unit.
-    :param interval: Name of the intervals.
+    :param interval: Name of an interval.
     :return: The axes.
     :raises ValueError: If the arguments are not vectors of one length.
     """
     truth, centre, low, high = check_vectors(y_true=y_true, mean=mean, lower=lower, upper=upper)
-    ax = axes_or_new(ax, size=(5.2, 4.8))
+    ax = axes_or_new(ax, size=(4.8, 5.4))
     inside = (low <= truth) & (truth <= high)
     crowded = float(np.clip(7.0 / np.sqrt(len(truth)), 0.2, 0.8))
     for chosen, colour, where in ((inside, BLUE, "inside"), (~inside, ORANGE, "outside")):
@@ -72,7 +78,12 @@ def plot_predictions(
         ax.plot(truth[chosen], centre[chosen], ".", color=colour, markersize=size, label=share)
     diagonal: dict[str, Any] = {"color": BLACK, "linewidth": 1, "linestyle": "--", "zorder": 3}
     ax.axline((truth[0], truth[0]), slope=1.0, label="predicted = observed", **diagonal)
-    ax.legend(loc="upper left", frameon=False, title=interval, alignment="left")
+    shown = np.concatenate([truth, centre])
+    margin = 0.05 * float(np.ptp(shown)) or 1.0
+    limits = (shown.min() - margin, shown.max() + margin)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    ax.set_title(f"RMSE {rmse(truth, centre):.4g}, {interval}s", fontsize="medium")
+    legend_below(ax)
     return named(ax, f"observed {target}", f"predicted {target}")
 
 
@@ -91,19 +102,71 @@ def plot_calibration(
     :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1].
     """
     values = _check_pit(pit)
-    ax = axes_or_new(ax, size=(4.8, 4.8))
+    ax = axes_or_new(ax, size=(4.8, 5.4))
     nominal = np.linspace(0.0, 1.0, 101)
     centrality = np.sort(np.abs(2.0 * values - 1.0))
     observed = np.searchsorted(centrality, nominal, side="right") / len(values)
     tail = 0.5 * (1.0 - confidence)
     low, high = (binom.ppf(q, len(values), nominal) / len(values) for q in (tail, 1.0 - tail))
-    band = f"{confidence:.0%} band if calibrated"
+    band = f"pointwise {confidence:.0%} band if calibrated"
     ax.fill_between(nominal, low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
     ax.plot([0, 1], [0, 1], color=BLACK, linewidth=1, linestyle="--", label="calibrated")
     ax.plot(nominal, observed, color=BLUE, label=f"model, {len(values)} points")
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.legend(loc="upper left", frameon=False)
+    legend_below(ax)
     return named(ax, "nominal coverage of central interval", "observed coverage")
+
+
+def plot_reliability(
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+) -> Axes:
+    """Share of predicted labels that are right, against the probability that they were given.
+
+    Rows are sorted by that probability and put into bins of as many rows each, at least 10 if that
+    leaves three bins; a number says how many. Lines are Wilson's intervals of the share. Below the
+    diagonal the model is too sure of itself.
+
+    :param confidence: Probability of the predicted label, in [0, 1], [N].
+    :param right: Whether it is the observed one, [N].
+    :param ax: Axes to draw on; by default those of a new figure.
+    :param bins: Number of bins, at most.
+    :param level: Probability of the intervals, between 0 and 1.
+    :return: The axes.
+    :raises ValueError: If the two are not vectors of one length, or ``bins`` is not a positive
+        integer.
+    """
+    sure, is_right = check_vectors(confidence=confidence, right=right)
+    check_integers(bins=bins)
+    ax = axes_or_new(ax, size=(4.8, 5.4))
+    num_bins = min(bins, len(sure), max(3, len(sure) // 10))
+    ax.plot([0, 1], [0, 1], color=BLACK, linewidth=1, linestyle="--", label="calibrated")
+    for index, rows in enumerate(np.array_split(np.argsort(sure, kind="stable"), num_bins)):
+        place, count = float(sure[rows].mean()), len(rows)
+        share = binomtest(int(is_right[rows].sum()), count)
+        low, high = share.proportion_ci(level, method="wilson")
+        label = f"pointwise {level:.0%} interval" if index == 0 else None
+        ax.plot([place, place], [low, high], color=BLUE, alpha=0.5, linewidth=2, label=label)
+        label = "share that is right, with rows" if index == 0 else None
+        ax.plot(place, share.statistic, "o", color=BLUE, markersize=5, label=label)
+        ax.annotate(
+            str(count),
+            (place, low),
+            (0, -3 - 9 * (index % 3)),  # bins may be close
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize="small",
+        )
+    ax.set(xlim=(min(0.45, float(sure.min()) - 0.05), 1.02), ylim=(-0.05, 1.02))
+    title = f"{len(sure)} rows, {is_right.mean():.1%} right, {sure.mean():.1%} expected"
+    ax.set_title(title, fontsize="medium")
+    legend_below(ax)
+    return named(ax, "probability of the predicted class", "share that is right")
 
 
 def plot_functions_1d(
@@ -116,7 +179,8 @@ def plot_functions_1d(
     upper: npt.ArrayLike,
     ax: Axes | None = None,
     *,
-    interval: str = "95% interval",
+    interval: str = "pointwise 95% interval",
+    names: tuple[str, str] = ("x", "y"),
 ) -> Axes:
     """Data on a line, with predicted mean, interval and draws of functions.
 
@@ -129,6 +193,7 @@ def plot_functions_1d(
     :param upper: Upper end of the interval, [G].
     :param ax: Axes to draw on; by default those of a new figure.
     :param interval: Name of the interval.
+    :param names: Of input and target, with their units.
     :return: The axes.
     :raises ValueError: If the shapes do not fit together.
     """
@@ -145,8 +210,8 @@ def plot_functions_1d(
     ax.plot(points, centre, color=BLUE, linewidth=1.8, label="mean")
     ax.plot(x, y, ".", color=BLACK, markersize=5, label="data", zorder=3)
     ax.set_xlim(points.min(), points.max())
-    ax.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
-    return named(ax, "x", "y")
+    legend_below(ax, ncols=4)
+    return named(ax, *names)
 
 
 def plot_pit(
@@ -173,7 +238,7 @@ def plot_pit(
     density = bins / num
     tail = 0.5 * (1.0 - confidence)
     low, high = (binom.ppf(q, num, 1.0 / bins) * density for q in (tail, 1.0 - tail))
-    band = f"{confidence:.0%} band if calibrated"
+    band = f"pointwise {confidence:.0%} band if calibrated"
     ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
     counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
     ax.bar(
@@ -188,7 +253,7 @@ def plot_pit(
     )
     ax.axhline(1.0, color=BLACK, linewidth=1, linestyle="--")
     ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
-    ax.legend(loc="upper center", frameon=False, ncols=2)
+    legend_below(ax)
     return named(ax, "predictive probability below the target", "density")
 
 
@@ -201,6 +266,7 @@ def plot_model_1d(
     coverage: float = 0.95,
     grid: npt.ArrayLike | None = None,
     seed: int = 0,
+    names: tuple[str, str] = ("x", "y"),
 ) -> Axes:
     """A model of one input: its mean, an interval of observations, and draws of functions.
 
@@ -213,6 +279,7 @@ def plot_model_1d(
     :param coverage: Probability of the interval, between 0 and 1.
     :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
     :param seed: For the draws.
+    :param names: Of input and target, with their units.
     :return: The axes.
     :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,
         or ``coverage`` is not between 0 and 1.
@@ -244,8 +311,11 @@ def plot_model_1d(
         draws = model.predict_f_samples(points, num_functions, seed=seed)
         warp = warp_of(model.likelihood)
         functions = (draws if warp is None else warp.inverse(draws)).numpy()[..., 0]
-    interval = f"{coverage:.0%} interval"
-    return plot_functions_1d(X, Y, points, functions, mean, lower, upper, ax, interval=interval)
+    return plot_functions_1d(
+        *(X, Y, points, functions, mean, lower, upper, ax),
+        interval=f"pointwise {coverage:.0%} interval",
+        names=names,
+    )
 
 
 def _check_pit(pit: npt.ArrayLike) -> Array:

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from gpflow_dwp.evaluation.plots._drawing import (
     BLUE,
     COLOURS,
+    GREY,
     axes_or_new,
     check_vectors,
+    legend_below,
     named,
 )
 
@@ -30,6 +32,7 @@ def plot_learning_curve(
     ax: Axes | None = None,
     *,
     label: str = "ELBO (nats)",
+    annealing_steps: int = 0,
 ) -> Axes:
     """The bound over training. The axis shows where it ends, not the depth from which it came.
 
@@ -37,6 +40,8 @@ def plot_learning_curve(
     :param elbo: Bound, [K].
     :param ax: Axes to draw on; by default those of a new figure.
     :param label: What the bound is and its unit, such as "ELBO per datum (nats)".
+    :param annealing_steps: When the weight of the log ratios had grown to 1, which is marked; 0 for
+        no mark.
     :return: The axes.
     :raises ValueError: If the two are not vectors of one length.
     """
@@ -48,9 +53,11 @@ def plot_learning_curve(
         smooth = np.convolve(y, np.full(window, 1.0 / window), mode="valid")
         middle = x[window // 2 : window // 2 + len(smooth)]
         ax.plot(middle, smooth, color=BLUE, label=f"mean of {window} records")
-        ax.legend(loc="lower right", frameon=False)
     else:
-        ax.plot(x, y, color=BLUE, marker=".")
+        ax.plot(x, y, color=BLUE, marker=".", label="each record")
+    if 0 < annealing_steps < x[-1]:
+        ax.axvline(annealing_steps, color=GREY, linestyle=":", label="annealing ends")
+    legend_below(ax, ncols=3)
     late = y[len(y) // 10 :][np.isfinite(y[len(y) // 10 :])]
     if len(late) > 1 and late.max() > late.min():
         margin = 0.05 * (late.max() - late.min())
@@ -96,5 +103,5 @@ def plot_layer_divergences(
     if positive:
         ax.set_yscale("log")
     ax.margins(x=0.02)
-    ax.legend(loc="best", frameon=False)
+    legend_below(ax, ncols=min(4, num_layers))
     return named(ax, "training step", "divergence from the prior (nats)")

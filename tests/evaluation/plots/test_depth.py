@@ -23,7 +23,7 @@ def test_means_and_standard_errors() -> None:
     np.testing.assert_allclose([s[:, 1] for s in bars.get_segments()], [[1.0, 3.0], [4.0, 4.0]])
     np.testing.assert_allclose(shallow[0].get_ydata(), [0.0, 1.0])
     assert not shallow[2]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["deep", "shallow"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["deep", "shallow"]
     assert ax.get_ylabel() == "test log-likelihood"
 
 

@@ -41,7 +41,7 @@ def test_every_part_of_a_kernel_has_its_bars() -> None:
     ax = plot_relevance(model)
 
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.5, 1.0, 2.0, 3.0])
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    names = [text.get_text() for text in ax.figure.legends[0].get_texts()]
     assert names == ["SquaredExponential", "ArcCosine"]
 
 

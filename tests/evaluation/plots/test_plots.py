@@ -43,7 +43,7 @@ every_plot = pytest.mark.parametrize(("plot", "arguments"), CALLS.values(), ids=
 
 
 def labels(ax: Axes) -> list[str]:
-    return [text.get_text() for text in ax.get_legend().get_texts()]
+    return [text.get_text() for text in ax.figure.legends[0].get_texts()]
 
 
 @every_plot

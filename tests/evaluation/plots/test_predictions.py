@@ -1,4 +1,4 @@
-"""Calibration as a histogram, and models of one input."""
+"""Predictions against truth, calibration, and models of one input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import pytest
 from model_reference import tiny_model, toy_data
 from scipy.stats import binom
 
-from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf, plot_model_1d, plot_pit
+from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
+    mixture_cdf,
+    plot_model_1d,
+    plot_pit,
+    plot_predictions,
+    plot_reliability,
+)
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 DATA = X, np.sin(3.0 * X)
@@ -119,3 +126,33 @@ def test_refuses_models(
 def test_refuses_pit(pit: list[float], bins: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot_pit(pit, bins=bins)
+
+
+def test_truth_and_prediction_have_one_scale() -> None:
+    """Catches a diagonal that is none, and a legend on the data."""
+    truth = np.array([1.0, 4.0, 2.0])
+    ax = plot_predictions(truth, truth + 1.0, truth - 9.0, truth + 9.0, target="price (EUR)")
+
+    assert ax.get_xlim() == ax.get_ylim()
+    assert ax.get_aspect() == 1.0
+    assert ax.get_title() == "RMSE 1, 95% intervals"
+    assert ax.get_xlabel() == "observed price (EUR)"
+    ax.figure.draw_without_rendering()
+    (legend,) = ax.figure.legends
+    assert legend.get_window_extent().y1 < ax.get_window_extent().y0
+    assert ax.title.get_window_extent().y1 < ax.figure.bbox.y1
+
+
+def test_reliability_counts_every_row() -> None:
+    """Against shares by hand; catches bins of other rows, and intervals of another share."""
+    confidence = np.linspace(0.5, 1.0, 45)
+    right = np.arange(45) % 3 > 0
+    ax = plot_reliability(confidence, right)
+
+    counts = [int(text.get_text()) for text in ax.texts]
+    assert (len(counts), sum(counts)) == (4, 45)
+    shares = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(shares, [part.mean() for part in np.array_split(right, 4)])
+    lows, highs = np.array([line.get_ydata() for line in ax.lines[1::2]]).T
+    assert np.all((lows < shares) & (shares < highs))
+    assert ax.get_title() == "45 rows, 66.7% right, 75.0% expected"

@@ -1,4 +1,4 @@
-"""Curves of what each layer costs."""
+"""Curves of the bound, and of what each layer costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from gpflow_dwp.evaluation import plot_layer_divergences
+from gpflow_dwp.evaluation import plot_layer_divergences, plot_learning_curve
 
 
 def test_every_layer_has_its_curve() -> None:
@@ -47,3 +47,12 @@ def test_long_runs_are_averaged_and_negative_estimates_are_shown() -> None:
 def test_refuses(log_ratios: object, names: list[str] | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot_layer_divergences(log_ratios, names=names)  # type: ignore[arg-type]
+
+
+def test_the_end_of_annealing_is_marked() -> None:
+    marked = plot_learning_curve([1, 2, 3], [0.0, 1.0, 2.0], annealing_steps=2)
+    plain = plot_learning_curve([1, 2, 3], [0.0, 1.0, 2.0])
+
+    assert [line.get_label() for line in marked.lines] == ["each record", "annealing ends"]
+    assert list(marked.lines[1].get_xdata()) == [2, 2]
+    assert len(plain.lines) == 1
