@@ -88,7 +88,7 @@ def skip_foreign(
 ) -> bool | None:
     """Leave out methods that another package puts on a class."""
     del app, name, skip, options
-    foreign = (getattr(value, "__module__", None) or "").startswith("tensorflow")
+    foreign = (getattr(value, "__module__", None) or "").startswith(("sklearn", "tensorflow"))
     return True if what == "class" and foreign and callable(value) else None
 
 

@@ -55,7 +55,7 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
         run = RunDescription.read(directory)
         return {
             "run": _describe_run(directory, run),
-            "model": _describe_model(_load(directory / MODEL)),
+            "model": _describe_saved(directory / MODEL),
             "versions": run.versions,
         }
     unfinished = UnfinishedRun.latest(directory)
@@ -64,18 +64,18 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     saved = directory / MODEL if (directory / MODEL).is_dir() else directory  # mnist's directory
-    return {"model": _describe_model(_load(saved))}
+    return {"model": _describe_saved(saved)}
 
 
-def _load(directory: Path) -> VariationalModel:
-    """A saved model with floats of its own precision."""
+def _describe_saved(directory: Path) -> dict[str, Any]:
+    """What a saved model is, found with floats of its own precision."""
     try:
         dtype = np.dtype(json.loads((directory / "model.json").read_text())["dtype"])
     except (OSError, ValueError, KeyError, TypeError):
-        return load_model(directory)  # which says what is wrong
+        return _describe_model(load_model(directory))  # which says what is wrong
     with gpflow.config.as_context():
         gpflow.config.set_default_float(dtype.type)
-        return load_model(directory)
+        return _describe_model(load_model(directory))
 
 
 def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:

@@ -58,6 +58,7 @@ NO_MATRIX: dict[str, Callable[[np.ndarray], Any]] = {
 # What no rows predict is no rows.
 FOR_ONE = set(NO_MATRIX) - {"other rows", "no rows"}
 OF_NEW_MODELS = set(NO_MATRIX) - {"more columns"}
+MISSING = {"nan"}  # in Y
 
 
 def dataset(X: Any, Y: Any) -> Any:
@@ -69,34 +70,42 @@ WITH_PAIRS: dict[str, tuple[Callable[[Any, Any], Any], set[str], set[str]]] = {
     "build_deep_wishart_process": (
         lambda X, Y: build_deep_wishart_process((X, Y), 1, num_inducing=2).elbo((X, Y)),
         OF_NEW_MODELS,
-        OF_NEW_MODELS,
+        OF_NEW_MODELS - MISSING,
     ),
     "build_deep_gaussian_process": (
         lambda X, Y: build_deep_gaussian_process((X, Y), 1, num_inducing=2).elbo((X, Y)),
         OF_NEW_MODELS,
-        OF_NEW_MODELS,
+        OF_NEW_MODELS - MISSING,
     ),
     "fit": (
         lambda X, Y: fit(tiny_model(1), (X, Y), 1, progress=False),
         set(NO_MATRIX),
-        set(NO_MATRIX),
+        set(NO_MATRIX) - MISSING,
     ),
-    "elbo": (lambda X, Y: tiny_model(1).elbo((X, Y)), set(NO_MATRIX), set(NO_MATRIX)),
-    "elbo_terms": (lambda X, Y: tiny_model(1).elbo_terms((X, Y)), set(NO_MATRIX), set(NO_MATRIX)),
+    "elbo": (
+        lambda X, Y: tiny_model(1).elbo((X, Y)),
+        set(NO_MATRIX),
+        set(NO_MATRIX) - MISSING,
+    ),
+    "elbo_terms": (
+        lambda X, Y: tiny_model(1).elbo_terms((X, Y)),
+        set(NO_MATRIX),
+        set(NO_MATRIX) - MISSING,
+    ),
     "predict_log_density": (
         lambda X, Y: tiny_model(1).predict_log_density((X, Y)),
         set(NO_MATRIX),
-        set(NO_MATRIX),
+        set(NO_MATRIX) - MISSING,
     ),
     "posterior().predict_log_density": (
         lambda X, Y: tiny_model(1).posterior(2).predict_log_density((X, Y)),
         set(NO_MATRIX),
-        set(NO_MATRIX),
+        set(NO_MATRIX) - MISSING,
     ),
     "fit(dataset)": (
         lambda X, Y: fit(tiny_model(1), dataset(X, Y), 1, progress=False),
         {"more columns", "vector", "cube", "no columns", "nan", "inf"},
-        {"more columns", "cube", "no columns", "nan", "inf"},
+        {"more columns", "cube", "no columns", "inf"},
     ),
     "RegressionGPLayer": (
         lambda X, Y: RegressionGPLayer(gpflow.kernels.RBF(), 2, X, Y),
