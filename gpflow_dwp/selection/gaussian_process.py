@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
 from typing import NamedTuple
 
 import gpflow
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
+from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted
@@ -69,37 +71,56 @@ def fit_gaussian_process(
     )
     if inducing_inputs is not None:
         gpflow.set_trainable(model.inducing_variable, False)
-    variables = model.trainable_variables
-    # A step may lead to a covariance that cannot be factorised: the one before it is kept.
-    last = [variable.numpy() for variable in variables]
-
-    def keep(_: int, __: Sequence[tf.Variable], values: Sequence[tf.Tensor]) -> None:
-        last[:] = [value.numpy() for value in values]
-
-    course = [-float(model.training_loss())]
-    optimiser = gpflow.optimizers.Scipy()
-    while len(course) <= max_iterations:
-        begun_at = course[-1]
-        try:
-            result = optimiser.minimize(
-                model.training_loss,
-                variables,
-                step_callback=keep,
-                track_loss_history=True,
-                options={"maxiter": max_iterations + 1 - len(course)},
-                tf_fun_args={"autograph": False},
-            )
-            course.extend(-np.asarray(result.loss_history))
-        except tf.errors.InvalidArgumentError:
-            pass
-        if not np.isfinite(model.training_loss()):
-            for variable, value in zip(variables, last, strict=True):
-                variable.assign(value)
-        # Line searches fail now and then where gradients are inexact, and a new start helps.
-        if not course[-1] > begun_at + _LEAST_GAIN:
-            break
+    course = _maximise(model, max_iterations)
     elbo = float(model.maximum_log_likelihood_objective())
     return GaussianProcessFit(elbo, np.asarray(course[1:] or course))
+
+
+def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
+    """Maximise a model's evidence by L-BFGS, and return its course, from the start on.
+
+    The model ends at the best state that was met. A line search may lead to where nothing can be
+    factorised, or fail because gradients are inexact: it begins anew then, for as long as it gains.
+    """
+    variables = model.trainable_variables
+
+    @tf.function(autograph=False)
+    def differentiate() -> tuple[tf.Tensor, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            loss = model.training_loss()
+        return loss, Scipy.pack_tensors(tape.gradient(loss, variables))
+
+    def assign(values: Array) -> None:
+        Scipy.assign_tensors(variables, Scipy.unpack_tensors(variables, values))
+
+    best_loss, best = np.inf, Scipy.pack_tensors(variables).numpy()
+
+    def evaluate(values: Array) -> tuple[float, Array]:
+        nonlocal best_loss, best
+        assign(values)
+        loss, gradient = (np.asarray(part, np.float64) for part in differentiate())
+        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
+            raise FloatingPointError
+        if loss < best_loss:
+            best_loss, best = float(loss), values.copy()
+        return float(loss), gradient
+
+    course = [-evaluate(best)[0]]
+    while len(course) <= max_iterations:
+        begun_at = -best_loss
+        with contextlib.suppress(FloatingPointError, tf.errors.InvalidArgumentError):
+            scipy.optimize.minimize(
+                evaluate,
+                best,
+                jac=True,
+                method="L-BFGS-B",
+                callback=lambda _: course.append(-best_loss),
+                options={"maxiter": max_iterations + 1 - len(course)},
+            )
+        if not -best_loss > begun_at + _LEAST_GAIN:
+            break
+    assign(best)
+    return course
 
 
 class _RowNoise(gpflow.Module):
