@@ -96,6 +96,13 @@ def _add_model_options(model: argparse._ArgumentGroup) -> None:
         "--depth auto: where it pays)",
     )
     model.add_argument(
+        "--noise",
+        choices=["gaussian", "student_t"],
+        help="how a process's targets scatter: student_t for tails that are learned, of tables in "
+        "which a few rows lie far off (default: gaussian; with --depth auto: what has the higher "
+        "bound)",
+    )
+    model.add_argument(
         "--kernel",
         metavar="NAME",
         help="GPflow's name of the kernel (default: SquaredExponential; with --depth auto the "

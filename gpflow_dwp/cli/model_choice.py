@@ -99,6 +99,7 @@ def build_model(
         "latent_dim": options.latent_dim or 0,
         "output_posterior": options.output_posterior,
         "warp": options.warp,
+        "noise": options.noise,
     }
     wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
     own: dict[str, dict[str, Any]] = {
@@ -117,11 +118,15 @@ def build_model(
             raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
     if options.warp and likelihood is not None:
         raise UsageError("--warp is for --task regression: labels are not warped")
+    if options.noise is not None and likelihood is not None:
+        raise UsageError("--noise is for --task regression: labels have none")
     if options.num_importance_samples > 1 and options.model == "VMG":
         raise UsageError("--importance-samples must be 1 for --model VMG")
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
     arguments = own[options.model]
+    if arguments.get("noise", "") is None:
+        arguments["noise"] = "gaussian"
     if options.model != "VMG":
         arguments["output"] = arguments.pop("output_posterior") or suitable_output(
             len(data[0]), likelihood, arguments["latent_dim"], options.batch_size
@@ -149,6 +154,7 @@ def select(
         data,
         kernel=options.kernel or "auto",
         warp=options.warp or "auto",
+        noise=options.noise or "auto",
         num_inducing=options.num_inducing or "auto",
         likelihood=likelihood,
         posterior=options.posterior or "AB",

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import Standardiser, check_weights
 from gpflow_dwp.layers import PosteriorFamily
+from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import (
     DeepPosterior,
     DeepWishartProcess,
@@ -48,6 +49,7 @@ class DeepWishartEstimator(BaseEstimator):
         whiten: bool = False,
         output: OutputPosterior | None = None,
         warp: bool | Auto = "auto",
+        noise: Noise | Auto = "auto",
         width: int | None = None,
         kernel: str | Kernel | Sequence[Kernel] = "auto",
         num_inducing: int | Auto = "auto",
@@ -64,6 +66,7 @@ class DeepWishartEstimator(BaseEstimator):
         self.whiten = whiten
         self.output = output
         self.warp = warp
+        self.noise = noise
         self.width = width
         self.kernel = kernel
         self.num_inducing = num_inducing
@@ -103,6 +106,7 @@ class DeepWishartEstimator(BaseEstimator):
             depth=self.depth,
             kernel=kernel,
             warp=self.warp,
+            noise=self.noise,
             num_inducing=self.num_inducing,
             likelihood=likelihood,
             posterior=self.posterior,
@@ -150,6 +154,7 @@ class DeepWishartEstimator(BaseEstimator):
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood,
             warp=self.warp is True and likelihood is None,
+            noise="student_t" if self.noise == "student_t" and likelihood is None else "gaussian",
             num_samples=self.num_samples,
             seed=seed,
         )

@@ -13,7 +13,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
-from gpflow_dwp.likelihoods import Warp, unwarped_moments, warp_of
+from gpflow_dwp.likelihoods import Warp, WarpedStudentT, unwarped_moments, warp_of
 from gpflow_dwp.models import PosteriorDraws
 
 __all__ = ["PredictiveDistribution"]
@@ -34,7 +34,7 @@ _MAX_VALUES = 2**22
 class PredictiveDistribution:
     """The distributions of P targets at each of N points, noise included, in raw units.
 
-    A target is a mixture of S normals with equal weights: standardised, and warped by g where the
+    A target is a mixture of S normals: standardised, and warped by g where the
     likelihood is a :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. g is increasing, so its inverse
     makes exact quantiles of the mixture's, and its slope densities per raw unit.
 
@@ -46,6 +46,7 @@ class PredictiveDistribution:
     :param variances: Of the components, [S, N, P].
     :param target: Standardiser of the targets; None for none.
     :param warp: g, of standardised targets; None for none.
+    :param weights: Of the components, which sum to 1, [S]; None for equal ones.
     :raises ValueError: If the shapes do not fit, or a variance is not positive.
     """
 
@@ -53,6 +54,7 @@ class PredictiveDistribution:
     variances: Array
     target: Standardiser | None = None
     warp: Warp | None = None
+    weights: Array | None = None
 
     def __post_init__(self) -> None:
         means, variances = (np.asarray(part, np.float64) for part in (self.means, self.variances))
@@ -83,7 +85,11 @@ class PredictiveDistribution:
         :param target: Standardiser of the targets; None for none.
         """
         means, variances = (part.numpy() for part in posterior.predict_warped_components(X))
-        return cls(means, variances, target, warp_of(posterior.likelihood))
+        likelihood, weights = posterior.likelihood, None
+        if isinstance(likelihood, WarpedStudentT):
+            of_nodes = likelihood.precision_nodes(means.dtype)[1].numpy()
+            weights = np.repeat(of_nodes, len(means) // len(of_nodes)) * len(of_nodes) / len(means)
+        return cls(means, variances, target, warp_of(likelihood), weights)
 
     @classmethod
     def blocks(
@@ -112,7 +118,7 @@ class PredictiveDistribution:
         :return: [N, P] for one level and [L, N, P] for a vector.
         :raises ValueError: If a level is not between 0 and 1.
         """
-        found = mixture_quantile(levels, *self._flat())
+        found = mixture_quantile(levels, *self._flat(), self.weights)
         return self._raw(self._unwarped(found.reshape(*np.shape(levels), *self.means.shape[1:])))
 
     def cdf(self, y: npt.ArrayLike) -> Array:
@@ -123,7 +129,7 @@ class PredictiveDistribution:
         :raises ValueError: If ``y`` has another shape.
         """
         values = self._warped(self._standardised(y))
-        return mixture_cdf(values.reshape(-1), *self._flat()).reshape(values.shape)
+        return mixture_cdf(values.reshape(-1), *self._flat(), self.weights).reshape(values.shape)
 
     def log_density(self, y: npt.ArrayLike) -> Array:
         """Return the log density of each target by itself, per raw unit.
@@ -134,7 +140,7 @@ class PredictiveDistribution:
         """
         values = self._standardised(y)
         warped = self._warped(values).reshape(-1)
-        densities = mixture_log_density(warped, *self._flat()).reshape(values.shape)
+        densities = mixture_log_density(warped, *self._flat(), self.weights).reshape(values.shape)
         if self.warp is not None:
             densities += self.warp.log_derivative(tf.constant(values)).numpy()
         return densities - np.log(self._scale)
@@ -142,8 +148,8 @@ class PredictiveDistribution:
     def crps(self, y: npt.ArrayLike) -> Array:
         """Return the continuous ranked probability score of each target, in its unit.
 
-        Exact without a warp; with one, the integral of the squared error of the distribution
-        function by quadrature, to a relative error of some 1e-5.
+        Exact without warp and weights; with either, the integral of the squared error of the
+        distribution function by quadrature, to a relative error of some 1e-5.
 
         :param y: Targets, [N, P].
         :return: [N, P].
@@ -151,22 +157,24 @@ class PredictiveDistribution:
         :raises ImportError: If scoringrules is not installed and there is no warp.
         """
         truth = self._standardised(y)
-        if self.warp is not None:
+        if self.warp is not None or self.weights is not None:
             return self._integrated_crps(truth) * self._scale
         means, variances = self._flat()
         scores = normal_mixture_crps(truth.reshape(-1), means, np.sqrt(variances))
         return scores.reshape(truth.shape) * self._scale
 
     def sample(self, num_samples: int, seed: int = 0) -> Array:
-        """Draw targets, from one component after the other, again and again.
+        """Draw targets, from one component after the other, again and again, or by their weights.
 
         :param num_samples: Their number.
         :param seed: For the draws.
         :return: [num_samples, N, P].
         """
+        rng = np.random.default_rng(seed)
         chosen = np.arange(num_samples) % len(self.means)
-        shape = (num_samples, *self.means.shape[1:])
-        noise = np.random.default_rng(seed).standard_normal(shape)
+        if self.weights is not None:
+            chosen = rng.choice(len(self.means), num_samples, p=self.weights)
+        noise = rng.standard_normal((num_samples, *self.means.shape[1:]))
         draws = self.means[chosen] + np.sqrt(self.variances[chosen]) * noise
         return self._raw(self._unwarped(draws))
 
@@ -185,7 +193,9 @@ class PredictiveDistribution:
         if self.warp is not None:
             moments = unwarped_moments(self.warp, tf.constant(means), tf.constant(variances))
             means, variances = (moment.numpy() for moment in moments)
-        return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+        mean = np.average(means, axis=0, weights=self.weights)
+        spread = variances + np.square(means - mean)
+        return mean, np.average(spread, axis=0, weights=self.weights)
 
     def _standardised(self, y: npt.ArrayLike) -> Array:
         values = np.asarray(y, np.float64)
@@ -210,7 +220,7 @@ class PredictiveDistribution:
         for start in range(0, len(truth), size):
             rows = slice(start, start + size)
             part = PredictiveDistribution(
-                self.means[:, rows], self.variances[:, rows], warp=self.warp
+                self.means[:, rows], self.variances[:, rows], warp=self.warp, weights=self.weights
             )
             scores[rows] = part._squared_error(truth[rows])
         return scores
@@ -228,6 +238,7 @@ class PredictiveDistribution:
         edges = np.sort(np.concatenate([edges, truth[None]]), axis=0)
         widths = np.diff(edges, axis=0)[:, None]
         y = edges[:-1, None] + _NODES * widths
-        below = mixture_cdf(self._warped(y).reshape(*y.shape[:2], -1), *self._flat())
+        values = self._warped(y).reshape(*y.shape[:2], -1)
+        below = mixture_cdf(values, *self._flat(), self.weights)
         errors = np.square(below.reshape(y.shape) - (y > truth))
         return (widths * errors).sum(axis=(0, 1)) / len(_NODES)

@@ -51,13 +51,17 @@ class RegressionGPLayer(OutputLayer):
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.
     :param weights: How often each row counts, [N]; None for once.
+    :param precisions: Where what each row's precision is multiplied by starts, [N], which is
+        learned: for a likelihood under which rows differ in it (:class:`WarpedStudentT`). None for
+        1, which is not.
     :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
         ``default_jitter()`` when the layer is made.
     :param mean_function: See :class:`OutputLayer`.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind, ``inputs`` and
         ``targets`` are not two finite matrices of one length, ``weights`` not N numbers from 0,
-        ``num_inducing`` is not a positive integer or too large for the machine's memory,
-        ``noise_variance`` is not positive, or ``jitter`` is negative or not finite.
+        ``precisions`` not N positive ones, ``num_inducing`` is not a positive integer or too large
+        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
+        not finite.
     """
 
     inputs: Parameter
@@ -71,6 +75,7 @@ class RegressionGPLayer(OutputLayer):
         *,
         noise_variance: float = np.exp(-4.0),
         weights: npt.NDArray[np.float64] | tf.Tensor | None = None,
+        precisions: npt.NDArray[np.float64] | tf.Tensor | None = None,
         jitter: float | None = None,
         mean_function: MeanFunction | None = None,
     ) -> None:
@@ -81,6 +86,7 @@ class RegressionGPLayer(OutputLayer):
         super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
+        self.precisions = None if precisions is None else _row_precisions(precisions, len(X))
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)
 
@@ -97,6 +103,8 @@ class RegressionGPLayer(OutputLayer):
     def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Make the posterior a regression on other data, as many as they are.
 
+        Precisions of rows that are learned begin anew, at 1.
+
         :param X: Inputs, [N, D].
         :param Y: Observations, [N, Q].
         :param weights: How often each row counts, [N]; None for once.
@@ -111,6 +119,8 @@ class RegressionGPLayer(OutputLayer):
             weights = check_weights(weights, len(inputs))
         self.inputs.assign(inputs)
         self.targets.assign(targets)
+        if self.precisions is not None:
+            self.precisions = _row_precisions(np.ones(len(inputs)), len(inputs))
         if self.weights is None:
             self.weights = None if weights is None else _any_length(weights)
         else:
@@ -127,8 +137,9 @@ class RegressionGPLayer(OutputLayer):
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
         targets = tf.cast(self.targets if targets is None else targets, dtype)
-        if self.weights is not None:
-            roots = tf.sqrt(tf.cast(self.weights, dtype))
+        factors = [each for each in (self.weights, self.precisions) if each is not None]
+        if factors:
+            roots = tf.sqrt(tf.reduce_prod([tf.cast(each, dtype) for each in factors], axis=0))
             cross, targets = cross * roots, targets * roots[:, None]
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
@@ -155,6 +166,13 @@ def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) 
             f"{list(rows[0].shape)} and {list(rows[1].shape)}."
         )
     return rows
+
+
+def _row_precisions(values: Any, num_rows: int) -> Parameter:
+    array = np.asarray(values, np.float64)
+    if array.shape != (num_rows,) or not (np.isfinite(array) & (array > 0.0)).all():
+        raise ValueError(f"precisions must be {num_rows} positive numbers, got {values!r}.")
+    return Parameter(array, transform=positive(base="exp"))
 
 
 def _any_length(rows: Array) -> Parameter:

@@ -1,4 +1,4 @@
-"""Likelihoods that GPflow has not: Gaussian noise in a function of the observations."""
+"""Likelihoods that GPflow has not: noise in a function of the observations."""
 
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (
@@ -8,11 +8,14 @@ from gpflow_dwp.likelihoods.warped_gaussian import (
     warp_function,
     warp_of,
 )
+from gpflow_dwp.likelihoods.warped_student_t import Noise, WarpedStudentT
 
 __all__ = [
+    "Noise",
     "SinhArcsinh",
     "Warp",
     "WarpedGaussian",
+    "WarpedStudentT",
     "unwarped_moments",
     "warp_function",
     "warp_of",

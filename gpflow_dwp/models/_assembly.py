@@ -23,7 +23,7 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.likelihoods import Noise, SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._starting_values import (
@@ -75,6 +75,7 @@ def assemble(
     num_functions: int | None,
     likelihood: Likelihood | None,
     warp: bool,
+    noise: Noise,
     output: OutputPosterior | None,
     num_samples: int,
     latent_dim: int,
@@ -96,6 +97,12 @@ def assemble(
             "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
             f"True and {likelihood_type.__name__}."
         )
+    check_choice(get_args(Noise), noise=noise)
+    if noise != "gaussian" and likelihood is not None:
+        raise ValueError(
+            "noise must be 'gaussian' where a likelihood is given, which may be a WarpedStudentT, "
+            f"got {noise!r} and {likelihood_type.__name__}."
+        )
     reason = _against_regression(Y, likelihood, latent_dim, num_functions)
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
@@ -115,7 +122,7 @@ def assemble(
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
     if likelihood is None:
-        likelihood = _gaussian(Y.shape[1], warp)
+        likelihood = _likelihood_of(Y.shape[1], warp, noise)
     check_observations(likelihood, Y)
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(Place(below, width, len(Z), rng)) for below in hidden_kernels]
@@ -133,6 +140,7 @@ def assemble(
             Y,
             noise_variance=1.0 / initial_precision(likelihood),
             weights=weights,
+            precisions=np.ones(len(X)) if isinstance(likelihood, WarpedStudentT) else None,
             jitter=jitter,
             mean_function=mean_function,
         )
@@ -178,10 +186,13 @@ def _against_regression(
     return "where observations are missing" if np.isnan(Y).any() else ""
 
 
-def _gaussian(num_outputs: int, warp: bool) -> Likelihood:
+def _likelihood_of(num_outputs: int, warp: bool, noise: Noise) -> Likelihood:
     """Outputs differ in their noise."""
     variance = np.full(num_outputs, NOISE_VARIANCE) if num_outputs > 1 else NOISE_VARIANCE
     with positive_by_exp():
-        if warp:
-            return WarpedGaussian(SinhArcsinh(num_outputs), variance)
-        return gpflow.likelihoods.Gaussian(variance)
+        likelihood = (
+            WarpedGaussian(SinhArcsinh(num_outputs), variance)
+            if warp
+            else gpflow.likelihoods.Gaussian(variance)
+        )
+        return WarpedStudentT.of(likelihood) if noise == "student_t" else likelihood

@@ -16,6 +16,7 @@ from gpflow_dwp.layers import (
     PosteriorFamily,
     WishartLayer,
 )
+from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models._assembly import NOISE_VARIANCE, InducingInputs, Place, assemble
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
@@ -44,6 +45,7 @@ def build_deep_wishart_process(
     num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
+    noise: Noise = "gaussian",
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
@@ -82,6 +84,8 @@ def build_deep_wishart_process(
     :param warp: Whether the noise is Gaussian in a function of the observations, a
         :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
         :class:`WarpedGaussian`. For targets that are skewed, or have a scale that grows with them.
+    :param noise: "student_t" for tails that are learned: see :class:`WarpedStudentT`. For targets
+        of which a few lie far from what the inputs tell.
     :param output: What the output layer's posterior comes from. "pseudo_targets": values and
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a
@@ -135,6 +139,7 @@ def build_deep_wishart_process(
         num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
+        noise=noise,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,
@@ -155,6 +160,7 @@ def build_deep_gaussian_process(
     num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
+    noise: Noise = "gaussian",
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
@@ -192,6 +198,7 @@ def build_deep_gaussian_process(
         num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
+        noise=noise,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,
@@ -211,6 +218,7 @@ def build_deep_inverse_wishart_process(
     num_functions: int | None = None,
     likelihood: Likelihood | None = None,
     warp: bool = False,
+    noise: Noise = "gaussian",
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     expected_log_ratio: bool = True,
@@ -251,6 +259,7 @@ def build_deep_inverse_wishart_process(
         num_functions=num_functions,
         likelihood=likelihood,
         warp=warp,
+        noise=noise,
         output=output,
         num_samples=num_samples,
         latent_dim=latent_dim,

@@ -163,11 +163,12 @@ class MixturePosterior(abc.ABC):
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
 
-        g(y) is a mixture of normals with these moments, whose quantiles g⁻¹ turns into those of y.
-        Of any other likelihood they are those of :meth:`predict_y_components`.
+        g(y) is a mixture of normals with these moments, whose quantiles g⁻¹ turns into those of y;
+        of a :class:`WarpedStudentT`, of S for each of the nodes of its λ, which have weights. Of
+        any other likelihood they are those of :meth:`predict_y_components`.
 
         :param Xnew: Inputs, [N, D].
-        :return: Mean and variance, [S, N, P] each.
+        :return: Mean and variance, [S, N, P] or [K S, N, P] each.
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
 

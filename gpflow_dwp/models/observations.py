@@ -12,7 +12,7 @@ from gpflow.utilities.parameter_or_function import evaluate_parameter_or_functio
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GammaGaussian
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.random import normal, split_seed, uniform
 
 __all__ = ["sample_observations"]
@@ -61,6 +61,18 @@ def _gaussian(
 def _warped(likelihood: WarpedGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
     scale = tf.sqrt(likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1])
     return likelihood.warp.inverse(F + scale * normal(tf.shape(F), seed, F.dtype))
+
+
+@_sample.register
+def _warped_student_t(
+    likelihood: WarpedStudentT, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    normal_seed, gamma_seed = split_seed(seed, 2)
+    half_df = tf.cast(0.5 * likelihood.df, F.dtype)
+    precision = _gamma(tf.fill(tf.shape(F), half_df), gamma_seed) / half_df
+    variance = likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1]
+    scale = tf.sqrt(variance * (half_df - 1.0) / half_df / precision)
+    return likelihood.warp.inverse(F + scale * normal(tf.shape(F), normal_seed, F.dtype))
 
 
 @_sample.register

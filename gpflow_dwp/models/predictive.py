@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal_at_points
 
@@ -132,18 +132,32 @@ def predictive_moments(
     "X: [N, D]",
     "mean: [S, N, Q]",
     "variance: [S, N, columns...]",
-    "return[0]: [S, N, Q]",
-    "return[1]: [S, N, Q]",
+    "return[0]: [K, N, Q]",
+    "return[1]: [K, N, Q]",
 )
 def warped_moments(
     likelihood: WarpedGaussian, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of g(y_n), which is normal, under each draw's Gaussian.
 
-    Parameters as for :func:`predictive_log_densities`.
+    Of a :class:`WarpedStudentT` it is so given each node of its λ: K = S times their number, the
+    draws of the first node first. Else K = S. Parameters as for :func:`predictive_log_densities`.
     """
-    moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
-    return moments[0], moments[1]
+    if not isinstance(likelihood, WarpedStudentT):
+        moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
+        return moments[0], moments[1]
+
+    def components(*moments: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tuple(
+            tf.transpose(moment, [1, 0, 2]) for moment in likelihood.warped_components(*moments)
+        )
+
+    def nodes_first(moment: tf.Tensor) -> tf.Tensor:
+        by_node = tf.transpose(moment, [2, 0, 1, 3])
+        return tf.reshape(by_node, tf.concat([[-1], tf.shape(by_node)[2:]], axis=0))
+
+    moments = _fold_draws(likelihood, components, X, mean, variance)
+    return nodes_first(moments[0]), nodes_first(moments[1])
 
 
 @check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")

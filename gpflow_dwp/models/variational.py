@@ -55,7 +55,7 @@ class PosteriorDraws(Protocol):
         """Return mean and variance of observations under every draw, [S, N, P]."""
 
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of warped observations under every draw, [S, N, P]."""
+        """Return mean and variance of warped observations under every draw, [S or K S, N, P]."""
 
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False

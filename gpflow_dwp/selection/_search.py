@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -20,7 +21,13 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.likelihoods import (
+    Noise,
+    SinhArcsinh,
+    WarpedGaussian,
+    WarpedStudentT,
+    warp_of,
+)
 from gpflow_dwp.models import (
     DeepWishartProcess,
     OutputPosterior,
@@ -58,6 +65,7 @@ class Start(NamedTuple):
     kernel: Kernel
     likelihood: Likelihood
     course: Array | None = None
+    precisions: Array | None = None
 
     @property
     def is_gaussian(self) -> bool:
@@ -86,40 +94,48 @@ class Search:
         pair = self.X[index], self.Y[index]
         return pair if self.weights is None else (*pair, self.weights[index])
 
-    def choose_process(self, kernels: tuple[str, ...], warp: bool | Auto) -> Start:
-        """Choose kernel and warp of a single layer."""
+    def choose_process(
+        self, kernels: tuple[str, ...], warp: bool | Auto, noise: Noise | Auto
+    ) -> Start:
+        """Choose kernel, warp and noise of a single layer."""
         rows = np.random.default_rng(self.seed).permutation(len(self.X))[:_ROWS_FOR_CHOICE]
         num_inputs, num_outputs = self.X.shape[1], self.Y.shape[1]
         fitted: list[tuple[float, Start]] = []
 
-        def try_process(start: Start, num_parameters: int = 0) -> None:
+        def try_process(start: Start) -> Start:
+            """Fit it, and return the best of all so far."""
             began = time.perf_counter()
-            elbo, course = fit_gaussian_process(
+            elbo, course, of_rows = fit_gaussian_process(
                 self.rows(rows),
                 start.kernel,
                 start.likelihood,
                 max_iterations=min(100, self.num_steps),
             )
             self._record(1, start, len(rows), elbo, began)
-            penalty = 0.5 * num_parameters * math.log(len(rows))
-            fitted.append((elbo - penalty, start._replace(course=course)))
+            precisions = None
+            if of_rows is not None:
+                precisions = np.ones(len(self.X))
+                precisions[rows] = of_rows
+            penalty = 0.5 * _size(start.likelihood.trainable_parameters) * math.log(len(rows))
+            start = start._replace(course=course, precisions=precisions)
+            fitted.append((elbo - penalty, start))
+            return max(fitted, key=lambda pair: pair[0])[1]
 
         for name in kernels:
             with positive_by_exp():
                 likelihood = _gaussian(num_outputs, warp is True, 0.1)
-            try_process(Start(name, initial_kernel(name, num_inputs), likelihood))
-        best = max(fitted, key=lambda pair: pair[0])[1]
+            best = try_process(Start(name, initial_kernel(name, num_inputs), likelihood))
         if warp == "auto":
             with positive_by_exp():
                 likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
-            unwarped = best.likelihood.trainable_parameters
-            num_parameters = _size(likelihood.trainable_parameters) - _size(unwarped)
-            try_process(
-                best._replace(kernel=copy.deepcopy(best.kernel), likelihood=likelihood),
-                num_parameters,
-            )
-            best = max(fitted, key=lambda pair: pair[0])[1]
-        return best
+            kernel = copy.deepcopy(best.kernel)
+            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
+        if noise != "gaussian":
+            with positive_by_exp():
+                likelihood = WarpedStudentT.of(best.likelihood)
+            kernel = copy.deepcopy(best.kernel)
+            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
+        return fitted[-1][1] if noise == "student_t" else best
 
     def train(
         self, start: Start, depth: int, target: float = -math.inf
@@ -136,9 +152,12 @@ class Search:
                 layer.kernel,
                 model.likelihood,
                 None if is_exact else model.inducing_variable.Z.numpy(),
+                precisions=start.precisions,
                 max_iterations=0 if is_fitted else min(50, self.num_steps),
             )
             layer.noise_variance.assign(model.likelihood.variance)
+            if layer.precisions is not None:
+                layer.precisions.assign(fitted.precisions)
             elbo = fitted.elbo
             course = start.course if is_fitted and start.course is not None else fitted.course
             history = TrainingHistory(
@@ -199,7 +218,7 @@ class Search:
         if depth > 1 and start.is_gaussian:
             # Features are random as yet, and the noise of a good process leaves no room for that.
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
-        return build_deep_wishart_process(
+        model = build_deep_wishart_process(
             self.rows(),
             depth,
             num_inducing=num_inducing,
@@ -209,6 +228,10 @@ class Search:
             seed=self.seed,
             **self.architecture,
         )
+        layer = model.output_layer
+        if isinstance(layer, RegressionGPLayer) and layer.precisions is not None:
+            layer.precisions.assign(start.precisions)
+        return model
 
     def _estimate_bound(self, model: DeepWishartProcess) -> float:
         """The bound of all rows, in nats."""
@@ -222,9 +245,11 @@ class Search:
             model.num_samples = num_samples
 
     def _record(self, depth: int, start: Start, rows: int, elbo: float, began: float) -> None:
-        warped = isinstance(start.likelihood, WarpedGaussian)
+        warp = warp_of(start.likelihood)
+        warped = isinstance(warp, gpflow.Module) and bool(warp.trainable_parameters)
+        noise: Noise = "student_t" if isinstance(start.likelihood, WarpedStudentT) else "gaussian"
         seconds = time.perf_counter() - began
-        self.candidates.append(Candidate(depth, start.name, warped, rows, elbo, seconds))
+        self.candidates.append(Candidate(depth, start.name, warped, noise, rows, elbo, seconds))
 
 
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
@@ -265,6 +290,8 @@ def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
         return likelihood
     variance = np.full(num_outputs, likelihood.variance_at(np.zeros((1, 1)))[0])
     with positive_by_exp():
+        if isinstance(likelihood, WarpedStudentT):
+            return WarpedStudentT(likelihood.warp, variance, likelihood.df)
         if isinstance(likelihood, WarpedGaussian):
             return WarpedGaussian(likelihood.warp, variance)
         return Gaussian(variance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.training import TrainingHistory
 
@@ -22,6 +23,7 @@ class Candidate(NamedTuple):
     :param depth: GP layers of the equivalent deep GP.
     :param kernel: Name of its kernels.
     :param warp: Whether its observations are warped.
+    :param noise: Distribution of its noise.
     :param num_data: N, the rows that it was fitted to.
     :param elbo: Its bound of these rows' evidence, in nats.
     :param seconds: Wall-clock time of its fit.
@@ -30,6 +32,7 @@ class Candidate(NamedTuple):
     depth: int
     kernel: str
     warp: bool
+    noise: Noise
     num_data: int
     elbo: float
     seconds: float

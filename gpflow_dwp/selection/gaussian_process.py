@@ -16,10 +16,11 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
+from gpflow.utilities import positive
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted
-from gpflow_dwp.likelihoods import WarpedGaussian, warp_function
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT, warp_function
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
@@ -34,10 +35,13 @@ class GaussianProcessFit(NamedTuple):
     :param elbo: The log marginal likelihood, or SGPR's bound of it, in nats.
     :param course: What is maximised, after each iteration, [T]: the same, with the log density of
         the parameters' priors.
+    :param precisions: Of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, the factor of each
+        row's precision, [N]; else None.
     """
 
     elbo: float
     course: Array
+    precisions: Array | None = None
 
 
 def fit_gaussian_process(
@@ -46,24 +50,32 @@ def fit_gaussian_process(
     likelihood: Gaussian,
     inducing_inputs: Array | None = None,
     *,
+    precisions: Array | None = None,
     max_iterations: int = 100,
 ) -> GaussianProcessFit:
     """Fit kernel, noise and warp by L-BFGS on the marginal likelihood; all are changed in place.
 
     :param data: Inputs [N, D] and observations [N, P], and weights [N] if there are any.
     :param kernel: Where it starts.
-    :param likelihood: Gaussian or :class:`~gpflow_dwp.likelihoods.WarpedGaussian`, with one noise
-        variance.
+    :param likelihood: Gaussian, :class:`~gpflow_dwp.likelihoods.WarpedGaussian` or
+        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, with one noise variance. Of the last one
+        the bound is that of :class:`~gpflow_dwp.layers.RegressionGPLayer` with precisions.
     :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
+    :param precisions: Where those of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT` start, [N];
+        None for 1.
     :param max_iterations: Of L-BFGS.
     """
     X, Y, weights = as_weighted(data)
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    precisions = np.ones(len(X)) if precisions is None else precisions.copy()
     # A row of no weight is one of infinite noise.
+    counted = weights > 0.0
     X, Y, weights = (
-        tf.convert_to_tensor(part[weights > 0.0], default_float()) for part in (X, Y, weights)
+        tf.convert_to_tensor(part[counted], default_float()) for part in (X, Y, weights)
     )
     noise = _RowNoise(likelihood, weights)
+    if isinstance(likelihood, WarpedStudentT):
+        noise = _StudentRowNoise(likelihood, weights, precisions[counted])
     model: GPR | SGPR = (
         _WarpedGPR((X, Y), kernel, likelihood=noise)
         if inducing_inputs is None
@@ -73,7 +85,11 @@ def fit_gaussian_process(
         gpflow.set_trainable(model.inducing_variable, False)
     course = _maximise(model, max_iterations)
     elbo = float(model.maximum_log_likelihood_objective())
-    return GaussianProcessFit(elbo, np.asarray(course[1:] or course))
+    found = np.asarray(course[1:] or course)
+    if not isinstance(noise, _StudentRowNoise):
+        return GaussianProcessFit(elbo, found)
+    precisions[counted] = noise.precisions.numpy()
+    return GaussianProcessFit(elbo, found, precisions)
 
 
 def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
@@ -147,6 +163,28 @@ class _RowNoise(gpflow.Module):
         if isinstance(self.likelihood, WarpedGaussian):
             factors += self.weights * self.likelihood.warp.log_derivative(Y)
         return tf.reduce_sum(tf.broadcast_to(factors, tf.shape(Y)))
+
+
+class _StudentRowNoise(_RowNoise):
+    """Student's noise: a row's precision is λ/σ², of which E λ is learned, and counts w times.
+
+    The bound of p(y | f)^w for the best Gamma q(λ) is N(g(y); f, σ²/(w E λ)) times a factor.
+    """
+
+    likelihood: WarpedStudentT
+
+    def __init__(self, likelihood: WarpedStudentT, weights: tf.Tensor, precisions: Array) -> None:
+        super().__init__(likelihood, weights)
+        self.precisions = gpflow.Parameter(precisions, transform=positive(base="exp"))
+
+    def variance_at(self, X: tf.Tensor) -> tf.Tensor:
+        return super().variance_at(X) / self.precisions[:, None]
+
+    def log_factor(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        precisions = tf.convert_to_tensor(self.precisions)[:, None]
+        factors = self.weights * self.likelihood.log_precision_factor(precisions)
+        factors -= 0.5 * tf.math.log(precisions)
+        return super().log_factor(X, Y) + tf.reduce_sum(tf.broadcast_to(factors, tf.shape(Y)))
 
 
 class _WarpedGPR(GPR):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import PosteriorFamily
+from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import (
     KERNELS,
     InducingChoice,
@@ -30,6 +31,7 @@ def select_model(
     depth: int | Auto = "auto",
     kernel: str | Auto = "auto",
     warp: bool | Auto = "auto",
+    noise: Noise | Auto = "auto",
     num_inducing: int | Auto = "auto",
     likelihood: Likelihood | None = None,
     posterior: PosteriorFamily = "AB",
@@ -48,10 +50,10 @@ def select_model(
     Bounds of the same data can be compared, whatever the depth, the kernels or the warp. With a
     single layer and Gaussian noise the bound is the marginal likelihood of a Gaussian process, or
     that of sparse regression, which L-BFGS maximises within seconds. So kernel and warp are chosen
-    there: the kernel that has the highest, and a warp where it gains more than its parameters count
-    for in the Bayesian information criterion. Deeper models start at what the single layer has
-    learned. They are given up as soon as their bound would not reach the best one's at its present
-    pace.
+    there: the kernel that has the highest, and a warp and Student's noise where they gain more than
+    their parameters count for in the Bayesian information criterion. Deeper models start at what
+    the single layer has learned. They are given up as soon as their bound would not reach the best
+    one's at its present pace.
 
     For other likelihoods only the depth is chosen. Functions start with a variance of 10, so that
     labels can be sure.
@@ -64,6 +66,8 @@ def select_model(
         :data:`CANDIDATE_KERNELS`, or the first of them for a likelihood that is given.
     :param warp: Whether observations are warped, by a :class:`SinhArcsinh`; not for a likelihood
         that is given.
+    :param noise: "gaussian", or "student_t" with tails that are learned
+        (:class:`WarpedStudentT`); not for a likelihood that is given.
     :param num_inducing: M, at most; "auto" for all rows up to 1,000 and at most 500 above in a
         single layer, and for 100 in deeper models and for a likelihood that is given.
     :param likelihood: Of another kind than Gaussian; None for that.
@@ -92,6 +96,7 @@ def select_model(
         check_choice(KERNELS, kernel=kernel)
     if not _is_auto(warp):
         check_flags(warp=warp)
+    check_choice((*get_args(Noise), "auto"), noise=noise)
     if isinstance(likelihood, Gaussian):
         raise ValueError("likelihood must be None for Gaussian noise, got a Gaussian one.")
     check_integers(num_steps=num_steps, num_samples=num_samples)
@@ -127,7 +132,9 @@ def select_model(
         seed,
     )
     if likelihood is None:
-        start = search.choose_process(CANDIDATE_KERNELS if kernel == "auto" else (kernel,), warp)
+        start = search.choose_process(
+            CANDIDATE_KERNELS if kernel == "auto" else (kernel,), warp, noise
+        )
     else:
         name = CANDIDATE_KERNELS[0] if kernel == "auto" else kernel
         start = Start(name, initial_kernel(name, X.shape[1], variance=10.0), likelihood)

@@ -435,7 +435,8 @@ def test_warped_targets_are_judged_and_predicted_in_their_units(
     table["price"] = np.exp(0.05 * np.array(table["price"])).tolist()
     path = write_csv(Path("table.csv"), table)
 
-    assert run("fit", path, *REGRESSION, "--warp", "--out", "run") == 0
+    noise = ("--noise", "student_t")
+    assert run("fit", path, *REGRESSION, "--warp", *noise, "--out", "run") == 0
     draws = ("--num-samples", 1_000)
     assert run("predict", "run", path, "-o", "predicted.csv", *draws) == 0
     capsys.readouterr()
@@ -445,7 +446,7 @@ def test_warped_targets_are_judged_and_predicted_in_their_units(
     shown = json.loads(capsys.readouterr().out)
 
     assert "warp: true\n" in Path("run/config.yaml").read_text()
-    assert shown["model"]["likelihood"] == "WarpedGaussian"
+    assert shown["model"]["likelihood"] == "WarpedStudentT"
     prices = np.array(table["price"])
     predicted = {
         name: np.array(values, float)
@@ -465,12 +466,13 @@ def test_warped_targets_are_judged_and_predicted_in_their_units(
     np.testing.assert_allclose(below, 0.975, atol=0.03)
 
 
-def test_labels_are_not_warped(refused: Callable[..., str]) -> None:
+@pytest.mark.parametrize("option", [["--warp"], ["--noise", "gaussian"]])
+def test_labels_have_no_noise(refused: Callable[..., str], option: list[str]) -> None:
     table = write_csv(Path("table.csv"), columns("two classes"))
 
-    message = refused("fit", table, *fit_options("two classes"), "--warp")
+    message = refused("fit", table, *fit_options("two classes"), *option)
 
-    assert "--warp is for --task regression" in message
+    assert f"{option[0]} is for --task regression" in message
 
 
 def test_matrix_gaussian_network_beside_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:

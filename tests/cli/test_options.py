@@ -39,6 +39,7 @@ def test_defaults_of_fit() -> None:
         "posterior": None,
         "whiten": False,
         "warp": False,
+        "noise": None,
         "output_posterior": None,
         "kernel": None,
         "width": None,

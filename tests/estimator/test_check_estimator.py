@@ -17,6 +17,7 @@ SMALL = {
     "depth": 2,
     "kernel": "SquaredExponential",
     "warp": False,
+    "noise": "gaussian",
     "num_inducing": 5,
     "num_prediction_samples": 3,
     "num_steps": 1,

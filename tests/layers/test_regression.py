@@ -79,6 +79,21 @@ def test_log_ratio_is_the_negative_divergence_between_gaussians() -> None:
         np.testing.assert_allclose(log_ratio[s], -np.sum(tfd.kl_divergence(q, p)), rtol=1e-9)
 
 
+def test_precisions_are_weights_of_the_posterior_alone() -> None:
+    precisions = np.linspace(0.2, 1.4, C)
+    layer, same = make_layer(), make_layer()
+    arguments = {"noise_variance": NOISE, "jitter": 0.0}
+    rows = layer.inputs.numpy(), layer.targets.numpy()
+    layer = RegressionGPLayer(layer.kernel, M, *rows, precisions=precisions, **arguments)
+    same = RegressionGPLayer(layer.kernel, M, *rows, weights=precisions, **arguments)
+    for ours, theirs in zip(
+        infer(layer, joint_covariance()), infer(same, joint_covariance()), strict=True
+    ):
+        if tf.is_tensor(ours):
+            np.testing.assert_allclose(ours, theirs)
+    assert layer.precisions.trainable and layer.weights is None
+
+
 @pytest.mark.parametrize("full_cov", [False, True])
 def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
     layer, joint = make_layer(), joint_covariance()
@@ -242,6 +257,7 @@ def test_predictions_and_files(build, tmp_path: Path) -> None:
     [
         ({"inputs": np.zeros(6)}, r"inputs must have two axes, .* got shape \[6\]"),
         ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
+        ({"precisions": np.zeros(C)}, "precisions must be 6 positive numbers"),
         ({"noise_variance": 0.0}, "noise_variance must be a positive number, got 0.0"),
         ({"noise_variance": np.ones(M)}, "noise_variance must be a positive number, got "),
         ({"inputs": np.full((C, 3), np.nan)}, "inputs holds nan in row 1, column 1"),

@@ -48,8 +48,30 @@ def test_targets_are_warped_where_that_pays() -> None:
 
     assert selection.best.warp
     assert isinstance(selection.model.likelihood, WarpedGaussian)
-    assert [each.warp for each in selection.candidates] == [False, True, True]
+    assert [each.warp for each in selection.candidates] == [False, True, True, True]
+    assert selection.best.noise == "gaussian"
     assert not select_model(skewed, depth=1, kernel="Matern52", warp=False, **SHORT).best.warp
+
+
+def test_tails_are_heavy_where_that_pays() -> None:
+    """Catches a bound without the factor of the rows' precisions, and precisions that are lost."""
+    outliers = np.where(np.arange(60)[:, None] % 12 == 0, 2.0, 0.0)
+    data = X, standardised(SIGNAL + NOISE + outliers)
+    selection = select_model(data, depth=1, kernel="Matern52", warp=False, **SHORT)
+
+    assert (selection.best.noise, selection.best.warp) == ("student_t", False)
+    model = selection.model
+    np.testing.assert_allclose(selection.best.elbo, model.elbo(data, seed=0), rtol=1e-2)
+    precisions = model.output_layer.precisions.numpy()
+    assert precisions[::12].max() < 0.2 < 0.6 < np.median(precisions)
+    gaussian = select_model(
+        data, depth=1, kernel="Matern52", warp=False, noise="gaussian", **SHORT
+    ).model
+    errors = [
+        np.mean(np.abs(each.predict_f(X)[0] - data[1])[outliers == 0.0])
+        for each in (model, gaussian)
+    ]
+    assert errors[0] < 0.7 * errors[1]
 
 
 def test_a_depth_that_is_asked_for_is_trained() -> None:
@@ -92,6 +114,7 @@ def test_labels() -> None:
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"kernel": "Cubic"}, "kernel must be one of"),
         ({"warp": "yes"}, "warp must be"),
+        ({"noise": "cauchy"}, "noise must be one of"),
         ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
         ({"likelihood": gpflow.likelihoods.Gaussian()}, "likelihood must be None for Gaussian"),
     ],

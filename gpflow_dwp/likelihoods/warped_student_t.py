@@ -1,0 +1,186 @@
+"""Student's t noise in an increasing function of the observations."""
+
+from __future__ import annotations
+
+import copy
+from typing import Literal
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import inherit_check_shapes
+from gpflow.base import MeanAndVariance, TensorType
+from gpflow.likelihoods import Gaussian
+from gpflow.utilities import positive
+from gpflow.utilities.parameter_or_function import ConstantOrFunction
+from scipy.special import ndtr
+
+from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
+from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian, unwarped_moments
+
+__all__ = ["Noise", "WarpedStudentT"]
+
+Noise = Literal["gaussian", "student_t"]
+"""How observations, warped or not, scatter around functions."""
+
+Rule = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+_LEAST_DF = 2.0
+_SHARE = 0.6  # of the variance is that of Student's distribution with five degrees of freedom
+# Nodes in λ, at which moments and quantiles are exact to a thousandth, and log densities of
+# observations up to a thousand deviations away.
+_MOMENT_NODES: Rule = np.polynomial.hermite_e.hermegauss(16)  # type: ignore[no-untyped-call]
+_DENSITY_NODES: Rule = (
+    np.arange(-7.0, 7.01, 0.25),
+    np.exp(-0.5 * np.square(np.arange(-7.0, 7.01, 0.25))),
+)
+
+
+class WarpedStudentT(WarpedGaussian):
+    r"""g(y) = f + σ t, with t of Student's distribution and g increasing, learned with the model.
+
+    A few observations may lie far from their functions, which under Gaussian noise they would bend,
+    or widen the noise of all others. It is Gaussian noise of a random scale:
+
+    .. math:: g(y) \mid f, \lambda \sim \mathcal N(f, \sigma^2/\lambda), \qquad
+              \lambda \sim \operatorname{Gamma}(\nu/2, \nu/2)
+
+    The expected log density under a Gaussian q(f) is replaced by its bound with the best Gamma
+    posterior of each λ, which is Student's log density at E(g(y) - f)² (Tipping and Lawrence,
+    "Variational inference for Student-t models", 2005). Predictive densities, means and variances
+    are by quadrature over λ.
+
+    >>> from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
+    >>> likelihood = WarpedStudentT(SinhArcsinh(), variance=0.01, df=4.0)
+    >>> round(float(likelihood.df.numpy()), 6)
+    4.0
+
+    :param warp: g.
+    :param variance: σ², or a function of the inputs; as for GPflow's Gaussian.
+    :param df: Where ν starts, above 2.
+    :param scale: σ, in place of ``variance``.
+    :param variance_lower_bound: Of σ².
+    :raises ValueError: If ``warp`` is no :class:`Warp`, or ``df`` not above 2.
+    """
+
+    def __init__(
+        self,
+        warp: Warp,
+        variance: ConstantOrFunction | None = None,
+        df: float | tf.Tensor = 5.0,
+        *,
+        scale: ConstantOrFunction | None = None,
+        variance_lower_bound: float | None = None,
+    ) -> None:
+        super().__init__(warp, variance, scale=scale, variance_lower_bound=variance_lower_bound)
+        if not _LEAST_DF < float(tf.convert_to_tensor(df)) < np.inf:
+            raise ValueError(f"df must be a number above {_LEAST_DF:g}, got {df!r}.")
+        self.df = gpflow.Parameter(df, transform=positive(_LEAST_DF, base="exp"))
+
+    @classmethod
+    def of(cls, likelihood: Gaussian) -> WarpedStudentT:
+        """Start at Gaussian noise: of its width where it matters, with five degrees of freedom.
+
+        :param likelihood: With noise that is the same everywhere. Its warp is copied; without one
+            the new warp is the identity, and stays.
+        """
+        given = likelihood.variance
+        given = tf.square(likelihood.scale) if given is None else tf.convert_to_tensor(given)
+        variance = np.atleast_1d(given.numpy())
+        if isinstance(likelihood, WarpedGaussian):
+            warp = copy.deepcopy(likelihood.warp)
+        else:
+            warp = SinhArcsinh(len(variance))
+            gpflow.set_trainable(warp, False)
+        return cls(warp, _SHARE * (variance if len(variance) > 1 else variance[0]))
+
+    def precision_nodes(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return values of λ and their weights, [K] each: a quadrature of its distribution."""
+        return self._nodes(_MOMENT_NODES, dtype)
+
+    def log_precision_factor(self, precisions: tf.Tensor) -> tf.Tensor:
+        r"""Return ½ E log λ - KL(q(λ), p(λ)), of the best Gamma q(λ) with a given mean.
+
+        With it, ½ log(1/2πσ²) - ½ w E(g(y) - f)²/σ² is the bound of the expected log density for
+        the mean w; at w = (ν + 1)/(ν + E(g(y) - f)²/σ²) it is highest.
+
+        :param precisions: w, of any shape.
+        """
+        df = tf.cast(self.df, precisions.dtype)
+        half, shape = 0.5 * df, 0.5 * (df + 1.0)
+        constant = tf.math.lgamma(shape) - tf.math.lgamma(half)
+        constant += half * tf.math.log(half) - shape * tf.math.log(shape) + shape
+        return shape * tf.math.log(precisions) - half * precisions + constant
+
+    def warped_mean_and_variance(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> MeanAndVariance:
+        """Return mean and variance of g(y), [..., P] each.
+
+        Parameters as for :meth:`WarpedGaussian.warped_mean_and_variance`.
+        """
+        df = tf.cast(self.df, Fmu.dtype)
+        return tf.identity(Fmu), Fvar + self._scale_squared(X, Fmu) * df / (df - 2.0)
+
+    def warped_components(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return mean and variance of g(y) given each node of λ, [K, ..., P] each."""
+        precisions, _ = self.precision_nodes(Fmu.dtype)
+        noise = self._scale_squared(X, Fmu)
+        variances = tf.stack([Fvar + noise / each for each in tf.unstack(precisions)])
+        return tf.broadcast_to(Fmu, tf.shape(variances)), variances
+
+    @inherit_check_shapes
+    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        distance = tf.square(self.warp.forward(Y) - F)
+        return self._log_density(X, F, distance) + self.warp.log_derivative(Y)
+
+    @inherit_check_shapes
+    def _variational_expectations(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        distance = tf.square(self.warp.forward(Y) - Fmu) + Fvar
+        bound = self._log_density(X, Fmu, distance) + self.warp.log_derivative(Y)
+        return tf.reduce_sum(bound, axis=-1)
+
+    @inherit_check_shapes
+    def _predict_log_density(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        precisions, weights = self._nodes(_DENSITY_NODES, Fmu.dtype)
+        variances = Fvar[..., None] + self._scale_squared(X, Fmu)[..., None] / precisions
+        distance = tf.square(self.warp.forward(Y) - Fmu)[..., None]
+        each = -0.5 * (tf.math.log(2.0 * np.pi * variances) + distance / variances)
+        density = tf.reduce_logsumexp(each + tf.math.log(weights), axis=-1)
+        return tf.reduce_sum(density + self.warp.log_derivative(Y), axis=-1)
+
+    @inherit_check_shapes
+    def _predict_mean_and_var(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> MeanAndVariance:
+        _, weights = self.precision_nodes(Fmu.dtype)
+        means, variances = unwarped_moments(self.warp, *self.warped_components(X, Fmu, Fvar))
+        mean = tf.tensordot(weights, means, 1)
+        return mean, tf.tensordot(weights, variances + tf.square(means - mean), 1)
+
+    def _scale_squared(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        """σ², in the shape of ``F``."""
+        return super().warped_mean_and_variance(X, F, tf.zeros_like(F))[1]
+
+    def _log_density(self, X: TensorType, F: TensorType, distance: tf.Tensor) -> tf.Tensor:
+        """Student's log density of a number whose squared distance from the centre is given."""
+        df, noise = tf.cast(self.df, F.dtype), self._scale_squared(X, F)
+        constant = tf.math.lgamma(0.5 * (df + 1.0)) - tf.math.lgamma(0.5 * df)
+        constant -= 0.5 * tf.math.log(np.pi * df * noise)
+        return constant - 0.5 * (df + 1.0) * tf.math.log1p(distance / (df * noise))
+
+    def _nodes(self, rule: Rule, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """λ and weights of a rule in the normal scores of λ."""
+        scores, weights = rule
+        levels = np.minimum(ndtr(scores), 1.0 - 1e-15)
+        half = 0.5 * tf.cast(self.df, tf.float64)
+        precisions = tfp.math.igammainv(half, tf.constant(levels, tf.float64)) / half
+        return tf.cast(precisions, dtype), tf.constant(weights / weights.sum(), dtype)
