@@ -88,13 +88,14 @@ class WarpedStudentT(WarpedGaussian):
         """
         given = likelihood.variance
         given = tf.square(likelihood.scale) if given is None else tf.convert_to_tensor(given)
-        variance = np.atleast_1d(given.numpy())
+        floor = 2.0 * likelihood.variance_lower_bound  # at the bound itself no parameter starts
+        variance = np.maximum(_SHARE * np.atleast_1d(given.numpy()), floor)
         if isinstance(likelihood, WarpedGaussian):
             warp = copy.deepcopy(likelihood.warp)
         else:
             warp = SinhArcsinh(len(variance))
             gpflow.set_trainable(warp, False)
-        return cls(warp, _SHARE * (variance if len(variance) > 1 else variance[0]))
+        return cls(warp, variance if len(variance) > 1 else variance[0])
 
     def precision_nodes(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """Return values of λ and their weights, [K] each: a quadrature of its distribution."""

@@ -288,7 +288,7 @@ def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
     likelihood = copy.deepcopy(likelihood)
     if not isinstance(likelihood, Gaussian) or num_outputs == 1:
         return likelihood
-    variance = np.full(num_outputs, likelihood.variance_at(np.zeros((1, 1)))[0])
+    variance = np.full(num_outputs, _noise_variance(likelihood))
     with positive_by_exp():
         if isinstance(likelihood, WarpedStudentT):
             return WarpedStudentT(likelihood.warp, variance, likelihood.df)
@@ -298,7 +298,9 @@ def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
 
 
 def _noise_variance(likelihood: Likelihood) -> float:
-    return float(tf.convert_to_tensor(likelihood.variance))
+    # At its bound, where fits of data without noise end, no other parameter can start.
+    floor = 2.0 * likelihood.variance_lower_bound
+    return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
 
 
 def _size(parameters: Iterable[Parameter]) -> int:

@@ -74,6 +74,14 @@ def test_tails_are_heavy_where_that_pays() -> None:
     assert errors[0] < 0.7 * errors[1]
 
 
+def test_data_without_noise() -> None:
+    """Catches a noise that ends at its bound, where the next candidate's cannot start."""
+    line = np.linspace(0.0, 6.0, 30)[:, None]
+    model = select_model((standardised(line), np.sin(line)), depth=1, **SHORT).model
+
+    assert np.max(np.abs(model.predict_f(standardised(line))[0] - np.sin(line))) < 0.01
+
+
 def test_a_depth_that_is_asked_for_is_trained() -> None:
     """Catches a deep model that does not start at the single layer, and explains all as noise.
 
