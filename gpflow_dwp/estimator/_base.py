@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data import Standardiser, check_weights
+from gpflow_dwp.data import Standardiser, Task, check_weights, split_rows
+from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import (
@@ -30,12 +33,30 @@ from gpflow_dwp.models import (
     suitable_output,
 )
 from gpflow_dwp.selection import Auto, Candidate, select_model
-from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
+from gpflow_dwp.validation import check_flags, check_integers
 
 __all__ = ["Array", "DeepWishartEstimator", "refuse_dates", "weigh"]
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+_DRAWS_FOR_STOPPING = 20
+
+
+class _Units(NamedTuple):
+    """The model's units: of inputs, and of targets where these are numbers."""
+
+    inputs: Standardiser
+    targets: Standardiser | None
+
+    @classmethod
+    def of(cls, X: Array, Y: Array | None, weights: Array | None) -> _Units:
+        targets = None if Y is None else Standardiser.fit(Y, weights=weights)
+        return cls(Standardiser.fit(X, weights=weights), targets)
+
+    def transform(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        return self.inputs.transform(X), Y if self.targets is None else self.targets.transform(Y)
 
 
 class DeepWishartEstimator(BaseEstimator):
@@ -58,6 +79,10 @@ class DeepWishartEstimator(BaseEstimator):
         batch_size: int | None = None,
         num_samples: int = 2,
         num_prediction_samples: int = 100,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
@@ -75,31 +100,83 @@ class DeepWishartEstimator(BaseEstimator):
         self.batch_size = batch_size
         self.num_samples = num_samples
         self.num_prediction_samples = num_prediction_samples
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
     def _train(
         self, X: Array, Y: Array, weights: Array | None, likelihood: Likelihood | None
     ) -> None:
-        """Build and train a model on raw inputs [N, D] and the model's own targets [N, P]."""
+        """Train a model on raw inputs [N, D] and raw targets, or indices of labels, [N, P]."""
         check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
-        random_state = check_random_state(self.random_state)
-        seed = int(random_state.randint(np.iinfo(np.int32).max))
-        standardiser = Standardiser.fit(X, weights=weights)
-        inputs = standardiser.transform(X)
-        data = (inputs, Y) if weights is None else (inputs, Y, weights)
-        if isinstance(self.kernel, str):
-            model, history = self._select(data, self.kernel, likelihood, seed)
+        check_integers(n_iter_no_change=self.n_iter_no_change)
+        check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
+        goes_on = self._goes_on()
+        if goes_on:
+            seed = self._seed  # So that the same rows are held out of the same data.
+            units = _Units(self.input_standardiser_, getattr(self, "output_standardiser_", None))
         else:
-            model, history = self._train_given_kernels(data, self.kernel, likelihood, seed)
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        held_out: RegressionData | None = None
+        if self.early_stopping:
+            rows, others = self._split(Y, seed)
+            X, Y, held_out = X[rows], Y[rows], (X[others], Y[others])
+            weights = None if weights is None else weights[rows]
+        if not goes_on:
+            units = _Units.of(X, None if is_classifier(self) else Y, weights)
+        X, Y = units.transform(X, Y)
+        data = (X, Y) if weights is None else (X, Y, weights)
+        held_out = None if held_out is None else units.transform(*held_out)
+        if goes_on:
+            model = self.model_
+            model.set_data(data)
+            history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
+        elif isinstance(self.kernel, str):
+            model, history = self._select(data, held_out, self.kernel, likelihood, seed)
+        else:
+            model = self._build(data, self.kernel, likelihood, seed)
+            history = self._take_steps(model, data, held_out, seed)
         model.num_prediction_samples = self.num_prediction_samples
-        self.input_standardiser_: Standardiser = standardiser
+        self.input_standardiser_: Standardiser = units.inputs
+        if units.targets is not None:
+            self.output_standardiser_: Standardiser = units.targets
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
-        self._seed = seed
+        self._seed: int = seed
+
+    def _goes_on(self) -> bool:
+        """Whether ``fit`` goes on from the fitted model."""
+        return self.warm_start and hasattr(self, "model_")
+
+    def _split(self, Y: Array, seed: int) -> tuple[Index, Index]:
+        """Indices of the rows to train on, and of those that are held out."""
+        fraction = self.validation_fraction
+        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
+            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
+        task: Task = "classification" if is_classifier(self) else "regression"
+        try:
+            rows, others = split_rows(Y, task, fraction, seed)
+        except TableError as error:
+            raise ValueError(
+                f"validation_fraction={fraction} of {len(Y)} rows cannot be held out: "
+                f"{error.__cause__ or error}"
+            ) from error
+        if task == "classification" and len(np.unique(Y[rows])) < len(np.unique(Y)):
+            raise ValueError(
+                f"validation_fraction={fraction} leaves a class without rows to train on."
+            )
+        return rows, others
 
     def _select(
-        self, data: TrainingData, kernel: str, likelihood: Likelihood | None, seed: int
+        self,
+        data: TrainingData,
+        held_out: RegressionData | None,
+        kernel: str,
+        likelihood: Likelihood | None,
+        seed: int,
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         selection = select_model(
             data,
@@ -117,20 +194,22 @@ class DeepWishartEstimator(BaseEstimator):
             num_steps=self.num_steps,
             batch_size=self.batch_size,
             num_samples=self.num_samples,
+            validation_data=held_out,
+            patience=self.n_iter_no_change,
             seed=seed,
             progress=bool(self.verbose),
         )
         self.candidates_: tuple[Candidate, ...] = selection.candidates
         return selection.model, selection.history
 
-    def _train_given_kernels(
+    def _build(
         self,
         data: TrainingData,
         kernel: Kernel | Sequence[Kernel],
         likelihood: Likelihood | None,
         seed: int,
-    ) -> tuple[DeepWishartProcess, TrainingHistory]:
-        """Train the one model of these kernels, of which the estimator's own stay as they are."""
+    ) -> DeepWishartProcess:
+        """Build the one model of these kernels, of which the estimator's own stay as they are."""
         depth = self.depth
         if isinstance(kernel, Kernel):
             if depth == "auto":
@@ -142,7 +221,7 @@ class DeepWishartEstimator(BaseEstimator):
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
         num_rows = len(np.asarray(data[0]))
-        model = build_deep_wishart_process(
+        return build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
             posterior=self.posterior,
@@ -158,18 +237,41 @@ class DeepWishartEstimator(BaseEstimator):
             num_samples=self.num_samples,
             seed=seed,
         )
+
+    def _take_steps(
+        self,
+        model: DeepWishartProcess,
+        data: TrainingData,
+        held_out: RegressionData | None,
+        seed: int,
+        kl_annealing_steps: int | None = None,
+    ) -> TrainingHistory:
+        protocol = PROTOCOLS["fast"]
         batch_size = self.batch_size
         if batch_size is None:
-            batch_size = PROTOCOLS["fast"].batch_size(num_rows)
-        history = fit(
+            batch_size = protocol.batch_size(len(np.asarray(data[0])))
+        if kl_annealing_steps is None:
+            kl_annealing_steps = protocol.kl_annealing_steps(model, self.num_steps)
+        callbacks = []
+        if held_out is not None:
+            stopping = EarlyStopping(
+                held_out,
+                patience=self.n_iter_no_change,
+                start_step=kl_annealing_steps,
+                num_samples=_DRAWS_FOR_STOPPING,
+            )
+            callbacks.append(stopping)
+        return fit(
             model,
             data,
             self.num_steps,
             batch_size=batch_size,
+            kl_annealing_steps=kl_annealing_steps,
             seed=seed,
+            callbacks=callbacks,
+            callback_interval=max(1, self.num_steps // 20),
             progress=bool(self.verbose),
         )
-        return model, history
 
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in the model's units, [N, D]."""

@@ -39,7 +39,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> DeepWishartClassifier:
-        """Train a new model.
+        """Train a new model, or with ``warm_start`` the one there is.
 
         :param X: Inputs, [N, D].
         :param y: Labels of any kind, [N].
@@ -47,13 +47,22 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             for once.
         :return: The classifier.
         :raises ValueError: If the data are not finite inputs and labels of one length, there is a
-            single class, or an argument of the constructor cannot be used.
+            single class, an argument of the constructor cannot be used, or a model that goes on
+            knows no such label, or has other columns.
         """
         refuse_dates(X)
-        inputs, y = validate_data(self, X, y, dtype=np.float64)
+        goes_on = self._goes_on()
+        inputs, y = validate_data(self, X, y, reset=not goes_on, dtype=np.float64)
         check_classification_targets(y)
         weights, (inputs, y) = weigh(sample_weight, inputs, np.asarray(y))
-        classes, indices = np.unique(y, return_inverse=True)
+        classes = self.classes_ if goes_on else np.unique(y)
+        unknown = np.setdiff1d(y, classes)
+        if len(unknown):
+            raise ValueError(
+                f"y must hold labels of the first fit to go on, {classes.tolist()}, got "
+                f"{unknown[0]!r}."
+            )
+        indices = np.searchsorted(classes, y)
         if len(classes) < 2:
             raise ValueError(f"y must hold two classes or more, got one class, {classes[0]!r}.")
         likelihood = (

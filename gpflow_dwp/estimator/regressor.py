@@ -10,7 +10,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.data import Standardiser
 from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.validation import check_integers
@@ -62,6 +61,17 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         labels for 500 above as many.
     :param num_samples: Draws that estimate the bound in training.
     :param num_prediction_samples: Draws that make up a predictive mixture.
+    :param early_stopping: Whether rows are held out, and gradient steps end when the log density of
+        these gets no better; the best parameters are kept. It is judged 20 times in a run, after
+        the annealing. What "auto" is chosen is still for the bound to say. A single layer with
+        Gaussian noise and one target, which L-BFGS fits, has nothing to stop.
+    :param validation_fraction: Share of the rows that are held out then: of labels, within each
+        class. Their weights do not count.
+    :param n_iter_no_change: After how many judgements without a better density steps end.
+    :param warm_start: Whether another call of ``fit`` goes on from the fitted model: it gets the
+        rows, in the units of the first fit, and takes ``num_steps`` gradient steps more. Nothing is
+        chosen anew, so other arguments of the model no longer matter; the seed, too, is that of the
+        first fit.
     :param random_state: Seed or generator for the start, the draws and the minibatches; None for
         another result at every call of ``fit``, which also sets TensorFlow's global seed.
     :param verbose: Whether to show a progress bar.
@@ -75,7 +85,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> DeepWishartRegressor:
-        """Train a new model.
+        """Train a new model, or with ``warm_start`` the one there is.
 
         :param X: Inputs, [N, D].
         :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own.
@@ -83,19 +93,31 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             for once.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
-            rows, a target is constant, or an argument of the constructor cannot be used.
+            rows, a target is constant, an argument of the constructor cannot be used, or a model
+            that goes on was fitted to other numbers of columns.
         """
         refuse_dates(X)
+        goes_on = self._goes_on()
         inputs, y = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+            self,
+            X,
+            y,
+            reset=not goes_on,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
         )
         targets = np.asarray(y, np.float64)
         columns = targets.reshape(len(targets), -1)
+        if goes_on and targets.shape[1:] != self._target_shape:
+            expected = ["N", *self._target_shape]
+            raise ValueError(
+                f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
+            )
         weights, (inputs, columns) = weigh(sample_weight, inputs, columns)
-        standardiser = Standardiser.fit(columns, weights=weights)
-        self._train(inputs, standardiser.transform(columns), weights, None)
-        self.output_standardiser_: Standardiser = standardiser
-        self._target_shape = targets.shape[1:]
+        self._train(inputs, columns, weights, None)
+        self._target_shape: tuple[int, ...] = targets.shape[1:]
         return self
 
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:

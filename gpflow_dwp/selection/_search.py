@@ -14,7 +14,7 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.base import Parameter
+from gpflow.base import Parameter, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
@@ -38,7 +38,14 @@ from gpflow_dwp.models import (
 )
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress, fit
+from gpflow_dwp.training import (
+    PROTOCOLS,
+    Callback,
+    EarlyStopping,
+    TrainingHistory,
+    TrainingProgress,
+    fit,
+)
 
 __all__ = ["Search", "Start", "initial_kernel", "rows_of_batches"]
 
@@ -88,6 +95,8 @@ class Search:
     architecture: dict[str, Any]
     seed: int
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
+    validation_data: RegressionData | None = None
+    patience: int = 10
 
     def rows(self, index: slice | npt.NDArray[np.int64] = slice(None)) -> TrainingData:
         """Some of the data, or all."""
@@ -170,6 +179,16 @@ class Search:
         else:
             num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
             interval = max(1, num_steps // 20)
+            annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
+            callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
+            if self.validation_data is not None:
+                stopping = EarlyStopping(
+                    self.validation_data,
+                    patience=self.patience,
+                    start_step=annealing,
+                    num_samples=_DRAWS_FOR_BOUND,
+                )
+                callbacks.append(stopping)
             with warnings.catch_warnings():
                 if target > -math.inf:  # It will not be kept.
                     warnings.simplefilter("ignore", CollapseWarning)
@@ -179,9 +198,7 @@ class Search:
                     num_steps,
                     batch_size=self.batch_size,
                     seed=self.seed,
-                    callbacks=[
-                        _GiveUp(target, interval, num_steps * min(max(depth - 1, 1), 3) // 6)
-                    ],
+                    callbacks=callbacks,
                     callback_interval=interval,
                     progress=self.progress,
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import TrainingData
@@ -15,9 +16,11 @@ from gpflow_dwp.models import (
     InducingChoice,
     OutputPosterior,
     build_deep_wishart_process,
+    check_data,
 )
 from gpflow_dwp.selection._search import Search, Start, initial_kernel, rows_of_batches
 from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Selection
+from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import check_choice, check_flags, check_integers
 
 __all__ = ["select_model"]
@@ -42,6 +45,8 @@ def select_model(
     num_steps: int = 1_000,
     batch_size: int | None = None,
     num_samples: int = 2,
+    validation_data: RegressionData | None = None,
+    patience: int = 10,
     seed: int = 0,
     progress: bool = True,
 ) -> Selection:
@@ -81,6 +86,11 @@ def select_model(
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
     :param num_samples: S in these steps.
+    :param validation_data: Held-out rows, X [N, D] and Y [N, P], in the same units. Gradient
+        steps end when their log density gets no better, and the best parameters are kept (see
+        :class:`EarlyStopping`); it is judged 20 times in a run, once the annealing is over. Which
+        model is kept is still for the bound to say, and L-BFGS takes no notice. None for all steps.
+    :param patience: After how many judgements without a better density a run ends.
     :param seed: For starting values, draws and minibatches.
     :param progress: Whether to show progress bars.
     :raises ValueError: If an argument or the data cannot be used; nothing has been fitted then.
@@ -102,6 +112,7 @@ def select_model(
     check_integers(num_steps=num_steps, num_samples=num_samples)
     if batch_size is not None:
         check_integers(batch_size=batch_size)
+    check_integers(patience=patience)
     architecture: dict[str, Any] = {
         "posterior": posterior,
         "whiten": whiten,
@@ -110,7 +121,7 @@ def select_model(
         "num_samples": num_samples,
     }
     # What cannot be used is refused here, before anything is fitted.
-    build_deep_wishart_process(
+    smallest = build_deep_wishart_process(
         data,
         1 if depth == "auto" else depth,
         num_inducing=1 if num_inducing == "auto" else num_inducing,
@@ -119,6 +130,12 @@ def select_model(
         seed=seed,
         **architecture,
     )
+    if validation_data is not None:
+        try:
+            EarlyStopping(validation_data, patience=patience)
+            check_data(smallest, *validation_data)
+        except ValueError as error:
+            raise ValueError(f"validation_data cannot be used: {error}") from error
     search = Search(
         X,
         Y,
@@ -130,6 +147,8 @@ def select_model(
         progress,
         architecture,
         seed,
+        validation_data=validation_data,
+        patience=patience,
     )
     if likelihood is None:
         start = search.choose_process(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gpflow_dwp.estimator import DeepWishartClassifier
+from gpflow_dwp.training import EarlyStopping
 
 SMALL: dict[str, Any] = {
     "depth": 1,
@@ -19,6 +22,14 @@ SMALL: dict[str, Any] = {
 }
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (40, 2)) * [1.0, 100.0]
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.7, 0.7])]
+
+
+@pytest.fixture
+def _eager() -> Iterator[None]:
+    """Take steps without compiling them, which takes longer than a few steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +82,45 @@ def test_what_is_no_classification_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             DeepWishartClassifier(**SMALL).fit(X, labels)
+
+
+@pytest.mark.usefixtures("_eager")
+def test_early_stopping_holds_out_rows_of_each_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches rows that are both learned from and judged, and a rare class that is left out."""
+    seen: list[np.ndarray] = []
+
+    def note(data: Any, **arguments: Any) -> EarlyStopping:
+        seen.extend(data)
+        return EarlyStopping(data, **arguments)
+
+    monkeypatch.setattr("gpflow_dwp.selection._search.EarlyStopping", note)
+    labels = np.where(np.arange(40) < 4, "rare", LABELS)
+    settings = {**SMALL, "num_steps": 4, "num_inducing": 5, "early_stopping": True}
+    classifier = DeepWishartClassifier(**{**settings, "validation_fraction": 0.3}).fit(X, labels)
+
+    inputs, indices = seen
+    assert classifier.model_.num_data == 28 and len(inputs) == 12
+    assert set(classifier.classes_[indices[:, 0].astype(int)]) == set(labels)
+    held_out = classifier.input_standardiser_.inverse_transform(inputs)
+    learned = [row for row in X if not np.isclose(held_out, row).all(axis=1).any()]
+    np.testing.assert_allclose(np.mean(learned, axis=0), classifier.input_standardiser_.mean)
+    labels[1:4] = "low"
+    with pytest.raises(ValueError, match="validation_fraction=0.3 of 40 rows .* only 1 member"):
+        classifier.fit(X, labels)
+    labels[1] = "rare"
+    with pytest.raises(ValueError, match=r"validation_fraction=0.9 leaves a class without rows"):
+        classifier.set_params(validation_fraction=0.9).fit(X, labels)
+
+
+@pytest.mark.usefixtures("_eager")
+def test_warm_start_knows_the_first_labels_only() -> None:
+    """Catches labels that are numbered anew: a second fit may lack some, and brings no new ones."""
+    classifier = DeepWishartClassifier(**{**SMALL, "num_steps": 2}, warm_start=True).fit(X, LABELS)
+    model = classifier.model_
+
+    classifier.fit(X[LABELS != "high"], LABELS[LABELS != "high"])
+
+    assert classifier.model_ is model and list(classifier.classes_) == ["high", "low", "middle"]
+    assert classifier.predict_proba(X).shape == (40, 3)
+    with pytest.raises(ValueError, match="labels of the first fit to go on, .* got .*'other'"):
+        classifier.fit(X, np.where(LABELS == "high", "other", LABELS))

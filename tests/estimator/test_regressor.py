@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf
+from gpflow_dwp.training import EarlyStopping
 
 SMALL: dict[str, Any] = {
     "depth": 2,
@@ -282,6 +283,16 @@ def test_grid_search_in_two_processes() -> None:
         ({"num_steps": 2.5}, "num_steps must be a positive integer, got 2.5"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer"),
         ({"num_prediction_samples": 0}, "num_prediction_samples must be a positive integer"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change must be a positive integer"),
+        ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+        (
+            {"early_stopping": True, "validation_fraction": 1.0},
+            "validation_fraction must be between 0 and 1, got 1.0",
+        ),
+        (
+            {"early_stopping": True, "validation_fraction": 0.99},
+            "validation_fraction=0.99 of 40 rows cannot be held out",
+        ),
         ({"num_samples": -1}, "num_samples must be a positive integer"),
         ({"batch_size": 0}, "batch_size must be a positive integer"),
         ({"width": 0}, "width must be a positive integer"),
@@ -300,6 +311,56 @@ def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str)
         regressor.fit(X, Y)
     with pytest.raises(NotFittedError):
         regressor.predict(X)
+
+
+@pytest.mark.usefixtures("_eager")
+@pytest.mark.parametrize("kernel", ["SquaredExponential", gpflow.kernels.SquaredExponential()])
+def test_early_stopping_ends_the_steps_and_keeps_the_best(
+    monkeypatch: pytest.MonkeyPatch, kernel: Any
+) -> None:
+    """Catches a way to train, by name or by kernel, that does not stop or judges in raw units."""
+    made: list[EarlyStopping] = []
+
+    def note(data: Any, **arguments: Any) -> EarlyStopping:
+        assert abs(data[0]).max() < 3.0 and abs(data[1]).max() < 3.0
+        made.append(EarlyStopping(data, lambda *_: -len(made[0].values), **arguments))
+        return made[0]
+
+    monkeypatch.setattr("gpflow_dwp.selection._search.EarlyStopping", note)
+    monkeypatch.setattr("gpflow_dwp.estimator._base.EarlyStopping", note)
+    stopping = {"early_stopping": True, "validation_fraction": 0.2, "n_iter_no_change": 2}
+    settings = {**SMALL, "kernel": kernel, "num_inducing": 5, **stopping}
+    regressor = DeepWishartRegressor(**settings).fit(X, Y, sample_weight=np.full(40, 2.0))
+
+    assert regressor.model_.num_data == 32
+    # Of 30 steps the first sixth are annealing.
+    assert regressor.history_.stop_reason == "a callback ended the run after step 7"
+    assert made[0].steps == [5, 6, 7] and made[0].best_step == 5
+
+
+@pytest.mark.usefixtures("_eager")
+def test_warm_start_goes_on_from_the_model_there_is() -> None:
+    """Catches a new model, new units or old rows, also with weights and after a pickle."""
+    short = {**SMALL, "num_steps": 3, "num_inducing": 5, "warm_start": True}
+    regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
+    mean = regressor.predict(X)
+    regressor = pickle.loads(pickle.dumps(regressor))
+    model, scale = regressor.model_, regressor.output_standardiser_.scale
+    before = model.inducing_variable.Z.numpy()
+
+    for weights in (None, np.full(40, 2.0), None):
+        regressor.set_params(num_steps=2).fit(X, Y, sample_weight=weights)
+        assert regressor.model_ is model and model.num_data == 40
+        assert regressor.history_.num_steps == 2
+        assert regressor.output_standardiser_.scale == scale == Y[:30].std()
+    # A new start would have other inducing inputs.
+    assert 0.0 < abs(model.inducing_variable.Z.numpy() - before).max() < 0.3
+    assert not np.array_equal(regressor.predict(X), mean)
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        regressor.fit(X[:, :1], Y)
+    with pytest.raises(ValueError, match=r"shape \['N'\] to go on, as at first, got \[40, 2\]"):
+        regressor.fit(X, np.stack([Y, Y], 1))
+    assert regressor.set_params(warm_start=False).fit(X, Y).model_ is not model
 
 
 def test_bad_data_are_refused(regressor: DeepWishartRegressor) -> None:

@@ -321,7 +321,8 @@ def test_training_with_weights() -> None:
         fit(regression, (X, Y), 1)
     regression.set_data((X[:5], Y[:5]))
     np.testing.assert_array_equal(regression.output_layer.weights, np.ones(5))
-    fit(regression, (X[:5], Y[:5], np.ones(5)), 1, progress=False)
+    for same in ((X[:5], Y[:5], np.ones(5)), (X[:5], Y[:5])):
+        fit(regression, same, 1, progress=False)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,9 @@ def test_labels() -> None:
         ({"warp": "yes"}, "warp must be"),
         ({"noise": "cauchy"}, "noise must be one of"),
         ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
+        ({"patience": 0}, "patience must be a positive integer, got 0"),
+        ({"validation_data": (X[:, :1], SIGNAL)}, "validation_data cannot be used: X must have 2"),
+        ({"validation_data": X}, r"validation_data cannot be used: data must be a pair \(X, Y\)"),
         ({"likelihood": gpflow.likelihoods.Gaussian()}, "likelihood must be None for Gaussian"),
     ],
 )
@@ -141,3 +144,20 @@ def test_rows_of_no_weight_are_not_learned_from() -> None:
         model = select_model(data, depth=depth, kernel="Matern52", warp=False, **SHORT).model
         error = (model.predict_f(X)[0] - spoilt).numpy()
         assert np.sqrt(np.mean(np.square(error))) < 0.5
+
+
+def test_held_out_rows_end_the_steps() -> None:
+    """Catches held-out rows that are not looked at: of other labels, any learning is for worse."""
+    labels = np.where(SIGNAL > 0.0, 1.0, 0.0)
+    selection = select_model(
+        (X, labels),
+        depth=1,
+        likelihood=gpflow.likelihoods.Bernoulli(),
+        validation_data=(X, 1.0 - labels),
+        patience=3,
+        **SHORT,
+    )
+
+    # The single layer of labels takes 30 steps, is judged after every one from the fifth on.
+    assert selection.history.num_steps < 15
+    assert "a callback ended the run" in selection.history.stop_reason
