@@ -59,6 +59,9 @@ _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
+# A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
+# many, and the evidence of the best ones does not count that.
+_NATS_OF_LENGTHSCALE = 1.0
 # Deeper models start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
 _DRAWS_FOR_BOUND = 20
@@ -126,6 +129,7 @@ class Search:
                 precisions = np.ones(len(self.X))
                 precisions[rows] = of_rows
             penalty = 0.5 * _size(start.likelihood.trainable_parameters) * math.log(len(rows))
+            penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
             start = start._replace(course=course, precisions=precisions)
             fitted.append((elbo - penalty, start))
             return max(fitted, key=lambda pair: pair[0])[1]
@@ -134,6 +138,11 @@ class Search:
             with positive_by_exp():
                 likelihood = _gaussian(num_outputs, warp is True, 0.1)
             best = try_process(Start(name, initial_kernel(name, num_inputs), likelihood))
+        if len(kernels) > 1 and num_inputs > 1:
+            with positive_by_exp():
+                likelihood = _gaussian(num_outputs, warp is True, _noise_variance(best.likelihood))
+            kernel = initial_kernel(best.name, num_inputs, ard=False)
+            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
         if warp == "auto":
             with positive_by_exp():
                 likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
@@ -266,7 +275,10 @@ class Search:
         warped = isinstance(warp, gpflow.Module) and bool(warp.trainable_parameters)
         noise: Noise = "student_t" if isinstance(start.likelihood, WarpedStudentT) else "gaussian"
         seconds = time.perf_counter() - began
-        self.candidates.append(Candidate(depth, start.name, warped, noise, rows, elbo, seconds))
+        ard = _num_lengthscales(start.kernel) > 1
+        self.candidates.append(
+            Candidate(depth, start.name, ard, warped, noise, rows, elbo, seconds)
+        )
 
 
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
@@ -280,18 +292,22 @@ def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
     return PROTOCOLS["fast"].batch_size(num_data)
 
 
-def initial_kernel(name: str, num_inputs: int, variance: float = 1.0) -> Kernel:
+def initial_kernel(
+    name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
+) -> Kernel:
     """Return the kernel that a single layer starts with.
 
     :param name: In :data:`KERNELS`.
     :param num_inputs: D.
     :param variance: Of the functions.
+    :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     """
     with positive_by_exp():
-        kernel = make_kernels(name, 1, num_inputs)[0]
+        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
     if hasattr(kernel, "lengthscales"):
         # About the distance between two standardised rows.
-        kernel.lengthscales.assign(np.full(num_inputs, math.sqrt(2.0 * num_inputs)))
+        start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
+        kernel.lengthscales.assign(start)
     kernel.variance.assign(variance)
     return kernel
 
@@ -318,6 +334,10 @@ def _noise_variance(likelihood: Likelihood) -> float:
     # At its bound, where fits of data without noise end, no other parameter can start.
     floor = 2.0 * likelihood.variance_lower_bound
     return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
+
+
+def _num_lengthscales(kernel: Kernel) -> int:
+    return int(np.size(kernel.lengthscales)) if hasattr(kernel, "lengthscales") else 0
 
 
 def _size(parameters: Iterable[Parameter]) -> int:

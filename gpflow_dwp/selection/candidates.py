@@ -22,6 +22,7 @@ class Candidate(NamedTuple):
 
     :param depth: GP layers of the equivalent deep GP.
     :param kernel: Name of its kernels.
+    :param ard: Whether each input has a lengthscale of its own.
     :param warp: Whether its observations are warped.
     :param noise: Distribution of its noise.
     :param num_data: N, the rows that it was fitted to.
@@ -31,6 +32,7 @@ class Candidate(NamedTuple):
 
     depth: int
     kernel: str
+    ard: bool
     warp: bool
     noise: Noise
     num_data: int

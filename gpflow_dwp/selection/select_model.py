@@ -55,7 +55,8 @@ def select_model(
     Bounds of the same data can be compared, whatever the depth, the kernels or the warp. With a
     single layer and Gaussian noise the bound is the marginal likelihood of a Gaussian process, or
     that of sparse regression, which L-BFGS maximises within seconds. So kernel and warp are chosen
-    there: the kernel that has the highest, and a warp and Student's noise where they gain more than
+    there: the kernel that has the highest, with a lengthscale for each input where they gain more
+    than a nat each over a common one, and a warp and Student's noise where they gain more than
     their parameters count for in the Bayesian information criterion. Deeper models start at what
     the single layer has learned. They are given up as soon as their bound would not reach the best
     one's at its present pace.
@@ -68,7 +69,8 @@ def select_model(
     :param depth: GP layers of the equivalent deep GP; "auto" for 1, then 2 and 3 for as long as
         the bound grows.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for one of
-        :data:`CANDIDATE_KERNELS`, or the first of them for a likelihood that is given.
+        :data:`CANDIDATE_KERNELS`, with or without a lengthscale for each input, or the first of
+        them for a likelihood that is given.
     :param warp: Whether observations are warped, by a :class:`SinhArcsinh`; not for a likelihood
         that is given.
     :param noise: "gaussian", or "student_t" with tails that are learned

@@ -74,12 +74,25 @@ def test_tails_are_heavy_where_that_pays() -> None:
     assert errors[0] < 0.7 * errors[1]
 
 
+def test_few_rows_have_one_lengthscale() -> None:
+    """Catches lengthscales that fit the noise, and one where inputs differ."""
+    rng = np.random.default_rng(1)
+    inputs = rng.standard_normal((40, 8))
+    alike = np.sum(inputs, axis=1, keepdims=True) + rng.standard_normal((40, 1))
+    choices = [
+        select_model((inputs, standardised(Y)), depth=1, warp=False, noise="gaussian", **SHORT)
+        for Y in (alike, np.sin(2.0 * inputs[:, :1]) + 0.1 * alike)
+    ]
+    assert [choice.best.ard for choice in choices] == [False, True]
+    assert choices[0].model.layers[0].kernel.lengthscales.shape == ()
+
+
 def test_data_without_noise() -> None:
     """Catches a noise that ends at its bound, where the next candidate's cannot start."""
     line = np.linspace(0.0, 6.0, 30)[:, None]
     model = select_model((standardised(line), np.sin(line)), depth=1, **SHORT).model
 
-    assert np.max(np.abs(model.predict_f(standardised(line))[0] - np.sin(line))) < 0.01
+    assert np.max(np.abs(model.predict_y(standardised(line))[0] - np.sin(line))) < 0.01
 
 
 def test_a_depth_that_is_asked_for_is_trained() -> None:
