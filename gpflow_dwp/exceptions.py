@@ -10,6 +10,7 @@ __all__ = [
     "DatasetError",
     "NonFiniteBoundError",
     "SavedModelError",
+    "ScaleWarning",
     "TableError",
     "UnsupportedKernelError",
 ]
@@ -45,6 +46,10 @@ class NonFiniteBoundError(ArithmeticError):
 
 class SavedModelError(ValueError):
     """A directory is not a saved model, is damaged, or was written in another format."""
+
+
+class ScaleWarning(UserWarning):
+    """A column of the data is far from the mean 0 and the standard deviation 1 of models' units."""
 
 
 class TableError(ValueError):

@@ -26,6 +26,7 @@ from gpflow_dwp.layers import (
 from gpflow_dwp.likelihoods import Noise, SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models._scales import warn_of_scales
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_mixing,
@@ -124,6 +125,8 @@ def assemble(
     if likelihood is None:
         likelihood = _likelihood_of(Y.shape[1], warp, noise)
     check_observations(likelihood, Y)
+    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
+    warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(Place(below, width, len(Z), rng)) for below in hidden_kernels]
     latent_layer = None

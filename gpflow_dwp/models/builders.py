@@ -103,6 +103,7 @@ def build_deep_wishart_process(
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for
         GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
+    :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
         fit the data or needs more memory than there is; or if the data are not two matrices of one
         length, with finite numbers but for missing observations.

@@ -16,6 +16,7 @@ from gpflow_dwp.layers import (
     LocalLayer,
     NetworkEncoder,
 )
+from gpflow_dwp.models._scales import warn_of_scales
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
@@ -60,6 +61,7 @@ def build_latent_variable_deep_gp(
     :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the model is built.
     :param seed: For the starting values.
+    :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
         integer or needs more memory than there is, or the data are not two finite matrices of one
         length.
@@ -79,6 +81,8 @@ def build_latent_variable_deep_gp(
     rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
     check_observations(likelihood, Y)
+    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
+    warn_of_scales(2, X=X, **({"Y": Y} if has_scale else {}))
     features, points = X, _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
