@@ -130,7 +130,6 @@ def train_to_bound(
         model,
         data,
         num_steps,
-        batch_size=PROTOCOLS[protocol].batch_size(len(data[0])),
         protocol=protocol,
         seed=seed,
         callbacks=[watch],

@@ -45,7 +45,7 @@ from gpflow_dwp.models import (
     save_model,
 )
 from gpflow_dwp.selection import Candidate, Selection
-from gpflow_dwp.training import PROTOCOLS, TrainingHistory, fit
+from gpflow_dwp.training import TrainingHistory, fit
 
 __all__ = ["run_fit"]
 
@@ -159,7 +159,6 @@ def _train(
         held_out = prepared.standardised(prepared.validation)
         stopping = make_stopping(options, prepared.model, held_out, protocol)
     log = make_log(options, stopping)
-    num_rows = len(prepared.train.X)
     # What a run finds that goes on, such as its log, is the user's.
     finding = contextlib.nullcontext() if options.resume is None else user_mistakes()
     with finding:
@@ -167,7 +166,7 @@ def _train(
             prepared.model,
             prepared.standardised(prepared.train),
             options.num_steps,
-            batch_size=options.batch_size or PROTOCOLS[protocol].batch_size(num_rows),
+            batch_size=options.batch_size,
             protocol=protocol,
             num_importance_samples=options.num_importance_samples,
             seed=options.seed,

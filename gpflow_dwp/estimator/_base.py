@@ -246,12 +246,8 @@ class DeepWishartEstimator(BaseEstimator):
         seed: int,
         kl_annealing_steps: int | None = None,
     ) -> TrainingHistory:
-        protocol = PROTOCOLS["fast"]
-        batch_size = self.batch_size
-        if batch_size is None:
-            batch_size = protocol.batch_size(len(np.asarray(data[0])))
         if kl_annealing_steps is None:
-            kl_annealing_steps = protocol.kl_annealing_steps(model, self.num_steps)
+            kl_annealing_steps = PROTOCOLS["fast"].kl_annealing_steps(model, self.num_steps)
         callbacks = []
         if held_out is not None:
             stopping = EarlyStopping(
@@ -265,7 +261,7 @@ class DeepWishartEstimator(BaseEstimator):
             model,
             data,
             self.num_steps,
-            batch_size=batch_size,
+            batch_size=self.batch_size,
             kl_annealing_steps=kl_annealing_steps,
             seed=seed,
             callbacks=callbacks,

@@ -55,7 +55,7 @@ def run_cell(
         model,
         split.train,
         cell.num_steps,
-        batch_size=cell.batch_size,
+        batch_size=cell.batch_size or len(split.train[0]),
         protocol=cell.training_protocol,
         kl_annealing_steps=cell.kl_annealing_steps,
         num_importance_samples=cell.num_importance_samples,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol, runtime_checkable
 
 import tensorflow as tf
@@ -35,9 +35,13 @@ def make_batches(
     model: VariationalModel,
     data: RegressionData | tf.data.Dataset,
     batch_size: int | None,
+    usual_batch_size: Callable[[int], int | None],
     seed: int,
 ) -> tuple[Batches, Any | None]:
-    """Return what draws the next batch, and what holds the place in the data, if anything does."""
+    """Return what draws the next batch, and what holds the place in the data, if anything does.
+
+    Without a batch size it is the usual one for so many rows, or all.
+    """
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
@@ -45,6 +49,8 @@ def make_batches(
         stream = _Stream(batches)
         return stream, stream.place
     tensors = tuple(part for part in model.check_training_data(data) if part is not None)
+    if batch_size is None:
+        batch_size = usual_batch_size(len(tensors[0]))
     if batch_size is None or batch_size >= len(tensors[0]):
         return _AllRows(tensors), None
     # Steps are not negative, so that none of them has the seed of the minibatches.

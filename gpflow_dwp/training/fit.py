@@ -74,7 +74,7 @@ def fit(
         count more or less than once; or a dataset of batches of them.
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
-        all rows at every step.
+        the protocol's, which by default is all rows up to 2,000 and 1,000 above.
     :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound;
         "natural" for a :class:`LatentVariableDeepGP`; or "vmg" for a matrix-Gaussian network.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
@@ -133,7 +133,9 @@ def fit(
     if jit_compile is not None:
         check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
-    next_batch, batches_state = make_batches(model, data, batch_size, seed)
+    next_batch, batches_state = make_batches(
+        model, data, batch_size, PROTOCOLS[protocol].batch_size, seed
+    )
     if may_draw_globally(model.likelihood):
         tf.random.set_seed(seed)  # not in any case: TensorFlow forgets what it made of functions
     if kl_annealing_steps is None:

@@ -25,7 +25,7 @@ class Protocol(NamedTuple):
         number of steps.
     :param num_samples: S, the draws that estimate the bound; for whoever builds the model.
     :param batch_size: Rows of a minibatch, from the number of training rows, or None for all of
-        them; for whoever calls :func:`fit`.
+        them.
     """
 
     optimizer: Callable[[VariationalModel, int], Adam | NaturalGradientAdam]

@@ -156,7 +156,7 @@ def trace(
     if dataset:
         tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
         data = tf.data.Dataset.from_tensor_slices(tensors).batch(2)
-    next_batch, _ = make_batches(model, data, batch_size, 0)
+    next_batch, _ = make_batches(model, data, batch_size, lambda num_rows: None, 0)
     optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
     loop = CompiledLoop(
         model, next_batch, optimizer, 5, as_seed(0), jit_compile=jit_compile, **step.settings

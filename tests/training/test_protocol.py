@@ -115,3 +115,16 @@ def test_latent_variables_are_no_hidden_layer_that_is_annealed() -> None:
 )
 def test_batch_sizes(name: ProtocolName, num_rows: int, expected: int | None) -> None:
     assert PROTOCOLS[name].batch_size(num_rows) == expected
+
+
+def test_fit_takes_the_batches_of_its_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a step that carries all of a large table where no batch size was given."""
+    frugal = PROTOCOLS["fast"]._replace(batch_size=lambda num_rows: num_rows // 2)
+    monkeypatch.setitem(PROTOCOLS, "fast", frugal)
+    half = len(DATA[0]) // 2
+    bounds = [
+        fit(tiny_model(1, data=DATA), DATA, 4, batch_size=size, progress=False).elbo
+        for size in (None, half, len(DATA[0]))
+    ]
+    np.testing.assert_array_equal(bounds[0], bounds[1])
+    assert not np.array_equal(bounds[0], bounds[2])
