@@ -8,6 +8,7 @@ from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 from gpflow_dwp.training.monitor import MonitorCallback
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam, decayed_rate
+from gpflow_dwp.training.plateau_stopping import PlateauStopping
 from gpflow_dwp.training.protocol import PROTOCOLS, Protocol, ProtocolName
 from gpflow_dwp.training.run_log import CSVLog, JSONLinesLog, RunLog
 from gpflow_dwp.training.schedule import cosine_learning_rate, kl_weight, paper_learning_rate
@@ -22,6 +23,7 @@ __all__ = [
     "JSONLinesLog",
     "MonitorCallback",
     "NaturalGradientAdam",
+    "PlateauStopping",
     "Protocol",
     "ProtocolName",
     "RunCallback",

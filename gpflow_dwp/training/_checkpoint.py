@@ -56,7 +56,7 @@ class TrainingCheckpoint:
     :param callbacks: Those of the run, of which some may have a state.
     :param seconds_between_saves: After how long the next save is due.
     :raises ValueError: If the directory is no path or not a folder. On entering the context: if it
-        cannot be written.
+        cannot be written, or TensorFlow cannot save the place in the data.
     :raises BlockingIOError: On entering the context: if another run is in it.
     """
 
@@ -79,6 +79,7 @@ class TrainingCheckpoint:
         self._settings = {**settings, "callbacks": names}
         self._past = _Past()
         trackables = {**loop.state, "past": self._past}
+        self._batches = batches
         if batches is not None:
             trackables["batches"] = batches
         trackables.update({f"callback_{i}": callback for i, callback in enumerate(with_state)})
@@ -94,6 +95,7 @@ class TrainingCheckpoint:
             self._held.enter_context(held(self._directory))
             with self._begun_save() as folder:
                 write_whole(folder / _DESCRIPTION, bytes(4096))  # a full disk, too, is known now
+                self._save_place(folder)
         except BlockingIOError as error:
             raise BlockingIOError(
                 f"checkpoint_directory {self._directory} is in use by another run"
@@ -105,6 +107,17 @@ class TrainingCheckpoint:
                 f"checkpoint_directory {self._directory} cannot be written: {reason}."
             ) from error
         return self
+
+    def _save_place(self, folder: Path) -> None:
+        """Try what fails for some datasets, before any step is taken."""
+        if self._batches is None:
+            return
+        try:
+            tf.train.Checkpoint(batches=self._batches).write(str(folder / _STATE))
+        except tf.errors.FailedPreconditionError as error:
+            raise ValueError(
+                f"TensorFlow cannot save the place in this dataset ({error.message.strip()})"
+            ) from error
 
     def __exit__(self, *_: object) -> None:
         self._held.close()

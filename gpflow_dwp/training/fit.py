@@ -100,9 +100,9 @@ def fit(
         it, and ends like one that was never cut off, unless the likelihood draws from
         TensorFlow's global generator. The settings, the data and the kinds of model and optimiser
         must be the same; a dataset, and an optimiser's rates, are taken on trust. A dataset must
-        be one whose iterator TensorFlow can save, and ends so only if it does not reshuffle in
-        each epoch. If the last state is damaged, a warning says so, and the run goes on from the
-        one before it. None for no saving.
+        be one whose iterator TensorFlow can save, which that of a generator is not, and ends so
+        only if it does not reshuffle in each epoch. If the last state is damaged, a warning says
+        so, and the run goes on from the one before it. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
         everything as noise: see :func:`collapsed_layers`.

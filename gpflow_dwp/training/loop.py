@@ -109,7 +109,7 @@ class CompiledLoop:
         """Take ``num_steps`` steps, or fewer if one fails.
 
         :raises ValueError: If a batch of a dataset does not fit the model, which is left as the
-            steps before made it.
+            steps before made it, or there is none.
         """
         steps = self._step + tf.range(num_steps, dtype=tf.int64)
         inputs = _StepInputs(
@@ -123,6 +123,11 @@ class CompiledLoop:
                 data, log_ratios, finite = self._compiled_run(*inputs)
         except tf.errors.InvalidArgumentError as error:
             raise as_misfit(error) from error
+        except tf.errors.OutOfRangeError as error:
+            raise ValueError(
+                "data must hold a batch or more every time that they are gone through, got none: a "
+                "generator must begin anew whenever it is called."
+            ) from error
         failed = not bool(tf.reduce_all(finite))
         if failed:
             for variable, value in zip(self.variables, self._last_finite, strict=True):

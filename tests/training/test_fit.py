@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import gpflow
@@ -346,3 +347,36 @@ def test_hidden_layers_train_with_xla(whiten: bool, expected_log_ratio: bool) ->
 
     assert np.all(np.isfinite(history.elbo))
     assert all(np.all(np.isfinite(value)) for value in values(model))
+
+
+@pytest.mark.parametrize("weights", [(), (np.arange(len(DATA[0])) % 2.0,)])
+def test_batches_of_a_generator(weights: tuple[np.ndarray, ...]) -> None:
+    """Catches a stream of arrays that trains in another way than the same rows at once."""
+
+    def once() -> Iterator[tuple[np.ndarray, ...]]:
+        yield (*DATA, *weights)
+
+    # Without a signature TensorFlow knows no shapes.
+    dataset = tf.data.Dataset.from_generator(once, (tf.float64,) * (2 + len(weights)))
+    model, other = tiny_model(1), tiny_model(1)
+
+    history = fit(model, dataset, 3, progress=False)
+
+    expected = fit(other, (*DATA, *weights), 3, progress=False)
+    np.testing.assert_allclose(history.elbo, expected.elbo, rtol=1e-9)
+
+
+def test_what_generators_cannot_do(tmp_path: Path) -> None:
+    """Catches an iterator in place of a generator, and a state that is lost after the run."""
+    signature = tuple(tf.TensorSpec(part.shape, tf.float64) for part in DATA)
+    only_once = iter([DATA])
+    for generator in (lambda: iter(()), lambda: only_once):
+        dataset = tf.data.Dataset.from_generator(generator, output_signature=signature)
+        with pytest.raises(ValueError, match="a generator must begin anew when"):
+            fit(tiny_model(1), dataset, 3, progress=False)
+    model, start = tiny_model(1), values(tiny_model(1))
+    dataset = tf.data.Dataset.from_generator(lambda: iter([DATA]), output_signature=signature)
+    with pytest.raises(ValueError, match="TensorFlow cannot save the place in this dataset"):
+        fit(model, dataset, 3, progress=False, checkpoint_directory=tmp_path)
+    for value, before in zip(values(model), start, strict=True):
+        np.testing.assert_array_equal(value, before)
