@@ -12,15 +12,14 @@ from gpflow_dwp.exceptions import ScaleWarning
 __all__ = ["warn_of_scales"]
 
 _FACTOR = 30.0
-# Of 0 and 1, a column in which one of them is rare has a small deviation, and is as it should be.
-_REACH = 0.5
 
 
 def warn_of_scales(stacklevel: int, **matrices: npt.NDArray[np.float64]) -> None:
     """Warn, once, of columns that are far from mean 0 and standard deviation 1.
 
-    Such are columns with a standard deviation above 30, or below 1 / 30 with all values close to
-    the mean, and those whose mean is more than 30 standard deviations from 0; but no constants.
+    Such are columns with a standard deviation above 30 or below 1 / 30, and those whose mean is
+    more than 30 standard deviations from 0. Constants are not, and a column that mostly has one
+    value, such as a rare category or a pixel at the edge, may have a small deviation.
 
     :param stacklevel: As ``warnings.warn`` has it, from here.
     :param matrices: Columns [N, D], with NaN where they are missing, by the names that the caller
@@ -34,8 +33,9 @@ def warn_of_scales(stacklevel: int, **matrices: npt.NDArray[np.float64]) -> None
             if not values.size or values.min() == values.max():
                 continue
             mean, deviation = values.mean(), values.std()
-            is_small = deviation < 1.0 / _FACTOR and np.abs(values - mean).max() < _REACH
-            if is_small or deviation > _FACTOR or abs(mean) > _FACTOR * deviation:
+            mostly_one = np.mean(values == np.median(values)) > 0.5
+            scale = max(deviation, 1.0 / _FACTOR) if mostly_one else deviation
+            if not 1.0 / _FACTOR <= scale <= _FACTOR or abs(mean) > _FACTOR * scale:
                 far.append((name, column, mean, deviation))
     if far:
         name, column, mean, deviation = far[0]

@@ -41,10 +41,12 @@ def test_far_from_zero_and_warped_targets(warp: bool) -> None:
 
 
 def test_what_is_as_it_should_be() -> None:
-    """Catches warnings of constants, rare categories, factors of ten, and counts as targets."""
+    """Catches warnings of constants, rare categories, edges of images, and counts as targets."""
     constant, rare = np.full(50, 1e6), np.eye(50)[0]
+    pixel = 0.1 * rare - 1.0
     counts = np.arange(50.0)[:, None] * 1e3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        build_deep_wishart_process((np.stack([constant, rare, 10.0 * X[:, 0]], 1), 0.1 * Y))
+        columns = [constant, rare, pixel, 10.0 * X[:, 0]]
+        build_deep_wishart_process((np.stack(columns, 1), 0.1 * Y))
         build_deep_wishart_process((X, counts), likelihood=gpflow.likelihoods.Poisson())
