@@ -128,14 +128,16 @@ axes[0].figure
 # ## A table with ten inputs
 #
 # Disease progression of 442 diabetes patients, by the scikit-learn estimator, which scales the
-# data and predicts in raw units.
+# data and predicts in raw units. A kernel that is named has a lengthscale for each input.
 
 # %%
 table = load_diabetes()
 inputs, target = table.X, table.Y[:, 0]
 rows = rng.permutation(len(inputs))
 train, test = rows[:350], rows[350:]
-regressor = DeepWishartRegressor(random_state=0).fit(inputs[train], target[train])
+regressor = DeepWishartRegressor(kernel="SquaredExponential", random_state=0).fit(
+    inputs[train], target[train]
+)
 lower, upper = regressor.predict_interval(inputs[test])
 axes = plot_predictions(
     target[test], regressor.predict(inputs[test]), lower, upper, target="progression"

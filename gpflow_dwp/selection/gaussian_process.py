@@ -32,7 +32,8 @@ _LEAST_GAIN = 0.1
 class GaussianProcessFit(NamedTuple):
     """What came of a fit.
 
-    :param elbo: The log marginal likelihood, or SGPR's bound of it, in nats.
+    :param elbo: The log marginal likelihood, or SGPR's bound of it, in nats. Minus infinity where
+        the noise is less than what the covariance is rounded by: what came is no fit then.
     :param course: What is maximised, after each iteration, [T]: the same, with the log density of
         the parameters' priors.
     :param precisions: Of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, the factor of each
@@ -85,6 +86,9 @@ def fit_gaussian_process(
         gpflow.set_trainable(model.inducing_variable, False)
     course = _maximise(model, max_iterations)
     elbo = float(model.maximum_log_likelihood_objective())
+    rounding = np.finfo(np.float64).eps * np.sum(kernel(X, full_cov=False))
+    if not (np.isfinite(elbo) and np.min(noise.variance_at(X)) > rounding):
+        elbo = -np.inf
     found = np.asarray(course[1:] or course)
     if not isinstance(noise, _StudentRowNoise):
         return GaussianProcessFit(elbo, found)
@@ -121,7 +125,10 @@ def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
             best_loss, best = float(loss), values.copy()
         return float(loss), gradient
 
-    course = [-evaluate(best)[0]]
+    try:
+        course = [-evaluate(best)[0]]
+    except (FloatingPointError, tf.errors.InvalidArgumentError):
+        return [-np.inf]
     while len(course) <= max_iterations:
         begun_at = -best_loss
         with contextlib.suppress(FloatingPointError, tf.errors.InvalidArgumentError):

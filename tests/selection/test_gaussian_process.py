@@ -68,3 +68,13 @@ def test_what_fails_leaves_the_parameters_of_before() -> None:
 
     assert np.isfinite(fitted.elbo)
     assert all(np.isfinite(each.numpy()).all() for each in kernel.trainable_parameters)
+
+
+def test_noise_below_rounding_is_no_fit() -> None:
+    """Catches a degenerate candidate that is taken for the best, or that ends the search."""
+    for variance in (1e14, 1e40):
+        kernel = gpflow.kernels.SquaredExponential(variance=variance, lengthscales=10.0)
+        fitted = fit_gaussian_process(
+            (X, Y), kernel, gpflow.likelihoods.Gaussian(1e-5), max_iterations=0
+        )
+        assert fitted.elbo == -np.inf

@@ -54,7 +54,10 @@ def plot_relevance(
     num_inputs = len(found[0][1]) if found else 0
     found = [(name, values) for name, values in found if len(values) == num_inputs > 1]
     if not found:
-        raise ValueError("the model's first kernel must have one lengthscale per input.")
+        raise ValueError(
+            "the model's first kernel must have one lengthscale per input, as it has where "
+            "select_model or an estimator is told which kernel to take."
+        )
     names = [f"input {i + 1}" for i in range(num_inputs)]
     if feature_names is not None:
         names = [str(name) for name in feature_names]
