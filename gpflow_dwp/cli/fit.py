@@ -183,9 +183,10 @@ def _describe_choice(selection: Selection) -> str:
     """Which model has the highest bound, in a line."""
     best = selection.best
     warp = ", warped" if best.warp else ""
-    warp += ", Student's noise" if best.noise == "student_t" else ""
+    noise = ", Student's noise" if best.noise == "student_t" else ""
     deepest = max(candidate.depth for candidate in selection.candidates)
-    return f"Of depths 1 to {deepest} depth {best.depth} has the highest bound: {best.kernel}{warp}"
+    chosen = f"{best.kernel}{warp}{noise}"
+    return f"Of depths 1 to {deepest} depth {best.depth} has the highest bound: {chosen}"
 
 
 def _how_to_resume(prepared: PreparedRun) -> str:

@@ -99,7 +99,7 @@ def build_model(
         "latent_dim": options.latent_dim or 0,
         "output_posterior": options.output_posterior,
         "warp": options.warp,
-        "noise": options.noise,
+        "noise": options.noise or "gaussian",
     }
     wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
     own: dict[str, dict[str, Any]] = {
@@ -125,8 +125,6 @@ def build_model(
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
     arguments = own[options.model]
-    if arguments.get("noise", "") is None:
-        arguments["noise"] = "gaussian"
     if options.model != "VMG":
         arguments["output"] = arguments.pop("output_posterior") or suitable_output(
             len(data[0]), likelihood, arguments["latent_dim"], options.batch_size

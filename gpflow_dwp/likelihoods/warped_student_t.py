@@ -29,8 +29,8 @@ Rule = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 _LEAST_DF = 2.0
 _SHARE = 0.6  # of the variance is that of Student's distribution with five degrees of freedom
-# Nodes in λ, at which moments and quantiles are exact to a thousandth, and log densities of
-# observations up to a thousand deviations away.
+# Nodes in the normal scores of λ: a few, for moments and quantiles, and more and further out, for
+# log densities of outliers.
 _MOMENT_NODES: Rule = np.polynomial.hermite_e.hermegauss(16)  # type: ignore[no-untyped-call]
 _DENSITY_NODES: Rule = (
     np.arange(-7.0, 7.01, 0.25),
