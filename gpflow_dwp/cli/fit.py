@@ -22,7 +22,7 @@ from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
 from gpflow_dwp.cli.provenance import describe_run, list_versions
-from gpflow_dwp.cli.reports import as_json, print_now, silent
+from gpflow_dwp.cli.reports import as_json, finite, print_now, silent
 from gpflow_dwp.cli.run_description import RunDescription
 from gpflow_dwp.cli.run_directory import FIGURES, HISTORY, METRICS, MODEL, write_run
 from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table, scores_by_name
@@ -129,7 +129,7 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         "steps": history.num_steps,
         "best_step": best_step,
         "stop_reason": history.stop_reason,
-        "candidates": [candidate._asdict() for candidate in candidates],
+        "candidates": finite([candidate._asdict() for candidate in candidates]),
         "prediction_seconds": prediction_seconds,
         **predictions.calibration(test.Y),
         "provenance": describe_run(options),

@@ -12,7 +12,7 @@ from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Cells, ColumnEncoder
 from gpflow_dwp.files import write_whole
 
-__all__ = ["as_json", "check_out", "print_now", "report_cells", "silent", "write_json"]
+__all__ = ["as_json", "check_out", "finite", "print_now", "report_cells", "silent", "write_json"]
 
 _MANY_CATEGORIES = 30
 
@@ -39,7 +39,19 @@ def as_json(values: Any) -> str:
 
     :param values: Dictionaries, lists, tuples, texts and numbers.
     """
-    return json.dumps(_finite(values), allow_nan=False)
+    return json.dumps(finite(values), allow_nan=False)
+
+
+def finite(values: Any) -> Any:
+    """Return plain values with None, which is JSON's null, for numbers that are not finite.
+
+    :param values: Dictionaries, lists, tuples, texts and numbers.
+    """
+    if isinstance(values, dict):
+        return {name: finite(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
@@ -50,10 +62,10 @@ def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
     :return: Whether nothing else is to be printed.
     """
     if isinstance(where, Path):
-        write_whole(where, json.dumps(values, indent=1) + "\n")
+        write_whole(where, json.dumps(finite(values), indent=1) + "\n")
         return False
     if where:
-        print(json.dumps(values))
+        print(as_json(values))
     return where
 
 
@@ -89,14 +101,6 @@ def print_now(text: str) -> None:
 
 def silent(text: str) -> None:
     """Print nothing."""
-
-
-def _finite(values: Any) -> Any:
-    if isinstance(values, dict):
-        return {name: _finite(value) for name, value in values.items()}
-    if isinstance(values, (list, tuple)):
-        return [_finite(value) for value in values]
-    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def _warn(command: str, text: str) -> None:
