@@ -17,6 +17,7 @@ class BoundTerms(NamedTuple):
     :param data: The expected log likelihood of all data, [], with the log ratios of variables that
         belong to single data points: an importance-weighted bound cannot separate the two.
     :param log_ratios: Each layer's expected log P - log Q, bottom first, [L]: of what is global.
+        One more where the likelihood has variables of its own.
     """
 
     data: tf.Tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +50,6 @@ class DeepKernelProcess(VariationalModel):
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
         matrix, or a number is not a positive integer or too large for the machine's memory.
     """
-
-    hidden_layer_type: ClassVar[type[GramLayer]]
-    """What every hidden layer must be."""
 
     def __init__(
         self,
@@ -231,12 +227,6 @@ class DeepKernelProcess(VariationalModel):
         num_inducing, num_columns = map(int, self.inducing_variable.Z.shape)
         self._check_common_parts(*[num_inducing] * (2 if self.hidden_layers else 1))
         check_input_kernel(self.layers[0].kernel, num_columns)
-        for index, layer in enumerate(self.hidden_layers):
-            if not isinstance(layer, self.hidden_layer_type):
-                raise ValueError(
-                    f"layers[{index}] of a {type(self).__name__} must be a "
-                    f"{self.hidden_layer_type.__name__}, got {type(layer).__name__}."
-                )
         for index, layer in enumerate(self.layers):
             if layer.num_inducing != num_inducing:
                 raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tensorflow as tf
+from gpflow import Parameter
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
@@ -71,6 +72,14 @@ class LatentVariableDeepGP(VariationalModel):
                 f"layers must end in a LocalInducingGPLayer, got {type(layer).__name__}."
             )
         return layer
+
+    @property
+    def num_hidden_layers(self) -> int:
+        return sum(isinstance(layer, LocalInducingGPLayer) for layer in self.layers) - 1
+
+    @property
+    def natural_parameters(self) -> list[tuple[Parameter, Parameter]]:
+        return [(self.output_layer.q_mu, self.output_layer.q_sqrt)]
 
     @property
     def num_outputs(self) -> int:

@@ -18,7 +18,6 @@ from gpflow.utilities import tabulate_module_summary
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import FreeEncoder, GammaGaussian
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
@@ -92,6 +91,21 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Latent functions, or None where that is not known."""
 
     @property
+    def num_hidden_layers(self) -> int:
+        """Layers below the output that draw something which all data share."""
+        return len(self.layers) - 1
+
+    @property
+    def num_log_ratios(self) -> int:
+        """Terms of the bound that are global: see :class:`BoundTerms`."""
+        return len(self.layers) + hasattr(self.likelihood, "kl_divergence")
+
+    @property
+    def natural_parameters(self) -> list[tuple[gpflow.Parameter, gpflow.Parameter]]:
+        """Means and roots of covariances that natural gradients can move; none by default."""
+        return []
+
+    @property
     def rows(self) -> Batch | None:
         """The training data where the posterior is made of them."""
         return None
@@ -110,10 +124,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """
         batch = check_batch(self, data)
         for module in self.submodules:
-            if isinstance(module, FreeEncoder):
+            if getattr(module, "is_of_rows", False):
                 raise ValueError(
-                    "data cannot be replaced: the model's FreeEncoder has learned a posterior "
-                    "for each of its rows."
+                    f"data cannot be replaced: the model's {type(module).__name__} has learned a "
+                    "posterior for each of its rows."
                 )
         self._set_rows(batch)
         self.num_data = int(batch.X.shape[0])
@@ -187,8 +201,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
 
-        The divergence of a :class:`GammaGaussian` precision from its prior is part of the last log
-        ratio. Parameters and errors as for :meth:`elbo`.
+        A likelihood that has variables of its own, as :class:`GammaGaussian` has, says by a method
+        ``kl_divergence`` what they cost; the last log ratio is theirs. Parameters and errors as for
+        :meth:`elbo`.
         """
         check_integers(num_importance_samples=num_importance_samples)
         check_flags(doubly_reparameterized=doubly_reparameterized)
@@ -347,11 +362,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             check_memory(numbers[name], *draw, **{name: numbers[name]})
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Layers' log ratios, with that of the likelihood's own variables in the last one."""
-        *below, last = log_ratios
-        if isinstance(self.likelihood, GammaGaussian):
-            last -= tf.cast(self.likelihood.kl_divergence(), last.dtype)
-        return [*below, last]
+        """Layers' log ratios, and that of the likelihood where it has variables of its own."""
+        divergence = getattr(self.likelihood, "kl_divergence", None)
+        return [*log_ratios] if divergence is None else [*log_ratios, -divergence()[None]]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
         if num_samples is None:

@@ -189,7 +189,7 @@ class CompiledLoop:
         dtype = self.variables[0].dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
         log_ratios = tf.TensorArray(
-            dtype, size=0, dynamic_size=True, element_shape=[len(self._model.layers)]
+            dtype, size=0, dynamic_size=True, element_shape=[self._model.num_log_ratios]
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
