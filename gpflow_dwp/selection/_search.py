@@ -64,6 +64,9 @@ _ROWS_OF_LABELS = 500
 _NATS_OF_LENGTHSCALE = 1.0
 # Deeper models start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
+# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
+# nats, and the more the deeper the model.
+_STRETCH = 3.0
 _DRAWS_FOR_BOUND = 20
 _ROWS_FOR_BOUND = 2_000
 
@@ -222,10 +225,13 @@ class Search:
                 copy.deepcopy(start.kernel),
                 *make_kernels(start.name, depth, num_inputs)[1:],
             ]
-        # The scale of the functions is that of the last layer.
-        kernels[-1].variance.assign(start.kernel.variance)
         if depth > 1:
             kernels[0].variance.assign(1.0)
+        if start.is_gaussian:  # Labels gain nothing by it.
+            for kernel in kernels[:-1]:
+                _make_nearly_linear(kernel)
+        # The scale of the functions is that of the last layer.
+        kernels[-1].variance.assign(start.kernel.variance)
         num_inducing = self.num_inducing
         if num_inducing == "auto":
             least, most = _INDUCING
@@ -310,6 +316,13 @@ def initial_kernel(
         kernel.lengthscales.assign(start)
     kernel.variance.assign(variance)
     return kernel
+
+
+def _make_nearly_linear(kernel: Kernel) -> None:
+    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
+    if hasattr(kernel, "lengthscales"):
+        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
+        kernel.variance.assign(_STRETCH**2 * kernel.variance)
 
 
 def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:
