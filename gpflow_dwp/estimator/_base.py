@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser, Task, check_weights, split_rows
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
@@ -37,9 +37,8 @@ from gpflow_dwp.selection import Auto, Candidate, select_model
 from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
 from gpflow_dwp.validation import check_flags, check_integers
 
-__all__ = ["Array", "DeepWishartEstimator", "refuse_dates", "weigh"]
+__all__ = ["DeepWishartEstimator", "refuse_dates", "weigh"]
 
-Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 _DRAWS_FOR_STOPPING = 20

@@ -9,7 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.base import Array
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
 
 __all__ = ["DeepWishartClassifier"]
 

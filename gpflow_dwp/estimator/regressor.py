@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.base import Array
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
@@ -16,8 +17,6 @@ from gpflow_dwp.likelihoods import Warp, WarpedStudentT, unwarped_moments, warp_
 from gpflow_dwp.models import PosteriorDraws
 
 __all__ = ["PredictiveDistribution"]
-
-Array = npt.NDArray[np.float64]
 
 # Where a distribution function is integrated: panels, from that many deviations below the
 # components to as many above, and the two Gauss-Legendre nodes of each.

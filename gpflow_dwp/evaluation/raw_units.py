@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import MeanAndVariance
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.likelihoods import unwarped_moments, warp_of
@@ -22,8 +22,6 @@ from gpflow_dwp.models import (
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["RawUnits"]
-
-Array = npt.NDArray[np.float64]
 
 # A mixture's components, [S, rows], are held for this many rows at a time.
 _BLOCK = 10_000
