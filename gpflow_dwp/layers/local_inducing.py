@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow import Parameter, default_float
@@ -15,6 +14,7 @@ from gpflow.kernels import Kernel
 from gpflow.kullback_leiblers import gauss_kl
 from gpflow.utilities import triangular
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.kernels import check_input_kernel
 from gpflow_dwp.layers._reparameterisation import with_gradient_of
@@ -24,8 +24,6 @@ from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, w
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["LocalInducingGPLayer"]
-
-Array = npt.NDArray[np.float64]
 
 
 class LocalInducingGPLayer(gpflow.Module):

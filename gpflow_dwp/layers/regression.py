@@ -13,7 +13,7 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import Array, TargetBlocks
 from gpflow_dwp.data import check_matrix, check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
@@ -21,8 +21,6 @@ from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relati
 from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
-
-Array = npt.NDArray[np.float64]
 
 
 class RegressionGPLayer(OutputLayer):

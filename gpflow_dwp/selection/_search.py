@@ -18,7 +18,7 @@ from gpflow.base import Parameter, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import (
@@ -48,8 +48,6 @@ from gpflow_dwp.training import (
 )
 
 __all__ = ["Search", "Start", "initial_kernel", "rows_of_batches"]
-
-Array = npt.NDArray[np.float64]
 
 # Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500

@@ -12,7 +12,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
-    PredictiveDistribution,
+    RawUnits,
     interval_coverage,
     kernel_log_density,
     rmse,
@@ -109,7 +109,7 @@ def prediction_scores(
         median over the rows, from the same draws.
     """
     posterior = model.posterior(num_samples, seed=seed)
-    distribution = PredictiveDistribution.of(posterior, X, target)
+    distribution = RawUnits(model, output_standardiser=target).distribution(posterior, X)
     truth = np.asarray(Y, np.float64)
     log_likelihood = float(distribution.log_density(truth).mean())
     fewer = replace(
