@@ -29,15 +29,16 @@ from gpflow import likelihoods
 from gpflow.kernels import Matern32, SquaredExponential
 
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.objectives import Estimator
 
 Builder = Callable[..., Any]
 
 REGRESSION: dict[str, Any] = {"num_inducing": 5, "output": "regression"}
 FEW: dict[str, Any] = {"joint": False, "kind": "one"}
-WEIGHTED_BOUND = {"importance-weighted": {"num_importance_samples": 3}}
+WEIGHTED_BOUND = {"importance-weighted": {"estimator": Estimator(3)}}
 DOUBLY = {
     **WEIGHTED_BOUND,
-    "doubly": {"num_importance_samples": 3, "doubly_reparameterized": True},
+    "doubly": {"estimator": Estimator(3, doubly_reparameterized=True)},
 }
 
 

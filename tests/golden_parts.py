@@ -30,6 +30,7 @@ from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models import FunctionDraws
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import fit_gaussian_process, select_model
 
 _SEED = tf.constant([3, 4])
@@ -121,7 +122,7 @@ def fit_numbers() -> dict[str, Any]:
         ),
         "latent-variable, natural": (
             latent((X, Y), "LV-GP", num_inducing=5, seed=5),
-            {"protocol": "natural", "num_importance_samples": 3, "doubly_reparameterized": True},
+            {"protocol": "natural", "estimator": Estimator(3, doubly_reparameterized=True)},
         ),
     }
     numbers: dict[str, Any] = {}

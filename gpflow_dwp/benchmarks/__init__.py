@@ -43,7 +43,7 @@ from gpflow_dwp.benchmarks.time_to_bound import (
 )
 from gpflow_dwp.benchmarks.variance import (
     ESTIMATORS,
-    Estimator,
+    GradientEstimator,
     GradientSampler,
     GroupVariance,
     benchmark_variance,
@@ -59,9 +59,9 @@ __all__ = [
     "WISHART_MODELS",
     "BoundRun",
     "BoundTask",
-    "Estimator",
     "Figure",
     "Floor",
+    "GradientEstimator",
     "GradientSampler",
     "Grid",
     "GroupVariance",

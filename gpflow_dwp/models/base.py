@@ -28,7 +28,12 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
+from gpflow_dwp.objectives import (
+    BoundTerms,
+    Estimator,
+    evidence_lower_bound,
+    importance_weighted_bound,
+)
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_instance
 
@@ -108,14 +113,10 @@ class DeepKernelProcess(VariationalModel):
         self.output_layer.set_rows(*rows)
 
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
-        if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
+        num_copies = estimator.num_importance_samples
+        if estimator.doubly_reparameterized and self.latent_layer and num_copies > 1:
             raise ValueError(
                 "doubly_reparameterized must be False: the hidden layers of a "
                 f"{type(self).__name__} draw copies that depend on each other's latent variables."
@@ -126,9 +127,7 @@ class DeepKernelProcess(VariationalModel):
         warp = warp_function(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
-            return self._terms_with_latents(
-                self.latent_layer, path, batch, num_importance_samples, target_seed
-            )
+            return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
         X, Y, weights = batch
         mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(

@@ -21,7 +21,7 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
+from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_instance
 
@@ -96,12 +96,7 @@ class LatentVariableDeepGP(VariationalModel):
         raise ValueError("layers must have a LocalInducingGPLayer.")
 
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         X, Y, weights = batch
         copies = propagate_copies(
@@ -109,9 +104,9 @@ class LatentVariableDeepGP(VariationalModel):
             X,
             Y,
             self.num_samples,
-            num_importance_samples,
+            estimator.num_importance_samples,
             as_seed(seed),
-            doubly_reparameterized=doubly_reparameterized,
+            doubly_reparameterized=estimator.doubly_reparameterized,
         )
         expectations = copies_expected_log_likelihoods(
             self.likelihood, X, Y, copies.mean, copies.variance

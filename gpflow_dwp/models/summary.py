@@ -18,6 +18,7 @@ from tabulate import tabulate
 from gpflow_dwp.layers import Description
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.validation import check_flags, check_instance
 
 if TYPE_CHECKING:
@@ -242,10 +243,7 @@ def _divergences(model: VariationalModel, seed: int) -> list[float]:
     X, Y = (tf.zeros([1, width], default_float()) for width in (model.num_inputs, num_columns))
     # No likelihood need admit these observations: its own term may be infinite.
     terms = [
-        model._estimate_terms(
-            Batch(X, Y), num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
-        )
-        for draw in range(_BOUNDS)
+        model._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)
     ]
     log_ratios = np.mean([term.log_ratios.numpy() for term in terms], axis=0)
     return [-float(log_ratio) for log_ratio in log_ratios]

@@ -21,10 +21,12 @@ from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
-from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.validation import check_flags, check_integers, check_memory
+from gpflow_dwp.objectives import BoundTerms, Estimator
+from gpflow_dwp.validation import check_flags, check_instance, check_integers, check_memory
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
+
+_PLAIN = Estimator()
 
 
 class PosteriorDraws(Protocol):
@@ -162,41 +164,28 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         data: TrainingData,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
+        estimator: Estimator = _PLAIN,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.
-        :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
-            evidence lower bound, more for the importance-weighted one. Without latent variables
-            the two are the same.
-        :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
-            gradients, of a :class:`LatentVariableDeepGP`: the same in expectation, with a variance
-            that is far less where q(w) is about as wide as the posterior, and can be more where
-            it is narrower. Without latent variables nothing changes.
+        :param estimator: Which bound, and how; by default the evidence lower bound.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
         :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         :raises NonFiniteBoundError: If, in eager mode, the bound is not finite; it names the layer.
         """
-        return self.elbo_terms(
-            data,
-            num_importance_samples=num_importance_samples,
-            doubly_reparameterized=doubly_reparameterized,
-            seed=seed,
-        ).weighted_sum()
+        return self.elbo_terms(data, estimator=estimator, seed=seed).weighted_sum()
 
     @without_autograph
     def elbo_terms(
         self,
         data: TrainingData,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
+        estimator: Estimator = _PLAIN,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
@@ -205,14 +194,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         ``kl_divergence`` what they cost; the last log ratio is theirs. Parameters and errors as for
         :meth:`elbo`.
         """
-        check_integers(num_importance_samples=num_importance_samples)
-        check_flags(doubly_reparameterized=doubly_reparameterized)
-        terms = self._estimate_terms(
-            check_batch(self, data),
-            num_importance_samples=num_importance_samples,
-            doubly_reparameterized=doubly_reparameterized,
-            seed=seed,
-        )
+        check_instance(Estimator, estimator=estimator)
+        terms = self._estimate_terms(check_batch(self, data), estimator, seed)
         where = describe_non_finite(self, terms) if tf.executing_eagerly() else None
         if where is not None:
             raise NonFiniteBoundError(
@@ -223,12 +206,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         """What :meth:`elbo_terms` returns, finite or not, of arguments that it has checked."""
 
