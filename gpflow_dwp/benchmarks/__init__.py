@@ -16,7 +16,6 @@ from gpflow_dwp.benchmarks.measurement import (
     measure,
     ratio,
     summary,
-    thread_environment,
 )
 from gpflow_dwp.benchmarks.memory import benchmark_memory
 from gpflow_dwp.benchmarks.parameter_groups import gradients_by_group, parameter_groups
@@ -94,6 +93,5 @@ __all__ = [
     "printed_bound",
     "ratio",
     "summary",
-    "thread_environment",
     "train_to_bound",
 ]
