@@ -182,9 +182,7 @@ class WishartPosterior(gpflow.Module):
 
     def _log_volume(self, log_diagonal: tf.Tensor, mixing: Mixing) -> tf.Tensor:
         """Logarithm of the volume change from T to G, but for what L alone makes of it."""
-        log_column = None
-        if self.column_mixing_tril is not None:
-            log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
+        log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
         return log_volume_over_minor(
             self.df, self.num_inducing, log_diagonal, mixing.log_det_rows, log_column
         )
