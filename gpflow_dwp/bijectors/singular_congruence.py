@@ -12,7 +12,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["SingularCongruence", "TriangularCongruence"]
 
 
-class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
+class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
     r"""Congruence by an invertible matrix: G = A C Aᵀ.
 
     C and G, [..., M, M], are symmetric, positive semi-definite and of rank R = min(ν, M), with a
@@ -115,11 +115,6 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
     def _requirements(self) -> list[checks.Requirement]:
         expected = "finite entries and an inverse"
         return [checks.Requirement("row_mixing", self._row_mixing, checks.invertible, expected)]
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)

@@ -19,7 +19,7 @@ from gpflow_dwp.distributions import _parameters
 __all__ = ["FactoredGram", "ScaleTril", "triangular_congruence"]
 
 
-class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
+class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
     r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a random lower trapezoid T.
 
     Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
@@ -62,11 +62,6 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
 
     def _requirements(self) -> list[checks.Requirement]:
         return self._congruence._requirements()
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
 
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
     # are stale once a variable has changed, and constants to a gradient tape opened after. So what
@@ -141,10 +136,8 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
         return tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
 
 
-class ScaleTril:
-    """What distributions share whose A is a Cholesky factor L. Stands before the other base."""
-
-    _congruence: SingularCongruence
+class ScaleTril(FactoredGram):
+    """A distribution whose A is a Cholesky factor L. Abstract; stands before other bases."""
 
     @property
     def scale_tril(self) -> Any:
@@ -156,9 +149,7 @@ class ScaleTril:
 
     def _scale(self) -> tf.Tensor:
         """L Lᵀ, [..., M, M]."""
-        tril = self._congruence._matrix()
-        product = tf.matmul(tril, tril, transpose_b=True)
-        return 0.5 * (product + tf.linalg.matrix_transpose(product))
+        return self._gram(self._congruence._matrix())
 
 
 def triangular_congruence(scale_tril: Any, df: int) -> TriangularCongruence:

@@ -18,7 +18,7 @@ from gpflow_dwp.random import normal, split_seed
 __all__ = ["GeneralisedBartlett"]
 
 
-class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
+class GeneralisedBartlett(checks.CheckedParameters, tfp.distributions.Distribution):
     r"""Random lower trapezoid T, [M, R] with M ≥ R, with independent entries:
 
     .. math:: T_{jj}^2 \sim \mathrm{Gamma}(\alpha_j, \text{rate } \beta_j), \; T_{jj} > 0; \quad
@@ -133,11 +133,6 @@ class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
         event_ndims = _parameters.BARTLETT_EVENT_NDIMS
         checks.check_batch_shapes(event_ndims, {key: getattr(self, key) for key in event_ndims})
         return size, rank
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _sample_control_dependencies(self, value: tf.Tensor) -> list[Any]:
         if not self.validate_args:

@@ -11,18 +11,14 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._factored_gram import (
-    FactoredGram,
-    ScaleTril,
-    triangular_congruence,
-)
+from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
 from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances, where_defined
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["InverseWishart"]
 
 
-class InverseWishart(ScaleTril, FactoredGram):
+class InverseWishart(ScaleTril):
     r"""The inverse Wishart distribution W⁻¹(Ψ, n): that of the inverse of a W(Ψ⁻¹, n) matrix.
 
     Ψ is the scale matrix as ``scipy.stats.invwishart`` has it, not divided or multiplied by n:
