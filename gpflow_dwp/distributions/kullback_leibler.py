@@ -110,11 +110,7 @@ def _between_bartletts(
     """The sum of those of independent entries; that of T_jj is that of T_jj², a Gamma variable."""
     _check_shapes(q, p)
     with tf.name_scope(name or "kl_bartletts"):
-        size, rank = q.event_shape.as_list()
-        below = np.tri(size, rank, -1, dtype=bool)
-        # Selected before anything is computed, as what is ignored may be NaN.
-        loc, p_loc = (tf.where(below, d.loc, tf.zeros([], d.dtype)) for d in (q, p))
-        scale, p_scale = (tf.where(below, d.scale, tf.ones([], d.dtype)) for d in (q, p))
+        (loc, scale), (p_loc, p_scale) = q._loc_and_scale(), p._loc_and_scale()
         ratio, shift = scale / p_scale, (loc - p_loc) / p_scale
         normal = 0.5 * (ratio**2 + shift**2 - 1.0) - tf.math.log(ratio)
         alpha, p_alpha = (

@@ -120,9 +120,9 @@ class WishartLayer(GramLayer):
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
         below = self._factorise(covariance)
         dtype = covariance.dtype
-        bartlett_factor = self.bartlett_factor.bartlett(dtype).sample(num_samples, seed=seed)
+        factor = self.bartlett_factor.bartlett(dtype).sample(num_samples, seed=seed)
         mixing = self.bartlett_factor.mixing(dtype)
-        mixed = mixing.mix(bartlett_factor)
+        mixed = mixing.mix(factor)
 
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         if self.scale_mixture is None:
@@ -137,7 +137,7 @@ class WishartLayer(GramLayer):
             else self.bartlett_factor.sampled_log_ratio
         )
         log_ratio = log_ratio_given_scale(
-            bartlett_factor, mixing, precision, stick_the_landing=self.stick_the_landing
+            factor, mixing, precision, stick_the_landing=self.stick_the_landing
         )
         root /= np.sqrt(self.df)
         return GramDraw(
