@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpflow_dwp.cli import main
+from cyclopts import Argument
+
+from gpflow_dwp.cli import main, program
+from gpflow_dwp.cli.app import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table, split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
@@ -21,10 +24,30 @@ TEST_FRACTION = 0.25
 
 def run(*arguments: object) -> int:
     """The command's exit code."""
-    try:
-        return main([str(argument) for argument in arguments])
-    except SystemExit as stop:  # argparse leaves so
-        return int(stop.code or 0)
+    return main([str(argument) for argument in arguments])
+
+
+def parse(*arguments: str) -> dict[str, Any]:
+    """The options of a command by name, as it is called with them."""
+    _, bound = program.parse(arguments)
+    return program.options_by_name(bound)
+
+
+def declared_options() -> Iterator[tuple[str, Argument]]:
+    """Every option and argument of every command, after the command's name."""
+    for name in COMMANDS:
+        command = app[name]
+        parts = [f"{name} {part}" for part in command] if command.default_command is None else [name]
+        for part in parts:
+            if "-" not in part.split()[-1][:1]:
+                yield from ((part, option) for option in _options(part))
+
+
+def _options(command: str) -> Iterator[Argument]:
+    found = app
+    for name in command.split():
+        found = found[name]
+    return (option for option in found.assemble_argument_collection() if not option.children)
 
 
 def columns(task: str, rows: int = 40) -> dict[str, list[Any]]:
