@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from cyclopts import Argument
 
 from gpflow_dwp.cli import main, program
@@ -36,18 +35,11 @@ def parse(*arguments: str) -> dict[str, Any]:
 def declared_options() -> Iterator[tuple[str, Argument]]:
     """Every option and argument of every command, after the command's name."""
     for name in COMMANDS:
-        command = app[name]
-        parts = [f"{name} {part}" for part in command] if command.default_command is None else [name]
-        for part in parts:
-            if "-" not in part.split()[-1][:1]:
-                yield from ((part, option) for option in _options(part))
-
-
-def _options(command: str) -> Iterator[Argument]:
-    found = app
-    for name in command.split():
-        found = found[name]
-    return (option for option in found.assemble_argument_collection() if not option.children)
+        parts = {f"{name} {part}": app[name][part] for part in app[name] if part[0] != "-"}
+        for command, part in (parts or {name: app[name]}).items():
+            for option in part.assemble_argument_collection(parse_docstring=True):
+                if not option.children:
+                    yield command, option
 
 
 def columns(task: str, rows: int = 40) -> dict[str, list[Any]]:

@@ -24,7 +24,17 @@ from gpflow_dwp.optional import import_optional
 if TYPE_CHECKING:
     from gpflow_dwp.benchmarks import Operation
 
-__all__ = ["benchmark"]
+__all__ = [
+    "benchmark",
+    "bound",
+    "memory",
+    "precision",
+    "scale",
+    "step",
+    "time_import",
+    "time_predictions",
+    "variance",
+]
 
 _Model = Literal["GW", "A", "AB", "A-whitened", "DGP"]
 _WishartModel = Literal["GW", "A", "AB", "A-whitened"]
@@ -47,6 +57,7 @@ _Json = Annotated[
         help="Print the result as one line of JSON, or write every value to the file that follows.",
     ),
 ]
+_MODEL = Parameter(help="The posterior of a deep Wishart process, or a DGP.")
 _SHAPES: tuple[_Shape, ...] = ("yacht-2", "yacht-5")
 _MODELS: tuple[_Model, ...] = ("GW", "A", "AB", "A-whitened", "DGP")
 _WISHART_MODELS: tuple[_WishartModel, ...] = ("GW", "A", "AB", "A-whitened")
@@ -93,21 +104,11 @@ def step(
     :param peer_python: Interpreter of an environment that has the peers (default: this one).
     :param show_floor: Print the dense operations of a step instead, and time nothing.
     """
-    if show_floor:
+    arguments = locals()
+    if arguments.pop("show_floor"):
         _show_floor(shapes, models, json)
-        return
-    _measure(
-        "step",
-        json,
-        quiet,
-        shapes=shapes,
-        models=models,
-        dtypes=dtypes,
-        peers=peers,
-        peer_python=peer_python,
-        turns=turns,
-        threads=threads,
-    )
+    else:
+        _measure("step", **arguments)
 
 
 @benchmark.command(name="predict", sort_key=1)
@@ -126,24 +127,14 @@ def time_predictions(
 
     :param num_samples: Draws that make up the predictive mixture.
     """
-    _measure(
-        "predict",
-        json,
-        quiet,
-        shapes=shapes,
-        models=models,
-        dtypes=dtypes,
-        num_samples=num_samples,
-        turns=turns,
-        threads=threads,
-    )
+    _measure("predict", **locals())
 
 
 @benchmark.command(sort_key=2)
 def scale(
     *,
     axes: Annotated[tuple[Literal["N", "S", "depth", "M"], ...], LIST] = ("N", "S", "depth", "M"),
-    model: _Model = "AB",
+    model: Annotated[_Model, _MODEL] = "AB",
     dtype: Dtype = "float64",
     figure: Path | None = None,
     turns: _Turns = 7,
@@ -180,16 +171,7 @@ def memory(
     json: _Json = None,
 ) -> None:
     """Measure the peak memory of a step, over the arrays that its reverse pass must keep."""
-    _measure(
-        "memory",
-        json,
-        quiet,
-        shapes=shapes,
-        models=models,
-        dtypes=dtypes,
-        turns=turns,
-        threads=threads,
-    )
+    _measure("memory", **locals())
 
 
 @benchmark.command(sort_key=4)
@@ -197,7 +179,7 @@ def variance(
     *,
     dataset: _Dataset = "yacht",
     split: _Split = 0,
-    model: _WishartModel = "AB",
+    model: Annotated[_WishartModel, _MODEL] = "AB",
     depth: _Depth = 2,
     seed: Seed = 0,
     uci_folder: UciFolder = None,
@@ -269,7 +251,7 @@ def bound(
     *,
     dataset: _Dataset = "yacht",
     split: _Split = 0,
-    model: _WishartModel = "A",
+    model: Annotated[_WishartModel, _MODEL] = "A",
     depth: _Depth = 2,
     seed: Seed = 0,
     uci_folder: UciFolder = None,
@@ -288,22 +270,7 @@ def bound(
     :param papers_steps: Steps of the papers' protocol's run.
     :param hold: Steps above the level after which a run is ended.
     """
-    _measure(
-        "bound",
-        json,
-        quiet,
-        dataset=dataset,
-        depth=depth,
-        model=model,
-        split=split,
-        level=level,
-        num_steps=num_steps,
-        papers_steps=papers_steps,
-        hold=hold,
-        seed=seed,
-        threads=threads,
-        uci_folder=uci_folder,
-    )
+    _measure("bound", **locals())
 
 
 @benchmark.command(sort_key=6)
@@ -311,7 +278,7 @@ def precision(
     *,
     dataset: _Dataset = "yacht",
     split: _Split = 0,
-    model: _WishartModel = "A",
+    model: Annotated[_WishartModel, _MODEL] = "A",
     depth: _Depth = 5,
     seed: Seed = 0,
     uci_folder: UciFolder = None,
@@ -328,33 +295,22 @@ def precision(
     :param num_steps: Steps of training before.
     :param num_draws: Estimates that are compared.
     """
-    _measure(
-        "precision",
-        json,
-        quiet,
-        dataset=dataset,
-        depth=depth,
-        model=model,
-        split=split,
-        output=output,
-        dtype=dtype,
-        num_steps=num_steps,
-        num_draws=num_draws,
-        seed=seed,
-        uci_folder=uci_folder,
-    )
+    _measure("precision", **locals())
 
 
 @benchmark.command(name="import", sort_key=7)
 def time_import(*, turns: _Turns = 7, quiet: Quiet = False, json: _Json = None) -> None:
     """Tell what the import of the package adds to that of GPflow."""
-    _measure("import", json, quiet, turns=turns)
+    _measure("import", **locals())
 
 
 def _measure(
     what: str, json: Sequence[Path] | None, quiet: bool, **arguments: Any
 ) -> dict[str, Any]:
-    """Measure, print a table, and write every value where that is asked for."""
+    """Measure, print a table, and write every value where that is asked for.
+
+    :param arguments: Options, as the function of the library has them.
+    """
     from gpflow_dwp import benchmarks
     from gpflow_dwp.cli.reports import check_out, write_json
     from gpflow_dwp.study import describe_provenance

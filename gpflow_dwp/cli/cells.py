@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import UsageError, going_on
+from gpflow_dwp.cli.errors import going_on
 from gpflow_dwp.cli.parameters import Config, Json, PositiveInteger, Quiet, UciFolder
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 
@@ -56,10 +56,7 @@ def keep_cells(
     :param run: Of :mod:`gpflow_dwp.study`.
     :param cells: What to run.
     :param more: Further arguments of ``run``.
-    :raises UsageError: If the place for results is a file.
     """
-    if options.out.exists() and not options.out.is_dir():
-        raise UsageError(f"{options.out} is a file; --out takes a directory")
     with going_on(f"finished cells are in {options.out}, and the same command resumes the others"):
         return run(
             cells,

@@ -32,6 +32,8 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
             paths[name] = path
     for name, path in paths.items():
         _check_other_files(name, path, options, paths)
+        if name == "out" and command in ("fit", "study", "compare") and path.is_file():
+            raise UsageError(f"{path} is a file; --out takes a directory")
         _check_place(name, path, _own(command, options))
         _check_writable(name, path)
 

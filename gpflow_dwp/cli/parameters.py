@@ -41,11 +41,7 @@ LIST = Parameter(consume_multiple=1, allow_repeating=False)
 """Of an option that takes one value or several, all at once: of two such lists none is dropped."""
 
 
-def positive_integer(text: str) -> int:
-    """Read an argument that must be a positive integer.
-
-    :raises ValueError: If it is not.
-    """
+def _positive_integer(text: str) -> int:
     try:
         value = int(text)
     except ValueError:
@@ -55,33 +51,22 @@ def positive_integer(text: str) -> int:
     return value
 
 
-def size(text: str) -> int:
-    """Read a number of draws, layers or columns: what arrays of this size are made for.
-
-    :raises ValueError: If it is not an integer from 1 to a million.
-    """
-    value = positive_integer(text)
+def _size(text: str) -> int:
+    """A number of draws, layers or columns: what arrays of this size are made for."""
+    value = _positive_integer(text)
     if value > _LARGEST:
         raise ValueError(f"must be at most {_LARGEST}, got {text!r}")
     return value
 
 
-def depth(text: str) -> int | str:
-    """Read a number of layers, or "auto".
-
-    :raises ValueError: If it is neither.
-    """
+def _depth(text: str) -> int | str:
     try:
-        return "auto" if text == "auto" else size(text)
+        return "auto" if text == "auto" else _size(text)
     except ValueError as error:
         raise ValueError(f"{error}, or auto") from None
 
 
-def seed(text: str) -> int:
-    """Read a seed.
-
-    :raises ValueError: If it is not an integer from 0 to 2**32 - 1.
-    """
+def _seed(text: str) -> int:
     try:
         value = int(text)
     except ValueError:
@@ -91,11 +76,7 @@ def seed(text: str) -> int:
     return value
 
 
-def fraction(text: str) -> float:
-    """Read a number between 0 and 1.
-
-    :raises ValueError: If it is none.
-    """
+def _fraction(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -105,11 +86,8 @@ def fraction(text: str) -> float:
     return value
 
 
-def splits(*texts: str) -> tuple[int, ...]:
-    """Read ranges of integers, such as ``0-2,5``; each number is there once, the least first.
-
-    :raises ValueError: If there is anything else.
-    """
+def _splits(*texts: str) -> tuple[int, ...]:
+    """Ranges of integers, such as ``0-2,5``; each number is there once, the least first."""
     found: set[int] = set()
     for part in ",".join(texts).split(","):
         first, dash, last = part.partition("-")
@@ -123,11 +101,8 @@ def splits(*texts: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def settings(*texts: str) -> tuple[str, ...]:
-    """Read assignments, such as ``jitter=1e-8``, which stay text.
-
-    :raises ValueError: If one has no name or no equals sign, or a name is there twice.
-    """
+def _settings(*texts: str) -> tuple[str, ...]:
+    """Assignments, such as ``jitter=1e-8``, which stay text."""
     names = [text.partition("=")[0] for text in texts]
     for name, text in zip(names, texts, strict=True):
         if "=" not in text or not name.isidentifier():
@@ -138,7 +113,10 @@ def settings(*texts: str) -> tuple[str, ...]:
 
 
 def assignments(texts: Sequence[str]) -> dict[str, object]:
-    """Return the values of :func:`settings` by their names: JSON where they are that, or text."""
+    """Return the values of ``--set`` by their names.
+
+    :param texts: Such as ``jitter=1e-8``; what is no JSON is a text.
+    """
     found: dict[str, object] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -149,45 +127,32 @@ def assignments(texts: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def _read_one(read: Callable[[str], Any]) -> Parameter:
+def _reads(read: Callable[..., Any], *, each: bool = False) -> Parameter:
+    """The parameter of a type that reads its texts at once, or each of them by itself."""
+
     def convert(_: Any, tokens: Sequence[Token]) -> Any:
-        return read(tokens[0].value)
+        texts = [token.value for token in tokens]
+        return tuple(map(read, texts)) if each else read(*texts)
 
     convert.__name__ = read.__name__
     return Parameter(converter=convert)
 
 
-def _read_all(read: Callable[..., Any]) -> Parameter:
-    def convert(_: Any, tokens: Sequence[Token]) -> Any:
-        return read(*(token.value for token in tokens))
-
-    convert.__name__ = read.__name__
-    return Parameter(converter=convert)
-
-
-def _read_each(read: Callable[[str], Any]) -> Parameter:
-    def convert(_: Any, tokens: Sequence[Token]) -> Any:
-        return tuple(read(token.value) for token in tokens)
-
-    convert.__name__ = read.__name__
-    return Parameter(converter=convert)
-
-
-PositiveInteger = Annotated[int, _read_one(positive_integer)]
-PositiveIntegers = Annotated[tuple[int, ...], LIST, _read_each(positive_integer)]
-Size = Annotated[int, _read_one(size)]
-Sizes = Annotated[tuple[int, ...], LIST, _read_each(size)]
-Depth = Annotated[int | str, _read_one(depth)]
-Fraction = Annotated[float, _read_one(fraction)]
+PositiveInteger = Annotated[int, _reads(_positive_integer)]
+PositiveIntegers = Annotated[tuple[int, ...], LIST, _reads(_positive_integer, each=True)]
+Size = Annotated[int, _reads(_size)]
+Sizes = Annotated[tuple[int, ...], LIST, _reads(_size, each=True)]
+Depth = Annotated[int | str, _reads(_depth)]
+Fraction = Annotated[float, _reads(_fraction)]
 Names = Annotated[tuple[str, ...], LIST]
-Splits = Annotated[tuple[int, ...], LIST, _read_all(splits)]
-Settings = Annotated[tuple[str, ...], LIST, _read_all(settings), Parameter(name="--set")]
+Splits = Annotated[tuple[int, ...], LIST, _reads(_splits)]
+Settings = Annotated[tuple[str, ...], LIST, _reads(_settings), Parameter(name="--set")]
 Dtype = Annotated[Literal["float64", "float32"], Parameter(help="Precision.")]
-Seed = Annotated[int, _read_one(seed), Parameter(help="For start and draws.")]
+Seed = Annotated[int, _reads(_seed), Parameter(help="For start and draws.")]
 
 Run = Annotated[Path, Parameter(help="A directory that fit wrote.")]
 NumSamples = Annotated[
-    int, _read_one(size), Parameter(help="Draws that make up the predictive mixture.")
+    int, _reads(_size), Parameter(help="Draws that make up the predictive mixture.")
 ]
 Json = Annotated[bool, Parameter(help="Print the result as one line of JSON, for programs.")]
 Quiet = Annotated[bool, Parameter(help="Show no progress.")]

@@ -102,7 +102,17 @@ def test_what_was_written_before_is_still_read() -> None:
     "arguments",
     [
         (
-            *("compare", "--tables", "yacht", "--models", "dwp", "--splits", "5-9", "--out", "there"),
+            *(
+                "compare",
+                "--tables",
+                "yacht",
+                "--models",
+                "dwp",
+                "--splits",
+                "5-9",
+                "--out",
+                "there",
+            ),
             *("--set", "depth=2", "posterior=GW", "--label", "short"),
         ),
         (
