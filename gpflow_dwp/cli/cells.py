@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CellOptions", "keep_cells", "tell_failures"]
 
-_FILES = Parameter(group=Group.create_ordered("Processes, data and output", sort_key=1))
+_FILES = Parameter(group=Group("Processes, data and output", sort_key=3))
 
 
 @Parameter(name="*")

@@ -16,40 +16,14 @@ from gpflow_dwp.optional import import_optional
 
 __all__ = ["CompareOptions", "compare"]
 
-_CELLS = Parameter(group=Group.create_ordered("Cells: every combination that there is, is run"))
-_OWN = Parameter(group=Group.create_ordered("The deep Wishart process, dwp"))
-_Table = Literal[
-    "yacht",
-    "boston",
-    "energy",
-    "concrete",
-    "kin8nm",
-    "power",
-    "protein",
-    "diabetes",
-    "housing",
-    "diamond",
-    "clothing",
-    "slid",
-    "star98",
-    "cpus",
-    "quakes",
-    "birthwt",
-    "breast_cancer",
-    "wine",
-    "digits",
-]
-_Model = Literal[
-    "exact-gp",
-    "bayesian-ridge",
-    "logistic",
-    "hist-gb",
-    "random-forest",
-    "ngboost",
-    "svc",
-    "svgp",
-    "dwp",
-]
+_CELLS = Parameter(group=Group("Cells: every combination that there is, is run", sort_key=1))
+_OWN = Parameter(group=Group("The deep Wishart process, dwp", sort_key=2))
+_Uci = Literal["yacht", "boston", "energy", "concrete", "kin8nm", "power", "protein"]
+_Others = Literal["diabetes", "housing", "diamond", "clothing", "slid", "star98", "cpus", "quakes"]
+_Classification = Literal["breast_cancer", "wine", "digits"]
+_Table = Literal[_Uci, _Others, "birthwt", _Classification]
+_Rival = Literal["exact-gp", "bayesian-ridge", "logistic", "hist-gb", "random-forest", "ngboost"]
+_Model = Literal[_Rival, "svc", "svgp", "dwp"]
 _ALL = Parameter(show_default=lambda _: "all")
 
 

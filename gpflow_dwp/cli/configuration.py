@@ -72,7 +72,7 @@ def read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentC
                 raise UsageError(
                     f"{named[name].name} cannot go with --resume: a run goes on as it began"
                 )
-        run = named["resume"].tokens[0].value
+        run = named["resume"].tokens[-1].value
         named["out"].append(Token(keyword="--out", value=run, source="--resume"))
         with read_run(Path(run)) as folder:
             _read(UnfinishedRun.find(folder).configuration, commands, arguments)
@@ -84,9 +84,8 @@ def _read(path: Path, commands: tuple[str, ...], arguments: ArgumentCollection) 
     known = {
         name.lstrip("-").replace("-", "_"): argument
         for argument in arguments
-        if not argument.children
+        if not argument.children and argument.field_info.name not in ("config", "resume")
         for name in (*argument.names, argument.field_info.name)
-        if len(name) > 2 and "config" not in name
     }
     read: list[str] = []
     for name, value in _read_pairs(path):
@@ -103,8 +102,11 @@ def _read(path: Path, commands: tuple[str, ...], arguments: ArgumentCollection) 
         read.append(argument.name)
         if argument.tokens or _is_absent(value):
             continue
+        if isinstance(value, list) and not argument.parameter.consume_multiple:
+            raise UsageError(f"{path}: {name!r} must be one value, got {value}")
         for index, item in enumerate(value if isinstance(value, list) else [value]):
-            said = {"implicit_value": True} if item is True else {"value": str(item)}
+            is_set = item is True and argument.is_flag()
+            said = {"implicit_value": True} if is_set else {"value": str(item)}
             argument.append(Token(keyword=argument.name, source=str(path), index=index, **said))
 
 

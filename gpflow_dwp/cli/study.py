@@ -28,22 +28,11 @@ from gpflow_dwp.optional import import_optional
 
 __all__ = ["StudyOptions", "study", "study_report"]
 
-_CELLS = Parameter(group=Group.create_ordered("Cells: every combination is run"))
-_TRAINING = Parameter(group=Group.create_ordered("Training"))
-_Model = Literal[
-    "DGP",
-    "DIWP",
-    "GW",
-    "A",
-    "AB",
-    "VMG",
-    "GP",
-    "GP-GP",
-    "LV-GP",
-    "LV-GP-GP",
-    "LV-GP-GP-GP",
-    "LV-DWP",
-]
+_CELLS = Parameter(group=Group("Cells: every combination is run", sort_key=1))
+_TRAINING = Parameter(group=Group("Training", sort_key=2))
+_Hidden = Literal["DGP", "DIWP", "GW", "A", "AB", "VMG"]
+_Latent = Literal["GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"]
+_Model = Literal[_Hidden, _Latent]
 
 
 @Parameter(name="*")

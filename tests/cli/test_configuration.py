@@ -179,6 +179,9 @@ def test_a_run_is_repeated_from_its_directory() -> None:
         ("- 3", "must hold options by name"),
         ("a: [", "is neither YAML nor JSON"),
         ("num_steps: 0", "--num-steps: must be a positive integer, got '0'"),
+        ("num_steps: true", "--num-steps: must be a positive integer, got 'True'"),
+        ("target: [a, b]", "my.yaml: 'target' must be one value, got ['a', 'b']"),
+        ("resume: run", "has an option 'resume', which gpflow-dwp fit has not"),
         ("model: GP", 'Invalid value "GP" for --model from my.yaml. Choose from: "DWP"'),
     ],
 )

@@ -71,6 +71,22 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
+def test_what_the_command_needs_is_named_where_it_is_missing() -> None:
+    """Without the extra, the package is installed with the command's script."""
+    program = """
+import sys
+sys.modules["cyclopts"] = None
+from gpflow_dwp.cli import main
+sys.exit(main(["fit", "--help"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    needed = "cyclopts is needed here and is not installed: pip install gpflow-dwp[cli]"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gpflow-dwp: error: {needed}\n"
+
+
 def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "fit", "absent.csv", "--target", "y"],
