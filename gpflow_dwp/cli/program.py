@@ -133,7 +133,7 @@ def options_by_name(bound: BoundArguments) -> dict[str, Any]:
 
 
 def _load_tensorflow() -> None:
-    """Discard what TensorFlow's libraries write to the process's standard error as they load.
+    """Import TensorFlow, and discard what its libraries write to standard error meanwhile.
 
     They report on instruction sets and missing GPUs before any log level is obeyed, which would
     drown the one line that tells of a mistake.
