@@ -29,12 +29,14 @@ if TYPE_CHECKING:
         load_model,
         save_model,
     )
+    from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.training.fit import fit
 
 __all__ = [
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
     "DeepWishartProcess",
+    "Estimator",
     "LatentVariableDeepGP",
     "MatrixGaussianNetwork",
     "build_deep_gaussian_process",
@@ -71,7 +73,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return import_module(f"{__name__}.{name}")
     if name in __all__:
-        home = "training" if name == "fit" else "models"
+        home = {"Estimator": "objectives", "fit": "training"}.get(name, "models")
         return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

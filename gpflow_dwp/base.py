@@ -16,10 +16,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import RegressionData, TensorData
 
-__all__ = ["Seed", "TargetBlocks", "TrainingData"]
+__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData"]
+
+Array = npt.NDArray[np.float64]
+"""A NumPy array in double precision."""
 
 Seed = tf.Tensor
 """A stateless seed: an integer tensor of shape [2], as ``tf.random.stateless_*`` take it."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
 
-__all__ = ["BoundTerms", "evidence_lower_bound", "importance_weighted_bound"]
+from gpflow_dwp.validation import check_flags, check_integers
+
+__all__ = ["BoundTerms", "Estimator", "evidence_lower_bound", "importance_weighted_bound"]
 
 
 class BoundTerms(NamedTuple):
@@ -17,6 +20,7 @@ class BoundTerms(NamedTuple):
     :param data: The expected log likelihood of all data, [], with the log ratios of variables that
         belong to single data points: an importance-weighted bound cannot separate the two.
     :param log_ratios: Each layer's expected log P - log Q, bottom first, [L]: of what is global.
+        One more where the likelihood has variables of its own.
     """
 
     data: tf.Tensor
@@ -25,6 +29,29 @@ class BoundTerms(NamedTuple):
     def weighted_sum(self, kl_weight: float | tf.Tensor = 1.0) -> tf.Tensor:
         """Return the bound, or with a ``kl_weight`` below 1 its annealed version, []."""
         return self.data + tf.cast(kl_weight, self.data.dtype) * tf.reduce_sum(self.log_ratios)
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimator:
+    """How a bound is estimated from draws of each datum's latent variables.
+
+    Without latent variables all are the same.
+
+    :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the evidence
+        lower bound, more for the importance-weighted one, whose local log ratios are not annealed.
+    :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
+        gradients, whose signal does not vanish as K grows, of a :class:`LatentVariableDeepGP`: the
+        same in expectation, with a variance that is far less where q(w) is about as wide as the
+        posterior, and can be more where it is narrower.
+    :raises ValueError: If K is not a positive integer, or the other no Boolean.
+    """
+
+    num_importance_samples: int = 1
+    doubly_reparameterized: bool = False
+
+    def __post_init__(self) -> None:
+        check_integers(num_importance_samples=self.num_importance_samples)
+        check_flags(doubly_reparameterized=self.doubly_reparameterized)
 
 
 @check_shapes("expected_log_likelihoods: [S, N]", "weights: [N]")

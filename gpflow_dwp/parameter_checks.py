@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 __all__ = [
-    "BatchSlicing",
+    "CheckedParameters",
     "Requirement",
     "assertions",
     "check_batch_shapes",
@@ -127,13 +127,21 @@ def check_batch_shapes(event_ndims: Mapping[str, int], parameters: Mapping[str, 
             ) from error
 
 
-class BatchSlicing:
-    """What keeps the static shapes of parameters where the batch of their owner is sliced.
+class CheckedParameters:
+    """What asserts parameters' values, and keeps their static shapes where a batch is sliced.
 
     TFP broadcasts a parameter before it slices it. In a compiled function with an unknown batch
     shape TensorFlow then forgets of a size of 1 what it is. Stands before TFP's class among the
     bases of a distribution or bijector.
     """
+
+    validate_args: bool
+
+    def _requirements(self) -> list[Requirement]:
+        raise NotImplementedError
+
+    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
+        return assertions(self._requirements(), is_init=is_init) if self.validate_args else []
 
     def __getitem__(self, slices: Any) -> Any:
         owner: Any = self

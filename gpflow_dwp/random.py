@@ -140,8 +140,10 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     num_pairs = (num_samples * width + 1) // 2
     stream = keys + _INCREMENT * tf.range(1, 2 * num_pairs + 1, dtype=tf.int64)[:, None]
     uniforms = tf.split(_uniform_from_bits(_mix(stream), points.dtype), 2)
-    numbers = tf.reshape(_box_muller(*uniforms), [2 * num_pairs, -1])[: num_samples * width]
-    return tf.transpose(tf.reshape(numbers, [num_samples, width, -1]), [0, 2, 1])
+    num_points = tf.shape(points)[0]  # -1 would not do where the width is 0
+    numbers = tf.reshape(_box_muller(*uniforms), [2 * num_pairs, num_points])
+    by_draw = tf.reshape(numbers[: num_samples * width], [num_samples, width, num_points])
+    return tf.transpose(by_draw, [0, 2, 1])
 
 
 def _integers(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:

@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from gpflow_dwp import build_deep_wishart_process, fit
+from gpflow_dwp import Estimator, build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import mixture_log_density
 from gpflow_dwp.models import build_latent_variable_deep_gp
@@ -105,7 +105,7 @@ def train_model(name):
         train,
         NUM_STEPS,
         batch_size=256,
-        num_importance_samples=IMPORTANCE_SAMPLES if "LV" in name else 1,
+        estimator=Estimator(IMPORTANCE_SAMPLES if "LV" in name else 1),
         progress=False,
     )
     return model

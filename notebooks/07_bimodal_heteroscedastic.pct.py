@@ -30,7 +30,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from tabulate import tabulate
 
-from gpflow_dwp import build_deep_wishart_process, fit
+from gpflow_dwp import Estimator, build_deep_wishart_process, fit
 from gpflow_dwp.evaluation import mixture_log_density
 from gpflow_dwp.models import build_latent_variable_deep_gp
 
@@ -111,7 +111,7 @@ def train_model(name, data):
         data,
         NUM_STEPS,
         batch_size=256,
-        num_importance_samples=IMPORTANCE_SAMPLES if "LV" in name else 1,
+        estimator=Estimator(IMPORTANCE_SAMPLES if "LV" in name else 1),
         progress=False,
     )
     return model

@@ -16,7 +16,6 @@ from gpflow_dwp.benchmarks.measurement import (
     measure,
     ratio,
     summary,
-    thread_environment,
 )
 from gpflow_dwp.benchmarks.memory import benchmark_memory
 from gpflow_dwp.benchmarks.parameter_groups import gradients_by_group, parameter_groups
@@ -43,7 +42,7 @@ from gpflow_dwp.benchmarks.time_to_bound import (
 )
 from gpflow_dwp.benchmarks.variance import (
     ESTIMATORS,
-    Estimator,
+    GradientEstimator,
     GradientSampler,
     GroupVariance,
     benchmark_variance,
@@ -59,9 +58,9 @@ __all__ = [
     "WISHART_MODELS",
     "BoundRun",
     "BoundTask",
-    "Estimator",
     "Figure",
     "Floor",
+    "GradientEstimator",
     "GradientSampler",
     "Grid",
     "GroupVariance",
@@ -94,6 +93,5 @@ __all__ = [
     "printed_bound",
     "ratio",
     "summary",
-    "thread_environment",
     "train_to_bound",
 ]

@@ -15,17 +15,11 @@ import numpy.typing as npt
 
 from gpflow_dwp.benchmarks.peers import PEERS, peer_command
 from gpflow_dwp.benchmarks.subjects import Subject
+from gpflow_dwp.study import thread_environment
 
-__all__ = ["Figure", "Timings", "measure", "ratio", "summary", "thread_environment"]
+__all__ = ["Figure", "Timings", "measure", "ratio", "summary"]
 
 _SECONDS_PER_TURN = 0.4
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-)
 
 
 class Timings(NamedTuple):
@@ -107,11 +101,6 @@ def measure(
                 timing.processor_seconds.append(answer["processor"])
             report(f"turn {turn + 1} of {turns}")
     return timings
-
-
-def thread_environment(threads: int) -> dict[str, str]:
-    """Environment variables of a quiet process with so many threads."""
-    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def ratio(name: str, over: Timings, under: Timings, at_most: float | None = None) -> Figure:

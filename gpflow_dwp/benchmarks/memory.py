@@ -13,9 +13,10 @@ import numpy as np
 
 from gpflow_dwp.benchmarks._arguments import check_arguments
 from gpflow_dwp.benchmarks.kept import kept_arrays
-from gpflow_dwp.benchmarks.measurement import Figure, summary, thread_environment
+from gpflow_dwp.benchmarks.measurement import Figure, summary
 from gpflow_dwp.benchmarks.shapes import SHAPES
 from gpflow_dwp.benchmarks.subjects import WISHART_MODELS, Subject
+from gpflow_dwp.study import thread_environment
 
 __all__ = ["benchmark_memory"]
 

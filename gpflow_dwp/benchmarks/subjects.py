@@ -100,11 +100,12 @@ def _steps(model: DeepKernelProcess, data: tuple[Any, Any]) -> Callable[[int], A
     import tensorflow as tf
     from gpflow import default_float
 
+    from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam, CompiledLoop
 
     tensors = (tf.constant(data[0], default_float()), tf.constant(data[1], default_float()))
-    return CompiledLoop(model, lambda: tensors, Adam(1e-3), 1_000, as_seed(0)).run
+    return CompiledLoop(model, lambda: tensors, Adam(1e-3), 1_000, as_seed(0), Estimator()).run
 
 
 def _predictions(model: DeepKernelProcess, rows: Any, task: Task) -> Callable[[int], Any]:

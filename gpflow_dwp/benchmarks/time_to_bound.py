@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpflow_dwp.benchmarks.measurement import Figure, thread_environment
+from gpflow_dwp.benchmarks.measurement import Figure
 from gpflow_dwp.benchmarks.subjects import WISHART_MODELS
 from gpflow_dwp.data import UCI_DATASETS, load_uci
-from gpflow_dwp.study import published_scores
+from gpflow_dwp.study import published_scores, thread_environment
 from gpflow_dwp.validation import check_choice, check_integers
 
 if TYPE_CHECKING:

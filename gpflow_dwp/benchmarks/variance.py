@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ESTIMATORS",
-    "Estimator",
+    "GradientEstimator",
     "GradientSampler",
     "GroupVariance",
     "benchmark_variance",
 ]
 
 
-class Estimator(NamedTuple):
+class GradientEstimator(NamedTuple):
     """A way to estimate the bound of a deep Wishart process without bias.
 
     :param expected_log_ratio: See :class:`~gpflow_dwp.layers.WishartLayer`.
@@ -41,12 +41,12 @@ class Estimator(NamedTuple):
     sampled_output: bool = False
 
 
-ESTIMATORS: dict[str, Estimator] = {
-    "closed, landing": Estimator(True, True),
-    "closed": Estimator(True, False),
-    "sampled, landing": Estimator(False, True),
-    "sampled": Estimator(False, False),
-    "closed, landing, sampled output": Estimator(True, True, sampled_output=True),
+ESTIMATORS: dict[str, GradientEstimator] = {
+    "closed, landing": GradientEstimator(True, True),
+    "closed": GradientEstimator(True, False),
+    "sampled, landing": GradientEstimator(False, True),
+    "sampled": GradientEstimator(False, False),
+    "closed, landing, sampled output": GradientEstimator(True, True, sampled_output=True),
 }
 """The first is what the builders take by default, the third what the papers do in hidden layers."""
 
@@ -76,7 +76,7 @@ class GradientSampler:
         self,
         model: DeepWishartProcess,
         data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
-        estimator: Estimator,
+        estimator: GradientEstimator,
         num_samples: int,
     ) -> None:
         import tensorflow as tf
@@ -129,7 +129,7 @@ def benchmark_variance(
     num_steps: int = 2_000,
     num_samples: Sequence[int] = (1, 2, 5, 10),
     num_gradients: int = 100,
-    estimators: Mapping[str, Estimator] = ESTIMATORS,
+    estimators: Mapping[str, GradientEstimator] = ESTIMATORS,
     seed: int = 0,
     report: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
@@ -206,7 +206,9 @@ def _sampled_output_bound(
 
 
 @contextlib.contextmanager
-def _options(model: DeepWishartProcess, estimator: Estimator, num_samples: int) -> Iterator[None]:
+def _options(
+    model: DeepWishartProcess, estimator: GradientEstimator, num_samples: int
+) -> Iterator[None]:
     """Set options of the model, which are read when a function is traced."""
     from gpflow_dwp.layers import WishartLayer
 

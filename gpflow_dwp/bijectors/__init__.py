@@ -6,7 +6,7 @@ TFP's element-wise bijectors count all M² entries of an [M, M] matrix.
 
 from gpflow_dwp.bijectors.column_scaled_tril import ColumnScaledTril
 from gpflow_dwp.bijectors.right_triangular_product import RightTriangularProduct
-from gpflow_dwp.bijectors.singular_congruence import SingularCongruence
+from gpflow_dwp.bijectors.singular_congruence import SingularCongruence, TriangularCongruence
 from gpflow_dwp.bijectors.tall_cholesky_outer_product import TallCholeskyOuterProduct
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "RightTriangularProduct",
     "SingularCongruence",
     "TallCholeskyOuterProduct",
+    "TriangularCongruence",
 ]

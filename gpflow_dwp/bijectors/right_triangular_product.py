@@ -13,7 +13,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["RightTriangularProduct"]
 
 
-class RightTriangularProduct(checks.BatchSlicing, tfp.bijectors.Bijector):
+class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
     r"""Right product of a lower trapezoid by a lower-triangular matrix: Λ = T B.
 
     T is lower trapezoidal, [..., M, R] with M ≥ R; B is lower triangular with a positive diagonal,
@@ -88,11 +88,6 @@ class RightTriangularProduct(checks.BatchSlicing, tfp.bijectors.Bijector):
                 "finite entries and a positive diagonal",
             )
         ]
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._num_rows(x)

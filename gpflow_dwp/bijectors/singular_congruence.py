@@ -1,4 +1,4 @@
-"""Congruence of a matrix of rank R by an invertible matrix."""
+"""Congruence of a matrix of rank R by an invertible matrix, general or triangular."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 
-__all__ = ["SingularCongruence"]
+__all__ = ["SingularCongruence", "TriangularCongruence"]
 
 
-class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
+class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
     r"""Congruence by an invertible matrix: G = A C Aᵀ.
 
     C and G, [..., M, M], are symmetric, positive semi-definite and of rank R = min(ν, M), with a
@@ -28,17 +28,13 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
               + \tfrac12 (\nu - M - 1) (\log|C_{:R,:R}| - \log|G_{:R,:R}|),
 
     equation (44) of "An Improved Variational Approximate Posterior for the Deep Wishart Process".
-    The minors drop out, and with them any dependence on C, in two cases. For ν ≥ M they are the
-    determinants of C and G, and (M + 1) log|det A| is left. For a triangular A the ratio of the
-    minors is that of the leading block of A squared, and
-    :math:`\nu \sum_{j \le M} \log|A_{jj}| - (\nu - M - 1) \sum_{j \le R} \log|A_{jj}|` is left.
+    For ν ≥ M the minors are the determinants of C and G: they drop out, and with them any
+    dependence on C, and (M + 1) log|det A| is left.
 
     Forward and inverse are exactly symmetric. The dtype is that of ``row_mixing``.
 
     :param row_mixing: A, [..., M, M].
     :param df: ν, the degrees of freedom. It gives R, and nothing depends on it if ν ≥ M.
-    :param is_triangular: Whether A is lower triangular. What is above its diagonal is then ignored,
-        and no determinant or inverse of a general matrix is needed.
     :param validate_args: Whether to assert at run time what is not known at construction.
     :param name: Name of the operations.
     :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
@@ -50,13 +46,11 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
         row_mixing: Any,
         df: int,
         *,
-        is_triangular: bool = False,
         validate_args: bool = False,
         name: str = "singular_congruence",
     ) -> None:
         parameters = dict(locals())
         self._df = checks.check_df(df)
-        self._is_triangular = is_triangular
         with tf.name_scope(name) as name:
             (self._row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
             self._size, _ = checks.matrix_shape("row_mixing", self._row_mixing, square=True)
@@ -64,7 +58,7 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
             checks.check_requirements(self._requirements())
             super().__init__(
                 forward_min_event_ndims=2,
-                is_constant_jacobian=is_triangular or self._rank == self._size,
+                is_constant_jacobian=self._has_constant_jacobian(),
                 validate_args=validate_args,
                 dtype=self._row_mixing.dtype,
                 parameters=parameters,
@@ -80,11 +74,6 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
     def df(self) -> int:
         """The degrees of freedom ν."""
         return self._df
-
-    @property
-    def is_triangular(self) -> bool:
-        """Whether A is lower triangular."""
-        return self._is_triangular
 
     def mix_rows(self, factor: tf.Tensor) -> tf.Tensor:
         """Multiply a factor Λ of C = Λ Λᵀ to make a factor of G.
@@ -113,41 +102,19 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
 
     def constant_log_det(self) -> tf.Tensor:
         """Compute the forward log-determinant where it is the same for every C, [...]."""
-        if not self._is_triangular:
-            return (self._size + 1) * self.log_abs_determinant()
-        log_diagonal = tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
-        log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
-        return (
-            self._df * tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
-            + (self._size + 1) * log_minor
-        )
+        return (self._size + 1) * self.log_abs_determinant()
 
     def log_abs_determinant(self) -> tf.Tensor:
         """Compute ``log|det A|``, [...]."""
-        matrix = self._matrix()
-        if not self._is_triangular:
-            return _log_abs_determinant(matrix)
-        return tf.reduce_sum(tf.math.log(tf.abs(tf.linalg.diag_part(matrix))), axis=-1)
+        return _log_abs_determinant(self._matrix())
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
         return {"row_mixing": tfp.util.ParameterProperties(event_ndims=2)}
 
     def _requirements(self) -> list[checks.Requirement]:
-        if self._is_triangular:
-            condition, expected = (
-                checks.tril_with_nonzero_diagonal,
-                "no zero on its diagonal",
-            )
-        else:
-            condition, expected = checks.invertible, "an inverse"
-        expected = f"finite entries and {expected}"
-        return [checks.Requirement("row_mixing", self._row_mixing, condition, expected)]
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
+        expected = "finite entries and an inverse"
+        return [checks.Requirement("row_mixing", self._row_mixing, checks.invertible, expected)]
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)
@@ -156,10 +123,6 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         self._check_input(y)
-        if self._is_triangular:
-            matrix = self._matrix()
-            half = tf.linalg.matrix_transpose(tf.linalg.triangular_solve(matrix, y))
-            return _symmetric(tf.linalg.triangular_solve(matrix, half))
         # The inverse, unlike a solution, is shared by all matrices that one A acts on.
         inverse = tf.linalg.inv(self._matrix())
         return _symmetric(tf.matmul(inverse, tf.matmul(y, inverse, transpose_b=True)))
@@ -186,11 +149,54 @@ class SingularCongruence(checks.BatchSlicing, tfp.bijectors.Bijector):
         return 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1)
 
     def _matrix(self) -> tf.Tensor:
-        matrix = tf.convert_to_tensor(self._row_mixing)
-        return tf.linalg.band_part(matrix, -1, 0) if self._is_triangular else matrix
+        return tf.convert_to_tensor(self._row_mixing)
+
+    def _has_constant_jacobian(self) -> bool:
+        return self._rank == self._size
 
     def _check_input(self, x: tf.Tensor) -> None:
         checks.check_event("The input", x, [self._size, self._size], "that of row_mixing")
+
+
+class TriangularCongruence(SingularCongruence):
+    r"""Congruence by a lower-triangular matrix A, without determinants or inverses of general ones.
+
+    The ratio of the minors of C and G is that of the leading block of A squared, so that the
+    forward log-determinant does not depend on C, whatever ν and M are: it is
+
+    .. math:: \nu \sum_{j \le M} \log|A_{jj}| - (\nu - M - 1) \sum_{j \le R} \log|A_{jj}|.
+
+    Arguments are those of :class:`SingularCongruence`. What is above the diagonal of A is ignored.
+    """
+
+    def constant_log_det(self) -> tf.Tensor:
+        log_diagonal = self._log_diagonal()
+        log_minor = tf.reduce_sum(log_diagonal[..., : self._rank], axis=-1)
+        rest = tf.reduce_sum(log_diagonal[..., self._rank :], axis=-1)
+        return self._df * rest + (self._size + 1) * log_minor
+
+    def log_abs_determinant(self) -> tf.Tensor:
+        return tf.reduce_sum(self._log_diagonal(), axis=-1)
+
+    def _requirements(self) -> list[checks.Requirement]:
+        condition = checks.tril_with_nonzero_diagonal
+        expected = "finite entries and no zero on its diagonal"
+        return [checks.Requirement("row_mixing", self._row_mixing, condition, expected)]
+
+    def _inverse(self, y: tf.Tensor) -> tf.Tensor:
+        self._check_input(y)
+        matrix = self._matrix()
+        half = tf.linalg.matrix_transpose(tf.linalg.triangular_solve(matrix, y))
+        return _symmetric(tf.linalg.triangular_solve(matrix, half))
+
+    def _matrix(self) -> tf.Tensor:
+        return tf.linalg.band_part(tf.convert_to_tensor(self._row_mixing), -1, 0)
+
+    def _has_constant_jacobian(self) -> bool:
+        return True
+
+    def _log_diagonal(self) -> tf.Tensor:
+        return tf.math.log(tf.abs(tf.linalg.diag_part(self._matrix())))
 
 
 def _log_abs_determinant(matrix: tf.Tensor) -> tf.Tensor:

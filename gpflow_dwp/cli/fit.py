@@ -43,6 +43,7 @@ from gpflow_dwp.models import (
     VariationalModel,
     save_model,
 )
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, Selection
 from gpflow_dwp.training import TrainingHistory, fit
 
@@ -163,7 +164,7 @@ def _train(prepared: PreparedRun, options: CompleteOptions) -> tuple[TrainingHis
             options.num_steps,
             batch_size=options.batch_size,
             protocol=protocol,
-            num_importance_samples=options.num_importance_samples,
+            estimator=Estimator(options.num_importance_samples),
             seed=options.seed,
             callbacks=[callback for callback in (stopping, log) if callback is not None],
             callback_interval=options.callback_interval,

@@ -12,6 +12,7 @@ import tensorflow as tf
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
+    RawUnits,
     expected_calibration_error,
     explained_variance,
     interval_coverage,
@@ -143,37 +144,20 @@ def predict(
     """
     posterior = model.posterior(num_samples, seed=seed)
     tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+    units = RawUnits(model, output_standardiser=target)
     if target is None:
-        probabilities = posterior.predict_y(X)[0].numpy()
-        if probabilities.shape[1] == 1:
-            probabilities = np.hstack([1.0 - probabilities, probabilities])
-        return ClassificationPredictions(probabilities)
+        return ClassificationPredictions(units.probabilities(posterior, X))
     parts = [
         _predict_block(distribution, None if Y is None else Y[rows])
-        for rows, distribution in PredictiveDistribution.blocks(posterior, X, target)
+        for rows, distribution in units.distributions(posterior, X)
     ]
-    return RegressionPredictions(
-        mean=np.concatenate([part.mean for part in parts]),
-        deviation=np.concatenate([part.deviation for part in parts]),
-        lower=np.concatenate([part.lower for part in parts]),
-        upper=np.concatenate([part.upper for part in parts]),
-        probability_below=_joined([part.probability_below for part in parts]),
-        crps=_joined([part.crps for part in parts]),
-    )
+    return RegressionPredictions(*np.concatenate(parts, axis=1))
 
 
-def _joined(parts: list[Array | None]) -> Array | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known else None
-
-
-def _predict_block(distribution: PredictiveDistribution, Y: Array | None) -> RegressionPredictions:
-    lower, upper = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])[..., 0]
-    return RegressionPredictions(
-        mean=distribution.mean()[:, 0],
-        deviation=np.sqrt(distribution.variance()[:, 0]),
-        lower=lower,
-        upper=upper,
-        probability_below=None if Y is None else distribution.cdf(Y)[:, 0],
-        crps=None if Y is None else distribution.crps(Y)[:, 0],
-    )
+def _predict_block(distribution: PredictiveDistribution, Y: Array | None) -> Array:
+    """The fields of :class:`RegressionPredictions`, as far as they are known, [4 or 6, N]."""
+    ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
+    known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
+    if Y is not None:
+        known += [distribution.cdf(Y), distribution.crps(Y)]
+    return np.stack(known)[..., 0]

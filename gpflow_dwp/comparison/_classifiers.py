@@ -10,8 +10,8 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.comparison._regressors import kmeans_centres
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import train_sparse_classifier
@@ -19,7 +19,6 @@ from gpflow_dwp.optional import import_optional
 
 __all__ = ["fit_hist_gb", "fit_logistic", "fit_random_forest", "fit_svc", "fit_svgp"]
 
-Array = npt.NDArray[np.float64]
 Predict = Callable[[Array], Array]
 
 

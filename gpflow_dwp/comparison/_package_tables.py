@@ -10,9 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import read_split_table
 from gpflow_dwp.optional import find_optional, import_optional
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["PackageTable", "read_package_table", "split_package_table"]
-
-Array = npt.NDArray[np.float64]
 
 _EXTRA = "rivals"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from scipy.cluster.vq import kmeans2
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.comparison.predictions import NormalPrediction
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.optional import import_optional
@@ -23,7 +23,6 @@ __all__ = [
     "kmeans_centres",
 ]
 
-Array = npt.NDArray[np.float64]
 Predict = Callable[[Array], NormalPrediction]
 
 _MOST_EXACT_ROWS = 2_000

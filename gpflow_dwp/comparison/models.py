@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.comparison import _classifiers, _regressors
 from gpflow_dwp.comparison.predictions import EstimatorPrediction, Prediction
 from gpflow_dwp.optional import import_optional
@@ -16,7 +16,6 @@ from gpflow_dwp.validation import check_choice
 
 __all__ = ["MODELS", "ComparedModel", "estimator_class"]
 
-Array = npt.NDArray[np.float64]
 Fit = Callable[..., Callable[[Array], Any]]
 
 

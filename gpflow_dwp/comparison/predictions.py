@@ -10,9 +10,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import norm
 
-__all__ = ["EstimatorPrediction", "NormalPrediction", "Prediction"]
+from gpflow_dwp.base import Array
 
-Array = npt.NDArray[np.float64]
+__all__ = ["EstimatorPrediction", "NormalPrediction", "Prediction"]
 
 # Quantiles of a mixture are found for all its components and levels at once.
 _ROWS_AT_ONCE = 500

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.comparison.predictions import Prediction
 from gpflow_dwp.evaluation import expected_calibration_error, interval_coverage, rmse
 
@@ -15,8 +16,6 @@ __all__ = [
     "quantile_crps",
     "regression_scores",
 ]
-
-Array = npt.NDArray[np.float64]
 
 METRICS = {
     "regression": ("nlpd", "crps", "rmse", "coverage_90", "fit_seconds", "predict_seconds"),

@@ -17,16 +17,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.comparison._package_tables import PackageTable, split_package_table
 from gpflow_dwp.data import UCI_DATASETS, Task, load_diabetes, load_uci, split_rows
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["TABLES", "ComparisonTable", "TableSplit", "check_tables", "load_split"]
-
-Array = npt.NDArray[np.float64]
 
 _NUM_SPLITS = 10
 _TEST_FRACTION = 0.1

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import DatasetError
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["FOLDER_VARIABLE", "find_files", "read_indices", "read_matrix"]
-
-Array = npt.NDArray[np.float64]
 
 FOLDER_VARIABLE = "GPFLOW_DWP_UCI"
 """Environment variable that names a folder with the files, where no argument does."""

@@ -7,12 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.validation import as_real_array
 
 __all__ = ["Task", "as_numbers", "check_labels", "check_matrix", "check_task"]
-
-Array = npt.NDArray[np.float64]
 
 Task = Literal["regression", "classification"]
 """What is to be predicted: a number, or one of a few classes."""

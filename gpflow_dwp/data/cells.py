@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data._names import as_known, as_whole, merge_whole
 from gpflow_dwp.data._validation import check_labels
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["Cells", "read_cells"]
-
-Array = npt.NDArray[np.float64]
 
 _MISSING = ("", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
 

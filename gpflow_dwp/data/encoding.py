@@ -10,14 +10,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data._names import merge_whole
 from gpflow_dwp.data.cells import Cells
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["ColumnEncoder", "ImputationStrategy"]
-
-Array = npt.NDArray[np.float64]
 
 ImputationStrategy = Literal["mean", "median", "most_frequent"]
 """What a missing number is replaced by, of the column in the training rows. A missing category is

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data._validation import Task, check_task
 from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
@@ -16,8 +16,6 @@ from gpflow_dwp.data.table import Table, split_rows
 from gpflow_dwp.exceptions import TableError
 
 __all__ = ["SplitTable", "read_features", "read_split_table", "read_table", "read_target"]
-
-Array = npt.NDArray[np.float64]
 
 _MIN_ROWS = 10
 """Fewest rows that can be split into training and test rows and learnt from."""

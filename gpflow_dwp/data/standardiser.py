@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Standardiser"]
+from gpflow_dwp.base import Array
 
-Array = npt.NDArray[np.float64]
+__all__ = ["Standardiser"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data._validation import (
     Task,
     as_numbers,
@@ -30,8 +31,6 @@ __all__ = [
     "split_rows",
     "split_table",
 ]
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

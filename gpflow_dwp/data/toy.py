@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.random import as_generator
 
 __all__ = ["step_function", "varying_sine"]
-
-Array = npt.NDArray[np.float64]
 
 
 def step_function(num_data: int = 50, *, noise: float = 0.05, seed: int = 0) -> tuple[Array, Array]:

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
 from gpflow_dwp.data._validation import check_matrix
 from gpflow_dwp.data.standardiser import Standardiser
@@ -23,8 +23,6 @@ from gpflow_dwp.exceptions import DatasetError, TableError
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["UCI_DATASETS", "UCIDataset", "UCISplit", "load_uci"]
-
-Array = npt.NDArray[np.float64]
 
 
 class UCIDataset(NamedTuple):

@@ -14,10 +14,12 @@ matrices instead, such as :class:`gpflow_dwp.bijectors.SingularCongruence`: to s
 congruence by √c I.
 """
 
-from gpflow_dwp.distributions.a_generalised_singular_wishart import AGeneralisedSingularWishart
-from gpflow_dwp.distributions.ab_generalised_singular_wishart import ABGeneralisedSingularWishart
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
-from gpflow_dwp.distributions.generalised_singular_wishart import GeneralisedSingularWishart
+from gpflow_dwp.distributions.generalised_wisharts import (
+    ABGeneralisedSingularWishart,
+    AGeneralisedSingularWishart,
+    GeneralisedSingularWishart,
+)
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
 from gpflow_dwp.distributions.kullback_leibler import (
     expected_squared_norm,

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._factored_gram import FactoredGram
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
-__all__ = ["BartlettGram", "GeneralisedGram", "check_factor_shapes"]
+__all__ = ["BartlettGram"]
 
 
 class BartlettGram(FactoredGram):
     """G = A T B (A T B)ᵀ for a generalised Bartlett factor T. Abstract."""
 
-    def mixing(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
-        """Return A, [..., M, M], ``log|det A|``, [...], and B, [..., R, R], or None for B = I."""
-        columns = None if self._column_mixing is None else self._column_mixing._triangle()
+    _factor: GeneralisedBartlett
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom ν."""
+        return self._congruence.df
+
+    @property
+    def factor(self) -> GeneralisedBartlett:
+        """The distribution of T, [M, R]."""
+        return self._factor
+
+    def mixing(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return A, [..., M, M], ``log|det A|``, [...], and B, [..., R, R]."""
+        columns = self._column_mixing._forward(tf.eye(self._rank, dtype=self.dtype))
         return self._congruence._matrix(), self._congruence.log_abs_determinant(), columns
 
     def _mean(self) -> tf.Tensor:
         # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
         mean, variance = self._factor.mean_and_variance()
-        mean = self._congruence.mix_rows(self._mix_columns(mean))
+        mean = self._congruence.mix_rows(self._column_mixing._forward(mean))
         column_norms = tf.linalg.diag_part(self._column_gram())
         variance = tf.reduce_sum(variance * column_norms[..., None, :], axis=-1)
         spread = self._congruence._forward(tf.linalg.diag(variance))
@@ -71,16 +80,14 @@ class BartlettGram(FactoredGram):
             allow_nan=self.allow_nan_stats,
             message="The mode is defined where 2 α_j >= M - j + 2 for all j only.",
         )
-        mode = self._gram(self._congruence.mix_rows(self._mix_columns(factor)))
+        mode = self._gram(self._congruence.mix_rows(self._column_mixing._forward(factor)))
         return self._at_batch_shape(mode)
 
     def _entropy(self) -> tf.Tensor:
         # That of T, and the expected log-determinants of T → T B = Λ → Λ Λᵀ → G.
         self._require_constant_jacobian("entropy")
         log_diagonal = self._factor.mean_log_diagonal()
-        columns = self.mixing()[2]
-        if columns is not None:
-            log_diagonal += 2.0 * tf.math.log(tf.linalg.diag_part(columns))
+        log_diagonal += 2.0 * tf.math.log(tf.linalg.diag_part(self.mixing()[2]))
         log_det = self._congruence.constant_log_det() + self._rank * math.log(2.0)
         log_det += tf.reduce_sum(self._entries_of_columns() * log_diagonal, axis=-1)
         entropy = self._factor.entropy() + log_det
@@ -99,57 +106,7 @@ class BartlettGram(FactoredGram):
 
     def _column_gram(self) -> tf.Tensor:
         """W = B Bᵀ, [..., R, R]."""
-        columns = self.mixing()[2]
-        return tf.eye(self._rank, dtype=self.dtype) if columns is None else self._gram(columns)
-
-
-class GeneralisedGram(BartlettGram):
-    """A distribution over Gram matrices whose factor has parameters of its own. Abstract."""
-
-    @property
-    def concentration(self) -> Any:
-        """The concentrations α of the factor, [..., R]."""
-        return self._factor.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rates β of the factor, [..., R]."""
-        return self._factor.rate
-
-    @property
-    def loc(self) -> Any:
-        """The means μ of the factor, [..., M, R]."""
-        return self._factor.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations σ of the factor, [..., M, R]."""
-        return self._factor.scale
-
-
-def check_factor_shapes(
-    df: int, matrix_name: str, parameters: Mapping[str, Any], column_mixing_tril: Any = None
-) -> None:
-    """Check that the parameters of a generalised Wishart fit each other.
-
-    :param df: The degrees of freedom ν, checked.
-    :param matrix_name: The name of the [..., M, M] parameter in ``parameters``.
-    :param parameters: All of them but B, by name.
-    :param column_mixing_tril: B, or None.
-    :raises ValueError: If a shape does not follow from M and R = min(ν, M).
-    """
-    size, _ = checks.matrix_shape(matrix_name, parameters[matrix_name], square=True)
-    rank = min(df, size)
-    why = f"M = {size}, R = min(df, M) = {rank} for df = {df}"
-    for name, ndims in _parameters.BARTLETT_EVENT_NDIMS.items():
-        expected = [rank] if ndims == 1 else [size, rank]
-        checks.check_event(name, parameters[name], expected, why)
-    event_ndims = {**_parameters.BARTLETT_EVENT_NDIMS, matrix_name: 2}
-    if column_mixing_tril is not None:
-        checks.check_event("column_mixing_tril", column_mixing_tril, [rank, rank], why)
-        event_ndims["column_mixing_tril"] = 2
-        parameters = {**parameters, "column_mixing_tril": column_mixing_tril}
-    checks.check_batch_shapes(event_ndims, parameters)
+        return self._gram(self.mixing()[2])
 
 
 def _row_products(matrix: tf.Tensor) -> tf.Tensor:

@@ -10,40 +10,34 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import (
-    RightTriangularProduct,
     SingularCongruence,
     TallCholeskyOuterProduct,
+    TriangularCongruence,
 )
-from gpflow_dwp.distributions._event_space import fill_trapezoid
-from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+from gpflow_dwp.distributions import _parameters
 
-__all__ = ["FactoredGram", "scale_tril_requirement"]
+__all__ = ["FactoredGram", "ScaleTril", "triangular_congruence"]
 
 
-class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
-    r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a generalised Bartlett factor T.
+class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
+    r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a random lower trapezoid T.
 
     Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
     by the inverses and log-determinants of the bijectors, to T. Where both are wanted, T is at hand
     and G is not factorised.
 
     :param factor: The distribution of T, [..., M, R].
-    :param congruence: C → A C Aᵀ, with ν.
-    :param column_mixing: T → T B, or None for B = I.
-    :param validate_args: As in TFP.
-    :param allow_nan_stats: As in TFP.
+    :param congruence: C → A C Aᵀ.
+    :param column_mixing: T → T B.
     :param parameters: The arguments of the distribution.
     :param name: Name of the operations.
     """
 
     def __init__(
         self,
-        factor: GeneralisedBartlett,
+        factor: Any,
         congruence: SingularCongruence,
-        column_mixing: RightTriangularProduct | None,
-        *,
-        validate_args: bool,
-        allow_nan_stats: bool,
+        column_mixing: Any,
         parameters: dict[str, Any],
         name: str,
     ) -> None:
@@ -55,37 +49,19 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
         super().__init__(
             dtype=factor.dtype,
             reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
+            validate_args=parameters["validate_args"],
+            allow_nan_stats=parameters["allow_nan_stats"],
             parameters=parameters,
             name=name,
         )
 
     @property
-    def df(self) -> int:
-        """The degrees of freedom ν."""
-        return self._congruence.df
-
-    @property
-    def factor(self) -> GeneralisedBartlett:
-        """The distribution of T, [M, R]."""
-        return self._factor
-
-    @property
     def rank(self) -> int:
-        """The rank R = min(ν, M) of a sampled matrix."""
+        """The rank R of a sampled matrix."""
         return self._rank
 
     def _requirements(self) -> list[checks.Requirement]:
-        requirements = self._congruence._requirements()
-        if self._column_mixing is not None:
-            requirements += self._column_mixing._requirements()
-        return requirements
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
+        return self._congruence._requirements()
 
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
     # are stale once a variable has changed, and constants to a gradient tape opened after. So what
@@ -116,7 +92,7 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
         factor = self._factor_at_batch_shape().sample(n, seed=seed)
-        return self._gram(self._congruence.mix_rows(self._mix_columns(factor)))
+        return self._gram(self._congruence.mix_rows(self._column_mixing._forward(factor)))
 
     def _sample_and_log_prob(
         self, sample_shape: tf.Tensor, seed: Any = None
@@ -124,10 +100,9 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
         factor, log_prob = self._factor_at_batch_shape().experimental_sample_and_log_prob(
             sample_shape, seed=seed
         )
-        mixed = self._mix_columns(factor)
+        mixed = self._column_mixing._forward(factor)
         gram_factor = self._congruence.mix_rows(mixed)
-        if self._column_mixing is not None:
-            log_prob -= self._column_mixing._forward_log_det_jacobian(factor)
+        log_prob -= self._column_mixing._forward_log_det_jacobian(factor)
         log_prob -= self._outer_product._forward_log_det_jacobian(mixed)
         log_prob -= self._congruence.forward_log_det_jacobian_of_factors(mixed, gram_factor)
         return self._gram(gram_factor), log_prob
@@ -139,21 +114,16 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
         outer = self._congruence._inverse(value)
         mixed = self._outer_product._inverse(outer)
         log_det -= self._outer_product._forward_log_det_jacobian(mixed)
-        if self._column_mixing is None:
-            return self._factor.log_prob(mixed) + log_det
         log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
         return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
 
     def _default_event_space_bijector(self) -> Any:
-        trapezoid = fill_trapezoid(self._size, self._rank)
+        trapezoid = _parameters.fill_trapezoid(self._size, self._rank)
         return tfp.bijectors.Chain([self._outer_product, trapezoid])
 
     def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
         shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
         return tf.broadcast_to(matrix, shape)
-
-    def _mix_columns(self, factor: tf.Tensor) -> tf.Tensor:
-        return factor if self._column_mixing is None else self._column_mixing._forward(factor)
 
     def _gram(self, gram_factor: tf.Tensor) -> tf.Tensor:
         product = tf.matmul(gram_factor, gram_factor, transpose_b=True)
@@ -166,11 +136,34 @@ class FactoredGram(checks.BatchSlicing, tfp.distributions.Distribution):
         return tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
 
 
-def scale_tril_requirement(scale_tril: Any) -> checks.Requirement:
-    """Say what a Cholesky factor must fulfil.
+class ScaleTril(FactoredGram):
+    """A distribution whose A is a Cholesky factor L. Abstract; stands before other bases."""
 
-    :param scale_tril: A tensor or variable, [..., M, M].
+    @property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor L, [..., M, M]."""
+        return self._congruence.row_mixing
+
+    def _requirements(self) -> list[checks.Requirement]:
+        return [_scale_tril_requirement(self.scale_tril)]
+
+    def _scale(self) -> tf.Tensor:
+        """L Lᵀ, [..., M, M]."""
+        return self._gram(self._congruence._matrix())
+
+
+def triangular_congruence(scale_tril: Any, df: int) -> TriangularCongruence:
+    """Make the congruence by a Cholesky factor.
+
+    :param scale_tril: L, a tensor or variable, [..., M, M].
+    :param df: ν.
+    :raises ValueError: If L is known not to be a Cholesky factor.
     """
+    checks.check_requirements([_scale_tril_requirement(scale_tril)])
+    return TriangularCongruence(scale_tril, df)
+
+
+def _scale_tril_requirement(scale_tril: Any) -> checks.Requirement:
     return checks.Requirement(
         "scale_tril",
         scale_tril,

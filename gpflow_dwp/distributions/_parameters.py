@@ -12,8 +12,7 @@ import tensorflow_probability as tfp
 __all__ = [
     "BARTLETT_EVENT_NDIMS",
     "bartlett_properties",
-    "gram_factor_properties",
-    "matrix_property",
+    "fill_trapezoid",
     "shape_depends_on_df",
     "shape_of_columns",
     "shape_of_sample",
@@ -48,8 +47,8 @@ def shape_of_columns(sample_shape: Any) -> tf.Tensor:
 
 def bartlett_properties(
     dtype: tf.DType,
-    vector_shape: Callable[[Any], tf.Tensor],
-    matrix_shape: Callable[[Any], tf.Tensor],
+    vector_shape: Callable[[Any], tf.Tensor] = shape_depends_on_df,
+    matrix_shape: Callable[[Any], tf.Tensor] = shape_depends_on_df,
 ) -> dict[str, Any]:
     """Describe the parameters of a generalised Bartlett factor.
 
@@ -62,33 +61,14 @@ def bartlett_properties(
     def positive() -> Any:
         return tfp.bijectors.Softplus(low=np.finfo(dtype.as_numpy_dtype).eps)
 
-    make = tfp.util.ParameterProperties
-    return {
-        "concentration": make(
-            event_ndims=1, shape_fn=vector_shape, default_constraining_bijector_fn=positive
-        ),
-        "rate": make(
-            event_ndims=1, shape_fn=vector_shape, default_constraining_bijector_fn=positive
-        ),
-        "loc": make(event_ndims=2, shape_fn=matrix_shape),
-        "scale": make(
-            event_ndims=2, shape_fn=matrix_shape, default_constraining_bijector_fn=positive
-        ),
-    }
-
-
-def gram_factor_properties(dtype: tf.DType) -> dict[str, Any]:
-    """Describe the parameters of the factor of a random Gram matrix.
-
-    :param dtype: Their dtype.
-    :return: Properties by parameter name.
-    """
-    return bartlett_properties(dtype, shape_depends_on_df, shape_depends_on_df)
-
-
-def matrix_property() -> Any:
-    """Describe an unconstrained matrix of the size of a sample."""
-    return tfp.util.ParameterProperties(event_ndims=2)
+    properties = {}
+    for name, ndims in BARTLETT_EVENT_NDIMS.items():
+        constraint = {} if name == "loc" else {"default_constraining_bijector_fn": positive}
+        shape_fn = vector_shape if ndims == 1 else matrix_shape
+        properties[name] = tfp.util.ParameterProperties(
+            event_ndims=ndims, shape_fn=shape_fn, **constraint
+        )
+    return properties
 
 
 def tril_property(dtype: tf.DType, shape_fn: Callable[[Any], tf.Tensor] = shape_of_sample) -> Any:
@@ -104,4 +84,28 @@ def tril_property(dtype: tf.DType, shape_fn: Callable[[Any], tf.Tensor] = shape_
 
     return tfp.util.ParameterProperties(
         event_ndims=2, shape_fn=shape_fn, default_constraining_bijector_fn=tril
+    )
+
+
+def fill_trapezoid(size: int, rank: int) -> Any:
+    """Return a bijector onto the lower trapezoids with a positive diagonal.
+
+    A vector of R (R + 1)/2 + (M - R) R real numbers becomes the leading triangle, the diagonal
+    through softplus, and the rows below it.
+
+    :param size: M.
+    :param rank: R.
+    """
+    bijectors = tfp.bijectors
+    triangle = bijectors.FillScaleTriL(diag_bijector=bijectors.Softplus(), diag_shift=None)
+    if size == rank:
+        return triangle
+    below = size - rank
+    entries = [rank * (rank + 1) // 2, below * rank]
+    return bijectors.Chain(
+        [
+            bijectors.Invert(bijectors.Split([rank, below], axis=-2)),
+            bijectors.JointMap([triangle, bijectors.Reshape([below, rank], [below * rank])]),
+            bijectors.Split(entries),
+        ],
     )

@@ -11,19 +11,14 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.distributions import _parameters, _root_gamma
-from gpflow_dwp.distributions._bartlett_checks import (
-    bartlett_requirements,
-    check_bartlett_shapes,
-)
 from gpflow_dwp.distributions._draws import sample_log_gamma
-from gpflow_dwp.distributions._event_space import fill_trapezoid
 from gpflow_dwp.distributions._statistics import where_defined
 from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["GeneralisedBartlett"]
 
 
-class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
+class GeneralisedBartlett(checks.CheckedParameters, tfp.distributions.Distribution):
     r"""Random lower trapezoid T, [M, R] with M ≥ R, with independent entries:
 
     .. math:: T_{jj}^2 \sim \mathrm{Gamma}(\alpha_j, \text{rate } \beta_j), \; T_{jj} > 0; \quad
@@ -72,9 +67,7 @@ class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
             self._concentration, self._rate, self._loc, self._scale = checks.convert_parameters(
                 concentration=concentration, rate=rate, loc=loc, scale=scale
             )
-            self._num_rows, self._rank = check_bartlett_shapes(
-                self._concentration, self._rate, self._loc, self._scale
-            )
+            self._num_rows, self._rank = self._checked_shape()
             checks.check_requirements(self._requirements())
             super().__init__(
                 dtype=self._loc.dtype,
@@ -114,12 +107,32 @@ class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
         )
 
     def _requirements(self) -> list[checks.Requirement]:
-        return bartlett_requirements(self._concentration, self._rate, self._loc, self._scale)
+        make, positive = checks.Requirement, "positive and finite entries"
+        below = "entries below its diagonal"
+        return [
+            make("concentration", self._concentration, checks.positive, positive),
+            make("rate", self._rate, checks.positive, positive),
+            make("loc", self._loc, checks.finite_below_diagonal, f"finite {below}"),
+            make(
+                "scale", self._scale, checks.positive_below_diagonal, f"positive and finite {below}"
+            ),
+        ]
 
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return checks.assertions(self._requirements(), is_init=is_init)
+    def _checked_shape(self) -> tuple[int, int]:
+        """M and R, where all parameters fit them and each other."""
+        size, rank = checks.matrix_shape("loc", self._loc)
+        if size < rank:
+            raise ValueError(
+                "loc must have shape [..., M, R] with M >= R (R = min(df, M)), got shape "
+                f"{self._loc.shape}."
+            )
+        why = "R, the number of columns of loc"
+        checks.check_event("concentration", self._concentration, [rank], why)
+        checks.check_event("rate", self._rate, [rank], why)
+        checks.check_event("scale", self._scale, [size, rank], "as loc")
+        event_ndims = _parameters.BARTLETT_EVENT_NDIMS
+        checks.check_batch_shapes(event_ndims, {key: getattr(self, key) for key in event_ndims})
+        return size, rank
 
     def _sample_control_dependencies(self, value: tf.Tensor) -> list[Any]:
         if not self.validate_args:
@@ -240,7 +253,7 @@ class GeneralisedBartlett(checks.BatchSlicing, tfp.distributions.Distribution):
         return diagonal + below + 0.5 * count * math.log(2.0 * math.pi * math.e)
 
     def _default_event_space_bijector(self) -> Any:
-        return fill_trapezoid(self._num_rows, self._rank)
+        return _parameters.fill_trapezoid(self._num_rows, self._rank)
 
     def _loc_and_scale(self) -> tuple[tf.Tensor, tf.Tensor]:
         # Selecting before anything is computed keeps ignored entries out of values and gradients.

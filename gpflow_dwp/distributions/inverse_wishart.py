@@ -10,16 +10,15 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._factored_gram import FactoredGram, scale_tril_requirement
+from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
 from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances, where_defined
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["InverseWishart"]
 
 
-class InverseWishart(FactoredGram):
+class InverseWishart(ScaleTril):
     r"""The inverse Wishart distribution W⁻¹(Ψ, n): that of the inverse of a W(Ψ⁻¹, n) matrix.
 
     Ψ is the scale matrix as ``scipy.stats.invwishart`` has it, not divided or multiplied by n:
@@ -63,40 +62,24 @@ class InverseWishart(FactoredGram):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            self._df, self._scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
-            size, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
-            checks.check_requirements(self._requirements())
+            self._df, tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
+            size, _ = checks.matrix_shape("scale_tril", tril, square=True)
+            checks.check_requirements([_df_requirement(self._df, size)])
+            congruence = triangular_congruence(tril, size)
             self._precision_factor = _reversed_bartlett(self._df, size)
+            concentration = self._precision_factor.concentration
             checks.check_batch_shapes(
-                {"df": 1, "scale_tril": 2},
-                {"df": self._precision_factor.concentration, "scale_tril": self._scale_tril},
+                {"df": 1, "scale_tril": 2}, {"df": concentration, "scale_tril": tril}
             )
-            super().__init__(
-                tfp.distributions.TransformedDistribution(
-                    self._precision_factor, tfp.bijectors.MatrixInverseTriL()
-                ),
-                SingularCongruence(self._scale_tril, size, is_triangular=True),
-                None,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                parameters=parameters,
-                name=name,
+            factor = tfp.distributions.TransformedDistribution(
+                self._precision_factor, tfp.bijectors.MatrixInverseTriL()
             )
+            super().__init__(factor, congruence, tfp.bijectors.Identity(), parameters, name)
 
     @property
     def df(self) -> Any:
         """The degrees of freedom n, [...]."""
         return self._df
-
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L of Ψ, [..., M, M]."""
-        return self._scale_tril
-
-    @property
-    def factor(self) -> Any:
-        """The distribution of V⁻¹, [M, M]: G = (L V⁻¹)(L V⁻¹)ᵀ."""
-        return self._factor
 
     @property
     def precision_factor(self) -> GeneralisedBartlett:
@@ -114,16 +97,7 @@ class InverseWishart(FactoredGram):
         }
 
     def _requirements(self) -> list[checks.Requirement]:
-        minimum = self._scale_tril.shape[-1] - 1
-        return [
-            checks.Requirement(
-                "df",
-                self._df,
-                lambda df: checks.positive(df - minimum),
-                f"finite values above M - 1 = {minimum}",
-            ),
-            scale_tril_requirement(self._scale_tril),
-        ]
+        return [_df_requirement(self._df, self._size), *super()._requirements()]
 
     def _mean(self) -> tf.Tensor:
         return self._at_batch_shape(self._scale() / self._df_beyond(self._size + 1, "mean"))
@@ -161,16 +135,13 @@ class InverseWishart(FactoredGram):
         )
         size = self._size
         exponents = tf.constant(2 * size + 1 - np.arange(size), self.dtype)
-        log_scale = tf.math.log(tf.linalg.diag_part(tf.convert_to_tensor(self._scale_tril)))
+        log_scale = tf.math.log(tf.linalg.diag_part(self._congruence._matrix()))
         return (
             self._precision_factor.entropy()
             + size * math.log(2.0)
             - tf.reduce_sum(exponents * log_diagonal, axis=-1)
             + (size + 1.0) * tf.reduce_sum(log_scale, axis=-1)
         )
-
-    def _scale(self) -> tf.Tensor:
-        return self._gram(tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0))
 
     def _df_beyond(self, minimum: int, statistic: str) -> tf.Tensor:
         """n less what it must exceed, [..., 1, 1]; NaN or an error where it does not."""
@@ -182,6 +153,11 @@ class InverseWishart(FactoredGram):
             message=f"The {statistic} is defined where df > {minimum} only.",
         )
         return excess[..., None, None]
+
+
+def _df_requirement(df: Any, size: int) -> checks.Requirement:
+    expected = f"finite values above M - 1 = {size - 1}"
+    return checks.Requirement("df", df, lambda df: checks.positive(df - (size - 1)), expected)
 
 
 def _refuse_to_constrain_df() -> Any:

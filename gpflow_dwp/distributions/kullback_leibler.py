@@ -25,7 +25,7 @@ __all__ = ["expected_squared_norm", "log_volume_over_minor", "wishart_log_normal
 def expected_squared_norm(
     factor: GeneralisedBartlett,
     rows: tf.Tensor,
-    columns: tf.Tensor | None,
+    columns: tf.Tensor,
     precision: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Return E‖C A T B‖² = tr(CᵀC E[A T B Bᵀ Tᵀ Aᵀ]), [...].
@@ -35,16 +35,12 @@ def expected_squared_norm(
 
     :param factor: The distribution of T, [..., M, R].
     :param rows: A, [..., M, M].
-    :param columns: B, [..., R, R], or None for the identity.
+    :param columns: B, [..., R, R].
     :param precision: CᵀC, [..., M, M], or None for the identity.
     """
     mean, variance = factor.mean_and_variance()
-    if columns is None:
-        spread = tf.reduce_sum(variance, axis=-1)
-    else:
-        mean = tf.matmul(mean, columns)
-        spread = tf.linalg.matvec(variance, tf.reduce_sum(tf.square(columns), axis=-1))
-    mean = tf.matmul(rows, mean)
+    mean = tf.matmul(rows, tf.matmul(mean, columns))
+    spread = tf.linalg.matvec(variance, tf.reduce_sum(tf.square(columns), axis=-1))
     if precision is None:
         column_norms = tf.reduce_sum(tf.square(rows), axis=-2)
         squared_mean = tf.reduce_sum(tf.square(mean), axis=[-2, -1])
@@ -60,7 +56,7 @@ def log_volume_over_minor(
     size: int,
     log_diagonal: tf.Tensor,
     log_det_rows: tf.Tensor,
-    log_diagonal_columns: tf.Tensor | None,
+    log_diagonal_columns: tf.Tensor,
 ) -> tf.Tensor:
     r"""Return the logarithm of how T → G = A T B (A T B)ᵀ changes the volume, less that of a minor.
 
@@ -76,20 +72,19 @@ def log_volume_over_minor(
     :param size: M.
     :param log_diagonal: log T_jj or its expectation, [..., R].
     :param log_det_rows: ``log|det A|``, [...].
-    :param log_diagonal_columns: log B_jj, [..., R], or None for B = I.
+    :param log_diagonal_columns: log B_jj, [..., R].
     :return: Nats, [...].
     """
     rank = min(df, size)
     j = np.arange(1.0, rank + 1.0)
-    log_volume = (
+    of_factor = tf.constant(df - j, log_diagonal.dtype) * log_diagonal
+    of_columns = tf.constant(size + df - 2.0 * j + 1.0, log_diagonal.dtype) * log_diagonal_columns
+    return (
         rank * math.log(2.0)
-        + tf.reduce_sum(tf.constant(df - j, log_diagonal.dtype) * log_diagonal, axis=-1)
+        + tf.reduce_sum(of_factor, axis=-1)
         + df * log_det_rows
+        + tf.reduce_sum(of_columns, axis=-1)
     )
-    if log_diagonal_columns is None:
-        return log_volume
-    exponents = tf.constant(size + df - 2.0 * j + 1.0, log_diagonal.dtype)
-    return log_volume + tf.reduce_sum(exponents * log_diagonal_columns, axis=-1)
 
 
 def wishart_log_normaliser(df: int, size: int) -> float:
@@ -158,7 +153,7 @@ def _gram_to_wishart(q: BartlettGram, p: SingularWishart, name: str | None = Non
             size,
             factor.mean_log_diagonal(),
             log_det_rows - p_log_det,
-            None if columns is None else tf.math.log(tf.linalg.diag_part(columns)),
+            tf.math.log(tf.linalg.diag_part(columns)),
         )
         rows = tf.linalg.triangular_solve(p_tril, rows)
         return (

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.bijectors import SingularCongruence
 from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._bartlett_gram import BartlettGram
-from gpflow_dwp.distributions._factored_gram import scale_tril_requirement
+from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
 from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 
 __all__ = ["SingularWishart"]
 
 
-class SingularWishart(BartlettGram):
+class SingularWishart(ScaleTril, BartlettGram):
     r"""The Wishart distribution W(S, ν) of G = F Fᵀ, where the ν columns of F are N(0, S).
 
     With ν < M a sample is singular, of rank R = min(ν, M). Support: the symmetric positive
@@ -58,30 +58,15 @@ class SingularWishart(BartlettGram):
         parameters = dict(locals())
         df = checks.check_df(df)
         with tf.name_scope(name) as name:
-            (self._scale_tril,) = checks.convert_parameters(scale_tril=scale_tril)
-            size, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
-            checks.check_requirements([scale_tril_requirement(self._scale_tril)])
-            super().__init__(
-                _bartlett(df, size, self._scale_tril.dtype),
-                SingularCongruence(self._scale_tril, df, is_triangular=True),
-                None,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                parameters=parameters,
-                name=name,
-            )
-
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L of S, [..., M, M]."""
-        return self._scale_tril
+            (tril,) = checks.convert_parameters(scale_tril=scale_tril)
+            size, _ = checks.matrix_shape("scale_tril", tril, square=True)
+            congruence = triangular_congruence(tril, df)
+            factor = _bartlett(df, size, tril.dtype)
+            super().__init__(factor, congruence, tfp.bijectors.Identity(), parameters, name)
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return {"scale_tril": _parameters.tril_property(dtype)}
-
-    def _requirements(self) -> list[checks.Requirement]:
-        return [scale_tril_requirement(self._scale_tril)]
 
     def _mean(self) -> tf.Tensor:
         return self.df * self._scale()
@@ -94,9 +79,6 @@ class SingularWishart(BartlettGram):
     def _covariance(self) -> tf.Tensor:
         # The ν columns of F are independent.
         return self.df * matrix_of_covariances(isserlis(self._scale()))
-
-    def _scale(self) -> tf.Tensor:
-        return self._gram(tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0))
 
 
 def _bartlett(df: int, size: int, dtype: tf.DType) -> GeneralisedBartlett:

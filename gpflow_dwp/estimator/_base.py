@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser, Task, check_weights, split_rows
+from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
@@ -36,27 +37,11 @@ from gpflow_dwp.selection import Auto, Candidate, select_model
 from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
 from gpflow_dwp.validation import check_flags, check_integers
 
-__all__ = ["Array", "DeepWishartEstimator", "refuse_dates", "weigh"]
+__all__ = ["DeepWishartEstimator", "refuse_dates", "weigh"]
 
-Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 _DRAWS_FOR_STOPPING = 20
-
-
-class _Units(NamedTuple):
-    """The model's units: of inputs, and of targets where these are numbers."""
-
-    inputs: Standardiser
-    targets: Standardiser | None
-
-    @classmethod
-    def of(cls, X: Array, Y: Array | None, weights: Array | None) -> _Units:
-        targets = None if Y is None else Standardiser.fit(Y, weights=weights)
-        return cls(Standardiser.fit(X, weights=weights), targets)
-
-    def transform(self, X: Array, Y: Array) -> tuple[Array, Array]:
-        return self.inputs.transform(X), Y if self.targets is None else self.targets.transform(Y)
 
 
 class DeepWishartEstimator(BaseEstimator):
@@ -117,7 +102,7 @@ class DeepWishartEstimator(BaseEstimator):
         goes_on = self._goes_on()
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
-            units = _Units(self.input_standardiser_, getattr(self, "output_standardiser_", None))
+            inputs, targets = self._standardisers()
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         held_out: RegressionData | None = None
@@ -126,10 +111,15 @@ class DeepWishartEstimator(BaseEstimator):
             X, Y, held_out = X[rows], Y[rows], (X[others], Y[others])
             weights = None if weights is None else weights[rows]
         if not goes_on:
-            units = _Units.of(X, None if is_classifier(self) else Y, weights)
-        X, Y = units.transform(X, Y)
+            inputs = Standardiser.fit(X, weights=weights)
+            targets = None if is_classifier(self) else Standardiser.fit(Y, weights=weights)
+
+        def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
+            return inputs.transform(X), Y if targets is None else targets.transform(Y)
+
+        X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
-        held_out = None if held_out is None else units.transform(*held_out)
+        held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
             model = self.model_
             model.set_data(data)
@@ -140,9 +130,9 @@ class DeepWishartEstimator(BaseEstimator):
             model = self._build(data, self.kernel, likelihood, seed)
             history = self._take_steps(model, data, held_out, seed)
         model.num_prediction_samples = self.num_prediction_samples
-        self.input_standardiser_: Standardiser = units.inputs
-        if units.targets is not None:
-            self.output_standardiser_: Standardiser = units.targets
+        self.input_standardiser_: Standardiser = inputs
+        if targets is not None:
+            self.output_standardiser_: Standardiser = targets
         self.model_: DeepWishartProcess = model
         self.history_: TrainingHistory = history
         self._seed: int = seed
@@ -270,11 +260,16 @@ class DeepWishartEstimator(BaseEstimator):
         )
 
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
-        """Inputs for predictions, in the model's units, [N, D]."""
+        """Inputs for predictions, in raw units, [N, D]."""
         check_is_fitted(self, "model_")
         refuse_dates(X)
-        rows: Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.input_standardiser_.transform(rows)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
+        return self.input_standardiser_, getattr(self, "output_standardiser_", None)
+
+    def _raw_units(self) -> RawUnits:
+        return RawUnits(self.model_, *self._standardisers())
 
     def _posterior(self) -> DeepPosterior:
         """The draws of all predictions: the same at every call."""

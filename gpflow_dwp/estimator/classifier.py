@@ -9,7 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.base import Array
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
 
 __all__ = ["DeepWishartClassifier"]
 
@@ -93,8 +94,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         :return: Probabilities in the order of ``classes_``, [N, C].
         """
         inputs = self._check_inputs(X)
-        mean: Array = self._posterior().predict_y(inputs)[0].numpy().astype(np.float64)
-        return np.hstack([1.0 - mean, mean]) if len(self.classes_) == 2 else mean
+        return self._raw_units().probabilities(self._posterior(), inputs)
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Predict the logarithm of each class's probability, [N, C]: see :meth:`predict_proba`."""

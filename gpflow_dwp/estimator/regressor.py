@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from gpflow_dwp.estimator._base import Array, DeepWishartEstimator, refuse_dates, weigh
-from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.base import Array
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -129,12 +129,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             standard deviations, of the same shape.
         """
         inputs = self._check_inputs(X)
-        moments = self._posterior().predict_y(inputs)
-        mean = self._shaped(self.output_standardiser_.inverse_transform(moments[0]))
-        if not return_std:
-            return mean
-        variance = self.output_standardiser_.inverse_transform_variance(moments[1])
-        return mean, self._shaped(np.sqrt(variance))
+        mean, variance = self._raw_units().moments(self._posterior(), inputs)
+        mean, deviation = self._shaped(mean), self._shaped(np.sqrt(variance))
+        return (mean, deviation) if return_std else mean
 
     def predict_quantiles(
         self, X: npt.ArrayLike, quantiles: npt.ArrayLike = (0.05, 0.5, 0.95)
@@ -150,9 +147,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
         values = [
             distribution.quantile(levels)
-            for _, distribution in PredictiveDistribution.blocks(
-                self._posterior(), inputs, self.output_standardiser_
-            )
+            for _, distribution in self._raw_units().distributions(self._posterior(), inputs)
         ]
         return np.moveaxis(self._shaped(np.concatenate(values, axis=1)), 0, -1)
 
@@ -183,9 +178,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = self.output_standardiser_.transform(targets.reshape(len(targets), -1))
-        densities = self._posterior().predict_log_density((inputs, columns)).numpy()
-        return densities + self.output_standardiser_.log_density_offset
+        columns = targets.reshape(len(targets), -1)
+        return self._raw_units().log_density(self._posterior(), inputs, columns)
 
     def sample_y(
         self,
@@ -207,9 +201,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         check_integers(n_samples=n_samples)
         inputs = self._check_inputs(X)
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        samples = self.model_.predict_y_samples(inputs, n_samples, full_cov=True, seed=seed)
-        raw = self.output_standardiser_.inverse_transform(samples)
-        return np.moveaxis(self._shaped(raw), 0, -1)
+        posterior = self.model_.posterior(n_samples, seed=seed)
+        samples = self._raw_units().sample(posterior, inputs, full_cov=True)
+        return np.moveaxis(self._shaped(samples), 0, -1)
 
     def _shaped(self, values: Array) -> Array:
         """Without the axis of outputs, the last one, where the targets had none."""

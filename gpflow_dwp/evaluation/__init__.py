@@ -33,6 +33,7 @@ from gpflow_dwp.evaluation.plots import (
     plot_reliability,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.sampled_marginals import (
     kernel_log_density,
     shapiro_wilk_statistics,
@@ -40,6 +41,7 @@ from gpflow_dwp.evaluation.sampled_marginals import (
 
 __all__ = [
     "PredictiveDistribution",
+    "RawUnits",
     "Scores",
     "accuracy",
     "expected_calibration_error",

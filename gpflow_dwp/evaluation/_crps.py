@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["normal_mixture_crps"]
-
-Array = npt.NDArray[np.float64]
 
 _MAX_PAIRS = 2**20
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["check_mixture"]
+from gpflow_dwp.base import Array
 
-Array = npt.NDArray[np.float64]
+__all__ = ["check_mixture"]
 
 
 def check_mixture(means: npt.ArrayLike, variances: npt.ArrayLike) -> tuple[Array, Array]:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.keras import tf_keras
 from gpflow.likelihoods import Likelihood
 from scipy import stats
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import (
     expected_calibration_error,
     explained_variance,
@@ -29,8 +29,6 @@ __all__ = [
     "sparse_gp_scores",
     "train_sparse_classifier",
 ]
-
-Array = npt.NDArray[np.float64]
 
 _SCIPY_ITERATIONS = 200
 _ADAM_STEPS = 1_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_log_density
@@ -22,8 +23,6 @@ __all__ = [
     "mixture_crps",
     "rmse",
 ]
-
-Array = npt.NDArray[np.float64]
 
 
 def rmse(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:

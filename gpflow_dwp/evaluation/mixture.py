@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, ndtr, ndtri
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation._validation import check_mixture
 
 __all__ = ["mixture_cdf", "mixture_log_density", "mixture_quantile"]
-
-Array = npt.NDArray[np.float64]
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-12  # of the widest component's standard deviation

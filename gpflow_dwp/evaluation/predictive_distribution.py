@@ -1,14 +1,14 @@
-"""What a model predicts of numbers, brought to raw units: the one way there."""
+"""What a model predicts of numbers: whole distributions, in raw units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
@@ -17,11 +17,6 @@ from gpflow_dwp.likelihoods import Warp, WarpedStudentT, unwarped_moments, warp_
 from gpflow_dwp.models import PosteriorDraws
 
 __all__ = ["PredictiveDistribution"]
-
-Array = npt.NDArray[np.float64]
-
-# A mixture's components, [S, rows], are held for this many rows at a time.
-_BLOCK = 10_000
 
 # Where a distribution function is integrated: panels, from that many deviations below the
 # components to as many above, and the two Gauss-Legendre nodes of each.
@@ -90,18 +85,6 @@ class PredictiveDistribution:
             of_nodes = likelihood.precision_nodes(means.dtype)[1].numpy()
             weights = np.repeat(of_nodes, len(means) // len(of_nodes)) * len(of_nodes) / len(means)
         return cls(means, variances, target, warp_of(likelihood), weights)
-
-    @classmethod
-    def blocks(
-        cls, posterior: PosteriorDraws, X: Array, target: Standardiser | None = None
-    ) -> Iterator[tuple[slice, PredictiveDistribution]]:
-        """Predict many points, some at a time: their rows, and :meth:`of` these.
-
-        Parameters as for :meth:`of`.
-        """
-        for start in range(0, len(X), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            yield rows, cls.of(posterior, X[rows], target)
 
     def mean(self) -> Array:
         """Return the means, [N, P]; under a warp by quadrature."""

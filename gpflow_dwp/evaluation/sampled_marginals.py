@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import gaussian_kde, shapiro
 
-__all__ = ["kernel_log_density", "shapiro_wilk_statistics"]
+from gpflow_dwp.base import Array
 
-Array = npt.NDArray[np.float64]
+__all__ = ["kernel_log_density", "shapiro_wilk_statistics"]
 
 
 def kernel_log_density(y: npt.ArrayLike, samples: npt.ArrayLike) -> Array:

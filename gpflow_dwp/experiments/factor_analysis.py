@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.iterates import (
     FactorModel,
     OnlineEM,
@@ -30,8 +30,6 @@ SAMPLE_SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_
 
 _CHUNK = 1_000
 _WARM_UP = 100
-
-Array = npt.NDArray[np.float64]
 
 
 def recover_factor_models(

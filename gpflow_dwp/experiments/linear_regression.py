@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.iterates import (
     OnlineEM,
@@ -37,8 +38,6 @@ __all__ = [
     "sgd_iterates",
     "window_means",
 ]
-
-Array = npt.NDArray[np.float64]
 
 _NUM_DATA = 1_000
 _PRIOR_PRECISION = 0.01

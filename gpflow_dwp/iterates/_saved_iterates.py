@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import read_arrays, seal, unseal, write_whole
 from gpflow_dwp.validation import check_integers, check_path
 
 __all__ = ["SavedIterates", "read_saved_iterates", "saved_iterates_path", "write_saved_iterates"]
-
-Array = npt.NDArray[np.float64]
 
 _DIGEST = "arrays"
 

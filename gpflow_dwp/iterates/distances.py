@@ -8,8 +8,6 @@ import scipy.linalg
 
 __all__ = ["relative_frobenius_distance", "wasserstein_distance"]
 
-Array = npt.NDArray[np.float64]
-
 
 def relative_frobenius_distance(truth: npt.ArrayLike, estimate: npt.ArrayLike) -> float:
     """Return ‖truth - estimate‖ / ‖truth‖ in the Frobenius norm.

@@ -7,10 +7,10 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
 from gpflow_dwp.iterates.online_factor_analysis import (
@@ -20,8 +20,6 @@ from gpflow_dwp.iterates.online_factor_analysis import (
 )
 
 __all__ = ["FactorAnalysisPosterior"]
-
-Array = npt.NDArray[np.float64]
 
 
 # Of a parameter that did not move, relative to its size.

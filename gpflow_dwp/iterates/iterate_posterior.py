@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates._saved_iterates import (
     SavedIterates,
@@ -27,8 +27,6 @@ from gpflow_dwp.training import TrainingProgress
 from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["IteratePosterior"]
-
-Array = npt.NDArray[np.float64]
 
 
 class IteratePosterior(MixturePredictions):

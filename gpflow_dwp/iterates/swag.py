@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gpflow.models import BayesianModel
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["SWAG", "IterateAverage"]
-
-Array = npt.NDArray[np.float64]
 
 
 class IterateAverage(IteratePosterior):

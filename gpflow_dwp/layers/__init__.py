@@ -1,6 +1,6 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
-from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.gamma_gaussian import GammaGaussian
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
@@ -35,6 +35,7 @@ from gpflow_dwp.layers.wishart_posterior import Mixing, PosteriorFamily, Wishart
 
 __all__ = [
     "CovarianceFamily",
+    "Description",
     "Encoder",
     "FreeEncoder",
     "GammaGaussian",

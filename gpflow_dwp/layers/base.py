@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gpflow
 import tensorflow as tf
@@ -15,7 +15,18 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
+__all__ = ["Description", "GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
+
+
+class Description(NamedTuple):
+    """A layer in words, as :func:`~gpflow_dwp.models.model_summary` shows it.
+
+    :param draws: What it draws, with its shape, such as "Gram matrix [20, 20], rank 3".
+    :param posterior: The family of its approximate posterior, such as "AB-GW".
+    """
+
+    draws: str
+    posterior: str
 
 
 class GramDraw(NamedTuple):
@@ -62,6 +73,10 @@ class _Layer(gpflow.Module, abc.ABC):
         self.kernel = kernel
         self.num_inducing = num_inducing
 
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(f"functions at {self.num_inducing} points", "")
+
 
 class GramLayer(_Layer):
     """A hidden layer: draws a Gram matrix, given a covariance.
@@ -75,11 +90,22 @@ class GramLayer(_Layer):
         for GPflow's ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative or not
         finite.
+    :cvar least_nats: A divergence from the prior below which the layer has learned nothing. It
+        carries signals on all the same, as far as the kernels above let it.
+    :cvar has_gaussian_features: Whether G = F Fᵀ, with ``noise_width`` columns of F that are a
+        priori Gaussian with covariance K over that number.
     """
+
+    least_nats: ClassVar[float] = 1.0
+    has_gaussian_features: ClassVar[bool] = False
 
     def __init__(self, kernel: Kernel, num_inducing: int, jitter: float | None = None) -> None:
         super().__init__(kernel, num_inducing)
         self.jitter = as_jitter(jitter)
+
+    def describe(self) -> Description:
+        size = self.num_inducing
+        return Description(f"Gram matrix [{size}, {size}]", "")
 
     def _factorise(self, covariance: tf.Tensor) -> Factorised:
         return factorise(
@@ -142,6 +168,14 @@ class GramLayer(_Layer):
         noise = tf.zeros(shape, covariance.it.dtype)
         return self.condition(draw, covariance, noise, full_cov=False)
 
+    def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
+        """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
+
+        :param covariance: K_ii, [S, M, M].
+        :param seed: A stateless seed, [2].
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not draw from its prior.")
+
     @property
     @abc.abstractmethod
     def noise_width(self) -> int:
@@ -156,6 +190,8 @@ class OutputLayer(_Layer):
     :param mean_function: m of what comes in at the model's bottom, inputs and latent variables:
         f = m + a process of mean zero, whose posterior this is. None for no m.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
+    :cvar least_nats: A divergence from the prior below which the layer has learned nothing: to know
+        functions in a single direction takes some three nats, so all is explained as noise.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
     :ivar weights: How often each of these counts, [C]; None for once.
@@ -163,6 +199,7 @@ class OutputLayer(_Layer):
         they are independent.
     """
 
+    least_nats: ClassVar[float] = 3.0
     inputs: tf.Tensor | None = None
     weights: tf.Tensor | None = None
     mixing: tf.Tensor | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import itertools
 from collections.abc import Sequence
+from typing import ClassVar
 
 import gpflow
 import numpy as np
@@ -23,7 +24,12 @@ _LOG_SCALE_BIAS = -5.0
 
 
 class Encoder(gpflow.Module, abc.ABC):
-    """Gives each datum a mean-field Gaussian over its latent variables."""
+    """Gives each datum a mean-field Gaussian over its latent variables.
+
+    :cvar is_of_rows: Whether there are parameters for each training row, which thus cannot change.
+    """
+
+    is_of_rows: ClassVar[bool] = False
 
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "Y: [N, P]", "return[0]: [N, W]", "return[1]: [N, W]")
@@ -43,6 +49,8 @@ class FreeEncoder(Encoder):
     :raises ValueError: If an argument is not a positive integer, or too large for the machine's
         memory.
     """
+
+    is_of_rows = True
 
     def __init__(self, num_data: int, latent_dim: int = 1) -> None:
         check_integers(num_data=num_data, latent_dim=latent_dim)

@@ -14,7 +14,7 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
-from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -98,6 +98,12 @@ class GlobalInducingGPLayer(OutputLayer):
         self.mixing = None if mixing is None else Parameter(mixing, dtype=default_float())
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
+        )
+
+    def describe(self) -> Description:
+        return Description(
+            f"functions [{self.num_inducing}, {self.num_outputs}]",
+            "Gaussian, global inducing",
         )
 
     @inherit_check_shapes

@@ -12,7 +12,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
-from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.random import as_generator, normal
 from gpflow_dwp.validation import check_integers, check_memory
@@ -48,6 +48,8 @@ class GlobalInducingGramLayer(GramLayer):
         [M, ν], ``precision`` is not positive, or ``jitter`` is negative or not finite.
     """
 
+    has_gaussian_features = True
+
     def __init__(
         self,
         kernel: Kernel,
@@ -74,6 +76,16 @@ class GlobalInducingGramLayer(GramLayer):
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
+
+    def describe(self) -> Description:
+        return Description(
+            f"features [{self.num_inducing}, {self.width}]", "Gaussian, global inducing"
+        )
+
+    def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
+        # One draw is one feature, on an axis before those of S and of a single column.
+        features = self.prior(covariance).sample(self.width, seed=seed)
+        return tf.einsum("kscm,kscn->smn", features, features) / self.width
 
     @property
     def noise_width(self) -> int:

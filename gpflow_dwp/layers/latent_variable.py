@@ -9,6 +9,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 
 from gpflow_dwp.layers._reparameterisation import with_weighted_gradient
+from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.validation import check_integers
 
@@ -57,6 +58,10 @@ class LatentVariableLayer(gpflow.Module):
         super().__init__(name="LatentVariableLayer")
         self.latent_dim = latent_dim
         self.encoder = encoder
+
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(f"latent variables [{self.latent_dim}]", type(self.encoder).__name__)
 
     @check_shapes(
         "X: [N, D]",

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow import Parameter, default_float
@@ -15,16 +14,16 @@ from gpflow.kernels import Kernel
 from gpflow.kullback_leiblers import gauss_kl
 from gpflow.utilities import triangular
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.kernels import check_input_kernel
 from gpflow_dwp.layers._reparameterisation import with_gradient_of
+from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["LocalInducingGPLayer"]
-
-Array = npt.NDArray[np.float64]
 
 
 class LocalInducingGPLayer(gpflow.Module):
@@ -105,6 +104,12 @@ class LocalInducingGPLayer(gpflow.Module):
     def num_inducing(self) -> int:
         """M, the number of inducing inputs."""
         return int(self.q_mu.shape[0])
+
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(
+            f"functions [{self.num_inducing}, {self.num_functions}]", "Gaussian, local inducing"
+        )
 
     @check_shapes("return: [1]")
     def log_ratio(self) -> tf.Tensor:

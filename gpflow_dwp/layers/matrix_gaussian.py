@@ -15,6 +15,7 @@ from gpflow.utilities import positive, triangular
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
+from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.gamma_precision import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.random import as_generator, normal, split_seed
@@ -212,6 +213,13 @@ class MatrixGaussianLayer(gpflow.Module):
         """
         scale = tf.sqrt(preactivation.row_variance)[..., None]
         return preactivation.mean + scale * self._correlated(noise)
+
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(
+            f"weights [{self.num_inputs + 1}, {self.num_outputs}]",
+            f"matrix Gaussian, {self.row_covariance} and {self.column_covariance}",
+        )
 
     def kl_divergence(self) -> tf.Tensor:
         """KL of all posteriors of the layer (weights, precisions, pseudo-data) from their priors.

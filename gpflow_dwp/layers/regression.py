@@ -13,16 +13,14 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import Array, TargetBlocks
 from gpflow_dwp.data import check_matrix, check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
-from gpflow_dwp.layers.base import GaussianDraw, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
 from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
-
-Array = npt.NDArray[np.float64]
 
 
 class RegressionGPLayer(OutputLayer):
@@ -125,6 +123,12 @@ class RegressionGPLayer(OutputLayer):
             self.weights = None if weights is None else _any_length(weights)
         else:
             self.weights.assign(np.ones(len(inputs)) if weights is None else weights)
+
+    def describe(self) -> Description:
+        return Description(
+            f"functions [{self.num_inducing}, {self.num_outputs}]",
+            f"Gaussian, regression on {len(self.targets.numpy()):,} data",
+        )
 
     @inherit_check_shapes
     def infer_inducing(

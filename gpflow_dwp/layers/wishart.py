@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
@@ -14,7 +16,7 @@ from gpflow_dwp.distributions import (
     wishart_log_normaliser,
 )
 from gpflow_dwp.layers._features import condition_features, expect_features
-from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
 from gpflow_dwp.linalg import (
@@ -70,6 +72,9 @@ class WishartLayer(GramLayer):
         no Boolean, or ``jitter`` is negative or not finite.
     """
 
+    has_gaussian_features = True
+    kept_as: ClassVar[dict[str, str]] = {"posterior": "bartlett_factor.family"}
+
     def __init__(
         self,
         kernel: Kernel,
@@ -98,6 +103,14 @@ class WishartLayer(GramLayer):
         self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
+
+    def describe(self) -> Description:
+        factor, size = self.bartlett_factor, self.num_inducing
+        family = factor.name_in_papers + (", whitened" if self.whiten else "")
+        return Description(f"Gram matrix [{size}, {size}], rank {factor.rank}", family)
+
+    def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
+        return self.prior(covariance).sample(seed=seed)
 
     @property
     def noise_width(self) -> int:

@@ -96,6 +96,11 @@ class WishartPosterior(gpflow.Module):
             else None
         )
 
+    @property
+    def name_in_papers(self) -> str:
+        """The family as the papers spell it: "GW", "A-GW" or "AB-GW"."""
+        return self.family if self.family == "GW" else f"{self.family}-GW"
+
     def bartlett(self, dtype: tf.DType, *, constant: bool = False) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
 
@@ -177,9 +182,7 @@ class WishartPosterior(gpflow.Module):
 
     def _log_volume(self, log_diagonal: tf.Tensor, mixing: Mixing) -> tf.Tensor:
         """Logarithm of the volume change from T to G, but for what L alone makes of it."""
-        log_column = None
-        if self.column_mixing_tril is not None:
-            log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
+        log_column = tf.math.log(tf.linalg.diag_part(mixing.columns))
         return log_volume_over_minor(
             self.df, self.num_inducing, log_diagonal, mixing.log_det_rows, log_column
         )

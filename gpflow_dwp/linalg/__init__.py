@@ -1,6 +1,5 @@
 """Linear algebra of covariances, each function with a gradient of its own."""
 
-from gpflow_dwp.linalg._gradients import sum_to
 from gpflow_dwp.linalg.conditionals import (
     conditional_mean,
     conditional_moments,
@@ -31,6 +30,5 @@ __all__ = [
     "relative_jitter",
     "relative_precision",
     "rooted_moments",
-    "sum_to",
     "whiten",
 ]

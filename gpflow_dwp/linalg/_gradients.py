@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["half_lower", "sum_to", "unwhiten_both_sides", "whiten_both_sides"]
+__all__ = [
+    "Gradient",
+    "Tensors",
+    "half_lower",
+    "sum_to",
+    "unwhiten_both_sides",
+    "whiten_both_sides",
+]
+
+Tensors = tuple[tf.Tensor | None, ...]
+"""One tensor for each argument or result; None for the gradient of a constant."""
+
+Gradient = Callable[..., Tensors]
+"""From the gradients of a function's results to those of its arguments."""
 
 
 def half_lower(matrix: tf.Tensor) -> tf.Tensor:
+    """Take the lower triangle, with half its diagonal: low(X)."""
     size = matrix.shape[-1]
     if size is not None:
         return matrix * (np.tri(size) - 0.5 * np.eye(size)).astype(matrix.dtype.as_numpy_dtype)

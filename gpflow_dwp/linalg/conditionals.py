@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import sum_to
+from gpflow_dwp.linalg._gradients import Gradient, Tensors, sum_to
 from gpflow_dwp.linalg.factorisation import Factorised
 
 __all__ = ["conditional_mean", "conditional_moments", "projected_moments", "rooted_moments"]
@@ -49,9 +47,7 @@ def conditional_moments(
     @tf.custom_gradient
     def differentiable(
         matrix: tf.Tensor, tril: tf.Tensor, cross: tf.Tensor, features: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]]
-    ]:
+    ) -> tuple[Tensors, Gradient]:
         shared = tril.shape[0] == 1
         # One K for all draws: draws become columns of one product.
         folded = _draws_to_columns(features) if shared else features
@@ -63,9 +59,7 @@ def conditional_moments(
         explained = tf.reduce_sum(tf.square(whitened), axis=-2)
         kept = [tf.cast(part, gradient_dtype) for part in (tril, weights, whitened)]
 
-        def gradient(
-            mean_bar: tf.Tensor, explained_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]:
+        def gradient(mean_bar: tf.Tensor, explained_bar: tf.Tensor) -> Tensors:
             tril, weights, whitened = kept
             mean_bar = tf.cast(mean_bar, gradient_dtype)
             explained_bar = tf.cast(explained_bar, gradient_dtype)
@@ -97,44 +91,19 @@ def conditional_moments(
     "return: [broadcast S, N, P]",
 )
 def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
-    r"""Mean at N targets given features at M points, as of :func:`conditional_moments`, alone.
+    """Mean at N targets given features at M points, as of :func:`conditional_moments`, alone.
 
-    It costs in the order of M (M + N) P instead of M² N. With W = K⁻¹ Y,
-
-    .. math:: \bar Y = K^{-1} C \bar m, \quad \bar C = W \bar m^T, \quad \bar K = -\bar Y W^T.
+    It costs in the order of M (M + N) P instead of M² N.
 
     :param factorised: K, [batch, M, M].
     :param cross: C, [batch, M, N].
     :param features: Y, [S, M, P]. Of ``batch`` and S, either may be 1.
     :return: [S, N, P] (or with the leading axis of K).
     """
-
-    @tf.custom_gradient
-    def differentiable(
-        matrix: tf.Tensor, tril: tf.Tensor, cross: tf.Tensor, features: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]]]:
-        shared = tril.shape[0] == 1
-        folded = _draws_to_columns(features) if shared else features
-        num_draws = tf.shape(features)[0]
-        weights = tf.linalg.cholesky_solve(tril, folded)
-        mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
-
-        def gradient(mean_bar: tf.Tensor) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor]:
-            folded_bar = _draws_to_columns(mean_bar) if shared else mean_bar
-            features_bar = tf.linalg.cholesky_solve(tril, tf.matmul(cross, folded_bar))
-            matrix_bar = -tf.matmul(features_bar, weights, transpose_b=True)
-            if shared:
-                features_bar = _columns_to_draws(features_bar, num_draws)
-            return (
-                matrix_bar,
-                None,
-                tf.matmul(weights, folded_bar, transpose_b=True),
-                sum_to(features_bar, features),
-            )
-
-        return _columns_to_draws(mean, num_draws) if shared else mean, gradient
-
-    return differentiable(*factorised, cross, features)
+    shared = factorised.tril.shape[0] == 1
+    weights = _solve(factorised, _draws_to_columns(features) if shared else features)
+    mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
+    return _columns_to_draws(mean, tf.shape(features)[0]) if shared else mean
 
 
 @check_shapes(
@@ -189,16 +158,11 @@ def _moments(
     @tf.custom_gradient
     def differentiable(
         projection: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor],
-        Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
-    ]:
+    ) -> tuple[Tensors, Gradient]:
         product = tf.matmul(projection, cross)
         mean = tf.matmul(cross, weights, transpose_a=True)
 
-        def gradient(
-            mean_bar: tf.Tensor, explained_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        def gradient(mean_bar: tf.Tensor, explained_bar: tf.Tensor) -> Tensors:
             weight = explained_bar[:, None, :]
             left = (2.0 * weight) * product if rooted else weight * cross
             projection_bar = tf.matmul(left, cross, transpose_b=True)
@@ -222,6 +186,25 @@ def _moments(
         return (mean, tf.reduce_sum(squares, axis=-2)), gradient
 
     return differentiable(projection, weights, cross)
+
+
+def _solve(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
+    r"""W = K⁻¹ Y, with :math:`\bar Y = K^{-1} \bar W` and :math:`\bar K = -\bar Y W^T`."""
+
+    @tf.custom_gradient
+    def differentiable(
+        matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
+    ) -> tuple[tf.Tensor, Gradient]:
+        solution = tf.linalg.cholesky_solve(tril, columns)
+
+        def gradient(solution_bar: tf.Tensor) -> Tensors:
+            columns_bar = tf.linalg.cholesky_solve(tril, solution_bar)
+            matrix_bar = -tf.matmul(columns_bar, solution, transpose_b=True)
+            return matrix_bar, None, sum_to(columns_bar, columns)
+
+        return solution, gradient
+
+    return differentiable(*factorised, columns)
 
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:

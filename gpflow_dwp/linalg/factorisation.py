@@ -12,7 +12,6 @@ jitter, which becomes white noise of the features, holds them back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from check_shapes import check_shapes
 from gpflow import default_jitter
 
 from gpflow_dwp.exceptions import CholeskyError
-from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides
+from gpflow_dwp.linalg._gradients import Gradient, Tensors, half_lower, unwhiten_both_sides
 from gpflow_dwp.validation import check_not_negative
 
 __all__ = ["Factorised", "as_jitter", "cholesky", "factorise", "relative_jitter"]
@@ -103,15 +102,13 @@ def factorise(matrix: tf.Tensor, jitter: tf.Tensor, *, name: str = "matrix") -> 
 def cholesky(factorised: Factorised) -> tf.Tensor:
     r"""Return L, [..., M, M], as a function of K.
 
-    With Φ taking the lower triangle and halving its diagonal,
-    :math:`\bar K = L^{-T} \Phi(L^T \bar L) L^{-1}`, up to symmetrisation.
+    With low(X) the lower triangle of X with half its diagonal,
+    :math:`\bar K = L^{-T} \operatorname{low}(L^T \bar L) L^{-1}`, up to symmetrisation.
     """
 
     @tf.custom_gradient
-    def differentiable(
-        matrix: tf.Tensor, tril: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-        def gradient(tril_bar: tf.Tensor) -> tuple[tf.Tensor, None]:
+    def differentiable(matrix: tf.Tensor, tril: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+        def gradient(tril_bar: tf.Tensor) -> Tensors:
             inner = half_lower(tf.matmul(tril, tril_bar, transpose_a=True))
             return unwhiten_both_sides(tril, inner), None
 
@@ -121,9 +118,7 @@ def cholesky(factorised: Factorised) -> tf.Tensor:
 
 
 @tf.custom_gradient
-def _add_to_diagonal(
-    matrix: tf.Tensor, jitter: tf.Tensor
-) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+def _add_to_diagonal(matrix: tf.Tensor, jitter: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
     """A + j I, without the copies of A that the gradient of ``set_diag`` makes."""
     diagonal = tf.linalg.diag_part(matrix) + jitter[..., None]
     return tf.linalg.set_diag(matrix, diagonal), lambda bar: (bar, tf.linalg.trace(bar))

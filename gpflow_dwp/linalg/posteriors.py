@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import half_lower, unwhiten_both_sides, whiten_both_sides
+from gpflow_dwp.linalg._gradients import (
+    Gradient,
+    Tensors,
+    half_lower,
+    unwhiten_both_sides,
+    whiten_both_sides,
+)
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]
@@ -34,15 +38,18 @@ def pseudo_target_posterior(
 
     Φ is the inverse of what may be nearly singular, and :math:`\bar K = -\Phi \bar\Phi \Phi` would
     take away most of a gradient Φ̄, with its digits; that of R is smaller by the root of that.
-    With t = R v, N = L_B⁻¹ L_B⁻ᵀ, r = R ā + d̄ (t - N t), the gradient
-    :math:`\hat R = \bar R + t \bar a^T + r v^T` of R by all three results, low(X) the lower
-    triangle of X with half its diagonal, and sym(X) its symmetric part,
+    With t = R v and N = L_B⁻¹ L_B⁻ᵀ, the gradients of t and of R by all three results are
+
+    .. math:: \bar t = R \bar a + \bar d (t - N t), \quad
+              \hat R = \bar R + t \bar a^T + \bar t v^T,
+
+    and, with low(X) the lower triangle of X with half its diagonal, and sym(X) its symmetric part,
 
     .. math:: Z &= \operatorname{sym}(\operatorname{low}(\hat R R^T - \bar d\, t (N t)^T))
                    - \tfrac12 \bar d Q (I - N), \\
               \bar K &= -R^T Z R, \quad
               \bar L = (\hat R^T - 2 K R^T Z) L_B^{-1}, \quad
-              \bar v = R^T r.
+              \bar v = R^T \bar t.
 
     :param covariance: K, [batch, M, M].
     :param precision_tril: L, [M, M].
@@ -52,60 +59,42 @@ def pseudo_target_posterior(
     """
 
     @tf.custom_gradient
-    def differentiable(
-        covariance: tf.Tensor, precision_tril: tf.Tensor, pseudo_targets: tf.Tensor
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-        Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]],
-    ]:
-        num_columns = tf.cast(tf.shape(pseudo_targets)[1], covariance.dtype)
-        identity = tf.eye(tf.shape(precision_tril)[0], dtype=precision_tril.dtype)
-        product = _product_with_one(covariance, precision_tril)
-        inner = identity + tf.matmul(precision_tril[None], product, transpose_a=True)
-        # B needs no jitter.
-        no_jitter = tf.zeros_like(inner[:, 0, 0])
-        inner_tril = factorise(inner, no_jitter, name="the output layer's I + Lᵀ K L").tril
-        root = tf.linalg.triangular_solve(
-            inner_tril, tf.transpose(precision_tril) + tf.zeros_like(inner)
-        )
-        inner_root = tf.linalg.triangular_solve(inner_tril, identity + tf.zeros_like(inner))
-        # tr(Φ K) = M - tr(B⁻¹), and R K Rᵀ = I - N.
-        whitened = tf.matmul(root, pseudo_targets)
-        weights = tf.matmul(root, whitened, transpose_a=True)
-        half_remainder = tf.matmul(inner_root, whitened, transpose_a=True)
-        log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
-        trace = tf.reduce_sum(1.0 - tf.reduce_sum(tf.square(inner_root), axis=-1), axis=-1)
-        quadratic = tf.reduce_sum(tf.square(whitened) - tf.square(half_remainder), axis=[-2, -1])
+    def differentiable(K: tf.Tensor, L: tf.Tensor, v: tf.Tensor) -> tuple[Tensors, Gradient]:
+        Q = tf.cast(tf.shape(v)[1], K.dtype)
+        identity = tf.eye(tf.shape(L)[0], dtype=L.dtype)
+        B = identity + tf.matmul(L[None], _product_with_one(K, L), transpose_a=True)
+        L_B, log_det_B = _factorise_well_conditioned(B, "the output layer's I + Lᵀ K L")
+        R = tf.linalg.triangular_solve(L_B, tf.transpose(L) + tf.zeros_like(B))
+        L_B_inverse = tf.linalg.triangular_solve(L_B, identity + tf.zeros_like(B))
+        t = tf.matmul(R, v)
+        a = tf.matmul(R, t, transpose_a=True)
+        # tr(Φ K) = M - tr(B⁻¹), and tr(aᵀ K a) = tr(tᵀ (I - N) t), as R K Rᵀ = I - N.
+        L_B_inverse_t = tf.matmul(L_B_inverse, t, transpose_a=True)
+        trace = tf.reduce_sum(1.0 - tf.reduce_sum(tf.square(L_B_inverse), axis=-1), axis=-1)
+        quadratic = tf.reduce_sum(tf.square(t) - tf.square(L_B_inverse_t), axis=[-2, -1])
 
-        def gradient(
-            root_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        def gradient(R_bar: tf.Tensor, a_bar: tf.Tensor, d_bar: tf.Tensor) -> Tensors:
             # Some of what follows could be done before this is known, and would then be kept.
-            with tf.control_dependencies([root_bar]):
-                scale = tf.identity(divergence_bar)[:, None, None]
-            outer = tf.matmul(inner_root, inner_root, transpose_b=True)
-            remainder = tf.matmul(inner_root, half_remainder)
-            whitened_bar = tf.matmul(root, weights_bar) + scale * (whitened - remainder)
-            root_bar += tf.matmul(whitened, weights_bar, transpose_b=True)
-            root_bar += tf.matmul(
-                whitened_bar, pseudo_targets + tf.zeros_like(weights_bar), transpose_b=True
-            )
-            middle = tf.matmul(root_bar, root, transpose_b=True)
-            middle -= tf.matmul(scale * whitened, remainder, transpose_b=True)
-            middle = half_lower(middle)
-            middle = 0.5 * (middle + tf.linalg.matrix_transpose(middle))
-            middle -= (0.5 * num_columns * scale) * (identity - outer)
-            through_root = tf.matmul(root, middle, transpose_a=True)
-            transposed_bar = tf.linalg.matrix_transpose(root_bar)
-            transposed_bar -= 2.0 * tf.matmul(covariance, through_root)
+            with tf.control_dependencies([R_bar]):
+                d_bar = tf.identity(d_bar)[:, None, None]
+            N = tf.matmul(L_B_inverse, L_B_inverse, transpose_b=True)
+            N_t = tf.matmul(L_B_inverse, L_B_inverse_t)
+            t_bar = tf.matmul(R, a_bar) + d_bar * (t - N_t)
+            R_hat = R_bar + tf.matmul(t, a_bar, transpose_b=True)
+            R_hat += tf.matmul(t_bar, v + tf.zeros_like(a_bar), transpose_b=True)
+            Z = tf.matmul(R_hat, R, transpose_b=True)
+            Z = half_lower(Z - tf.matmul(d_bar * t, N_t, transpose_b=True))
+            Z = 0.5 * (Z + tf.linalg.matrix_transpose(Z))
+            Z -= (0.5 * Q * d_bar) * (identity - N)
+            R_Z = tf.matmul(R, Z, transpose_a=True)
+            L_bar_L_B = tf.linalg.matrix_transpose(R_hat) - 2.0 * tf.matmul(K, R_Z)
             return (
-                -tf.matmul(through_root, root),
-                _sum_of_products(transposed_bar, inner_root),
-                tf.reduce_sum(tf.matmul(root, whitened_bar, transpose_a=True), axis=0),
+                -tf.matmul(R_Z, R),
+                _sum_of_products(L_bar_L_B, L_B_inverse),
+                tf.reduce_sum(tf.matmul(R, t_bar, transpose_a=True), axis=0),
             )
 
-        divergence = 0.5 * (num_columns * (log_det - trace) + quadratic)
-        return (root, weights, divergence), gradient
+        return (R, a, 0.5 * (Q * (log_det_B - trace) + quadratic)), gradient
 
     return differentiable(covariance, precision_tril, pseudo_targets)
 
@@ -150,61 +139,53 @@ def regression_posterior(
 
     @tf.custom_gradient
     def differentiable(
-        matrix: tf.Tensor,
-        tril: tf.Tensor,
-        cross: tf.Tensor,
-        targets: tf.Tensor,
-        precision: tf.Tensor,
-    ) -> tuple[
-        tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-        Callable[..., tuple[tf.Tensor, None, tf.Tensor, tf.Tensor, tf.Tensor]],
-    ]:
-        num_columns = tf.cast(tf.shape(targets)[1], tril.dtype)
-        identity = tf.eye(tf.shape(tril)[-1], dtype=tril.dtype)
-        design = tf.linalg.triangular_solve(tril, cross)
-        outer = tf.matmul(design, design, transpose_b=True)
-        information = tf.matmul(design, targets)
-        inner = identity + precision * outer
-        # B needs no jitter.
-        no_jitter = tf.zeros_like(inner[:, 0, 0])
-        inner_tril = factorise(inner, no_jitter, name="the output layer's I + τ A Aᵀ").tril
-        root = tf.linalg.triangular_solve(inner_tril, identity + tf.zeros_like(inner))
-        inner_inverse = tf.matmul(root, root, transpose_a=True)
-        gain = identity - inner_inverse
-        whitened = precision * tf.matmul(inner_inverse, information)
-        inverse = unwhiten_both_sides(tril, gain)
-        weights = tf.linalg.triangular_solve(tril, whitened, adjoint=True)
-        volume = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(inner_tril)), axis=-1)
-        volume -= tf.linalg.trace(gain)
-        quadratic = tf.reduce_sum(tf.square(whitened), axis=[-2, -1])
+        matrix: tf.Tensor, L: tf.Tensor, C: tf.Tensor, y: tf.Tensor, tau: tf.Tensor
+    ) -> tuple[Tensors, Gradient]:
+        Q = tf.cast(tf.shape(y)[1], L.dtype)
+        identity = tf.eye(tf.shape(L)[-1], dtype=L.dtype)
+        A = tf.linalg.triangular_solve(L, C)
+        A_A = tf.matmul(A, A, transpose_b=True)
+        A_y = tf.matmul(A, y)
+        B = identity + tau * A_A
+        L_B, log_det_B = _factorise_well_conditioned(B, "the output layer's I + τ A Aᵀ")
+        L_B_inverse = tf.linalg.triangular_solve(L_B, identity + tf.zeros_like(B))
+        B_inverse = tf.matmul(L_B_inverse, L_B_inverse, transpose_a=True)
+        P = identity - B_inverse
+        w = tau * tf.matmul(B_inverse, A_y)
+        Phi = unwhiten_both_sides(L, P)
+        a = tf.linalg.triangular_solve(L, w, adjoint=True)
+        quadratic = tf.reduce_sum(tf.square(w), axis=[-2, -1])
 
-        def gradient(
-            inverse_bar: tf.Tensor, weights_bar: tf.Tensor, divergence_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, None, tf.Tensor, tf.Tensor, tf.Tensor]:
-            scale = divergence_bar[:, None, None]
-            projected = whiten_both_sides(tril, inverse_bar)
-            whitened_bar = tf.linalg.triangular_solve(tril, weights_bar) + scale * whitened
-            solved = tf.matmul(inner_inverse, whitened_bar)
-            rank_one = tf.matmul(solved, whitened, transpose_b=True)
-            total = projected + (0.5 * num_columns * precision * scale) * outer
-            inner_bar = tf.matmul(inner_inverse, tf.matmul(total, inner_inverse))
-            inner_bar -= 0.5 * (rank_one + tf.linalg.matrix_transpose(rank_one))
-            from_design = tf.linalg.triangular_solve(tril, inner_bar, adjoint=True)
-            from_targets = tf.linalg.triangular_solve(tril, solved, adjoint=True)
-            cross_bar = tf.matmul((2.0 * precision) * from_design, design)
-            cross_bar += tf.matmul(precision * from_targets, targets, transpose_b=True)
-            through_prior = num_columns * inverse - tf.matmul(weights, weights, transpose_b=True)
+        def gradient(Phi_bar: tf.Tensor, a_bar: tf.Tensor, d_bar: tf.Tensor) -> Tensors:
+            d_bar = d_bar[:, None, None]
+            E = whiten_both_sides(L, Phi_bar)
+            g = tf.matmul(B_inverse, tf.linalg.triangular_solve(L, a_bar) + d_bar * w)
+            g_w = tf.matmul(g, w, transpose_b=True)
+            inner = E + (0.5 * Q * tau * d_bar) * A_A
+            B_bar = tf.matmul(B_inverse, tf.matmul(inner, B_inverse))
+            B_bar -= 0.5 * (g_w + tf.linalg.matrix_transpose(g_w))
+            L_inverse_B_bar = tf.linalg.triangular_solve(L, B_bar, adjoint=True)
+            L_inverse_g = tf.linalg.triangular_solve(L, g, adjoint=True)
+            C_bar = tf.matmul((2.0 * tau) * L_inverse_B_bar, A)
+            C_bar += tf.matmul(tau * L_inverse_g, y, transpose_b=True)
+            of_divergence = Q * Phi - tf.matmul(a, a, transpose_b=True)
             return (
-                unwhiten_both_sides(tril, inner_bar - projected) - (0.5 * scale) * through_prior,
+                unwhiten_both_sides(L, B_bar - E) - (0.5 * d_bar) * of_divergence,
                 None,
-                cross_bar,
-                precision * tf.reduce_sum(tf.matmul(design, solved, transpose_a=True), axis=0),
-                tf.reduce_sum(inner_bar * outer) + tf.reduce_sum(solved * information),
+                C_bar,
+                tau * tf.reduce_sum(tf.matmul(A, g, transpose_a=True), axis=0),
+                tf.reduce_sum(B_bar * A_A) + tf.reduce_sum(g * A_y),
             )
 
-        return (inverse, weights, 0.5 * (num_columns * volume + quadratic)), gradient
+        return (Phi, a, 0.5 * (Q * (log_det_B - tf.linalg.trace(P)) + quadratic)), gradient
 
     return differentiable(*prior, cross, targets, precision)
+
+
+def _factorise_well_conditioned(B: tf.Tensor, name: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """The root of a matrix that needs no jitter, [S, M, M], and its log-determinant, [S]."""
+    tril = factorise(B, tf.zeros_like(B[:, 0, 0]), name=name).tril
+    return tril, 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
 
 
 def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import half_lower, sum_to, unwhiten_both_sides
+from gpflow_dwp.linalg._gradients import Gradient, Tensors, half_lower, sum_to, unwhiten_both_sides
 from gpflow_dwp.linalg.factorisation import Factorised
 
 __all__ = ["color", "relative_precision", "whiten"]
@@ -21,8 +19,8 @@ __all__ = ["color", "relative_precision", "whiten"]
 def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     r"""Return X = L⁻¹ R, and log|K|.
 
-    :math:`\bar R = L^{-T} \bar X` and, with Φ as for :func:`cholesky` and l the log-determinant,
-    :math:`\bar K = L^{-T} (\bar l I - \Phi(\bar X X^T)) L^{-1}`.
+    :math:`\bar R = L^{-T} \bar X` and, with low as for :func:`cholesky` and l the log-determinant,
+    :math:`\bar K = L^{-T} (\bar l I - \operatorname{low}(\bar X X^T)) L^{-1}`.
 
     :param factorised: K, [..., M, M].
     :param columns: R, [..., M, P].
@@ -32,13 +30,11 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
     @tf.custom_gradient
     def differentiable(
         matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
-    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, None, tf.Tensor]]]:
+    ) -> tuple[Tensors, Gradient]:
         whitened = tf.linalg.triangular_solve(tril, columns)
         log_det = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
 
-        def gradient(
-            whitened_bar: tf.Tensor, log_det_bar: tf.Tensor
-        ) -> tuple[tf.Tensor, None, tf.Tensor]:
+        def gradient(whitened_bar: tf.Tensor, log_det_bar: tf.Tensor) -> Tensors:
             columns_bar = tf.linalg.triangular_solve(tril, whitened_bar, adjoint=True)
             outer = sum_to(tf.matmul(whitened_bar, whitened, transpose_b=True), tril)
             identity = tf.eye(tf.shape(tril)[-1], dtype=tril.dtype)
@@ -58,8 +54,8 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
 def color(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
     r"""Return Y = L X, the inverse of :func:`whiten`.
 
-    :math:`\bar X = L^T \bar Y` and, with Φ as for :func:`cholesky`,
-    :math:`\bar K = L^{-T} \Phi(\bar X X^T) L^{-1}`, up to symmetrisation.
+    :math:`\bar X = L^T \bar Y` and, with low as for :func:`cholesky`,
+    :math:`\bar K = L^{-T} \operatorname{low}(\bar X X^T) L^{-1}`, up to symmetrisation.
 
     :param factorised: K, [..., M, M].
     :param columns: X, [..., M, P].
@@ -68,8 +64,8 @@ def color(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def differentiable(
         matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None, tf.Tensor]]]:
-        def gradient(colored_bar: tf.Tensor) -> tuple[tf.Tensor, None, tf.Tensor]:
+    ) -> tuple[tf.Tensor, Gradient]:
+        def gradient(colored_bar: tf.Tensor) -> Tensors:
             columns_bar = tf.matmul(tril, colored_bar, transpose_a=True)
             inner = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), tril)
             matrix_bar = unwhiten_both_sides(tril, half_lower(inner))
@@ -94,11 +90,11 @@ def relative_precision(
     r"""Compare the scale Σ = L_A L_Aᵀ with K = L Lᵀ: Q = L_Aᵀ K⁻¹ L_A, L_A X and log|L_A| - log|L|.
 
     One function for the three, because they share their gradient. With C = L⁻¹ L_A, so that
-    Q = CᵀC, with l the difference of the log-determinants, Y = L_A X, and Φ as for
+    Q = CᵀC, with l the difference of the log-determinants, Y = L_A X, and low as for
     :func:`cholesky`,
 
-    .. math:: \bar\Sigma &= L_A^{-T} \Phi\bigl(2 Q \bar Q + L_A^T \bar Y X^T + \bar l I\bigr)
-                            L_A^{-1}, \\
+    .. math:: \bar\Sigma &= L_A^{-T} \operatorname{low}\bigl(2 Q \bar Q + L_A^T \bar Y X^T
+                            + \bar l I\bigr) L_A^{-1}, \\
               \bar K &= -\tfrac12 L^{-T} \bigl(2 C \bar Q C^T + \bar l I\bigr) L^{-1},
 
     provided that the gradient of the symmetric Q is symmetric, as that of tr(Q Ω) is for
@@ -116,14 +112,14 @@ def relative_precision(
         scale: tf.Tensor,
         scale_tril: tf.Tensor,
         columns: tf.Tensor,
-    ) -> tuple[tuple[tf.Tensor, ...], Callable[..., tuple[tf.Tensor | None, ...]]]:
+    ) -> tuple[Tensors, Gradient]:
         ratio = tf.linalg.triangular_solve(below_tril, scale_tril)
         precision = tf.matmul(ratio, ratio, transpose_a=True)
         log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
 
         def gradient(
             precision_bar: tf.Tensor, colored_bar: tf.Tensor, log_det_bar: tf.Tensor
-        ) -> tuple[tf.Tensor | None, ...]:
+        ) -> Tensors:
             columns_bar = tf.matmul(scale_tril, colored_bar, transpose_a=True)
             through_columns = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), scale_tril)
             twice = 2.0 * precision_bar

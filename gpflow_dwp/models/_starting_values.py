@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.likelihoods import warp_function
 from gpflow_dwp.models.accepted_observations import count_functions
 
 __all__ = ["initial_inducing", "initial_mixing", "initial_precision", "initial_pseudo_targets"]
-
-Array = npt.NDArray[np.float64]
 
 
 def initial_inducing(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,12 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound, importance_weighted_bound
+from gpflow_dwp.objectives import (
+    BoundTerms,
+    Estimator,
+    evidence_lower_bound,
+    importance_weighted_bound,
+)
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_instance
 
@@ -51,9 +55,6 @@ class DeepKernelProcess(VariationalModel):
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
         matrix, or a number is not a positive integer or too large for the machine's memory.
     """
-
-    hidden_layer_type: ClassVar[type[GramLayer]]
-    """What every hidden layer must be."""
 
     def __init__(
         self,
@@ -112,14 +113,10 @@ class DeepKernelProcess(VariationalModel):
         self.output_layer.set_rows(*rows)
 
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
-        if doubly_reparameterized and self.latent_layer and num_importance_samples > 1:
+        num_copies = estimator.num_importance_samples
+        if estimator.doubly_reparameterized and self.latent_layer and num_copies > 1:
             raise ValueError(
                 "doubly_reparameterized must be False: the hidden layers of a "
                 f"{type(self).__name__} draw copies that depend on each other's latent variables."
@@ -130,9 +127,7 @@ class DeepKernelProcess(VariationalModel):
         warp = warp_function(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
-            return self._terms_with_latents(
-                self.latent_layer, path, batch, num_importance_samples, target_seed
-            )
+            return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
         X, Y, weights = batch
         mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
         return evidence_lower_bound(
@@ -231,12 +226,6 @@ class DeepKernelProcess(VariationalModel):
         num_inducing, num_columns = map(int, self.inducing_variable.Z.shape)
         self._check_common_parts(*[num_inducing] * (2 if self.hidden_layers else 1))
         check_input_kernel(self.layers[0].kernel, num_columns)
-        for index, layer in enumerate(self.hidden_layers):
-            if not isinstance(layer, self.hidden_layer_type):
-                raise ValueError(
-                    f"layers[{index}] of a {type(self).__name__} must be a "
-                    f"{self.hidden_layer_type.__name__}, got {type(layer).__name__}."
-                )
         for index, layer in enumerate(self.layers):
             if layer.num_inducing != num_inducing:
                 raise ValueError(

@@ -1,13 +1,18 @@
 """Objects as plain data, from which they can be built again: models, layers, kernels, likelihoods.
 
 An object's configuration is its class and the arguments of its constructor, read from the
-attributes of the same names, as GPflow's classes keep them.
+attributes of the same names, as GPflow's classes keep them, or of those that a class attribute
+``kept_as`` gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere
+and have a default, such as seeds of starting values, are left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import inspect
+import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,32 +21,12 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp import layers, likelihoods
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
-from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
-from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
-from gpflow_dwp.models.latent_variable_deep_gp import LatentVariableDeepGP
-from gpflow_dwp.models.matrix_gaussian_network import MatrixGaussianNetwork
 
 __all__ = ["from_config", "to_config"]
 
-_NAMESPACES: dict[str, Any] = {
-    "gpflow.kernels": gpflow.kernels,
-    "gpflow.likelihoods": gpflow.likelihoods,
-    "gpflow.functions": gpflow.functions,
-    "gpflow.inducing_variables": gpflow.inducing_variables,
-    "gpflow_dwp.layers": layers,
-    "gpflow_dwp.likelihoods": likelihoods,
-}
-
-_MODELS: tuple[type, ...] = (
-    DeepGaussianProcess,
-    DeepInverseWishartProcess,
-    DeepWishartProcess,
-    MatrixGaussianNetwork,
-    LatentVariableDeepGP,
-)
+_GPFLOW = ("functions", "inducing_variables", "kernels", "likelihoods")
+_OURS = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
 
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
     "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
@@ -51,14 +36,9 @@ _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
     "tf.math.square": tf.math.square,
 }
 
-# Constructor arguments that are kept under another name, or not at all.
-_ATTRIBUTES: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (layers.WishartLayer, "posterior"): lambda layer: layer.bartlett_factor.family,
-    (layers.GlobalInducingGramLayer, "seed"): lambda layer: None,
-    (layers.InverseWishartLayer, "seed"): lambda layer: None,
-    (layers.MatrixGaussianLayer, "seed"): lambda layer: None,
-    (layers.NetworkEncoder, "seed"): lambda encoder: None,
-    (layers.WishartLayer, "seed"): lambda layer: None,
+# Arguments of GPflow's constructors that are kept under another name. Classes of this package, and
+# those of users, say so in ``kept_as``.
+_KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
         switched.likelihoods
     ),
@@ -87,7 +67,7 @@ def to_config(value: Any) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, tfp.bijectors.Bijector):
         return _bijector_config(value)
-    if isinstance(value, type) and _is_named_in(tfp.distributions, value):
+    if isinstance(value, type) and value in vars(tfp.distributions).values():
         return {"distribution_class": value.__name__}
     for name, function in _FUNCTIONS.items():
         if value is function:
@@ -151,13 +131,16 @@ def _arguments(instance: Any) -> dict[str, Any]:
         for name, parameter in parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
+    kept_as = getattr(instance, "kept_as", {})
     takes_keywords = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     if isinstance(instance, gpflow.kernels.Kernel) and takes_keywords:
         names.append("active_dims")
     for name in names:
         if name == "name":
             continue
-        getter = _ATTRIBUTES.get((type(instance), name))
+        getter = _KEPT_AS.get((type(instance), name))
+        if name in kept_as:
+            getter = operator.attrgetter(kept_as[name])
         if getter is not None:
             arguments[name] = to_config(getter(instance))
         elif hasattr(instance, name):
@@ -191,29 +174,35 @@ def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:
 
 
 def _class_name(cls: type) -> str:
-    if cls in _MODELS:
-        return f"gpflow_dwp.models.{cls.__name__}"
-    for namespace, module in _NAMESPACES.items():
-        if _is_named_in(module, cls):
-            return f"{namespace}.{cls.__name__}"
-    return f"custom.{cls.__qualname__}"
+    for name in _GPFLOW:
+        if getattr(getattr(gpflow, name), cls.__name__, None) is cls:
+            return f"gpflow.{name}.{cls.__name__}"
+    ours = _OURS.match(cls.__module__ + ".")
+    public = f"gpflow_dwp.{ours[1]}.{cls.__name__}" if ours else ""
+    return public if _find_ours(public) is cls else f"custom.{cls.__qualname__}"
 
 
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
-    known: dict[str, type] = {_class_name(cls): cls for cls in (*custom_classes, *_MODELS)}
+    known: dict[str, type] = {_class_name(cls): cls for cls in custom_classes}
     namespace, _, class_name = name.rpartition(".")
-    found = getattr(_NAMESPACES.get(namespace), class_name, None)
-    if inspect.isclass(found) and issubclass(found, tf.Module):
-        return found
-    if name not in known:
+    found = known.get(name) or _find_ours(name)
+    if namespace.removeprefix("gpflow.") in _GPFLOW:
+        found = getattr(getattr(gpflow, namespace.removeprefix("gpflow.")), class_name, None)
+    if not (isinstance(found, type) and issubclass(found, tf.Module)):
         raise SavedModelError(
             f"The class {name!r} is not known here; pass it in custom_classes if it is yours."
         )
-    return known[name]
+    return found
 
 
-def _is_named_in(module: Any, cls: type) -> bool:
-    return getattr(module, cls.__name__, None) is cls
+def _find_ours(name: str) -> Any:
+    """What one of this package's rooms exports under a full name; None where there is none."""
+    room = _OURS.fullmatch(name)
+    if room is None or importlib.util.find_spec(f"gpflow_dwp.{room[1]}") is None:
+        return None
+    module = importlib.import_module(f"gpflow_dwp.{room[1]}")
+    class_name = name.rpartition(".")[2]
+    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
 
 
 def _look_up(table: Mapping[str, Any], name: str, what: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpflow_dwp.layers import InverseWishartLayer
 from gpflow_dwp.models.base import DeepKernelProcess
 
 __all__ = ["DeepInverseWishartProcess"]
@@ -29,10 +28,6 @@ class DeepInverseWishartProcess(DeepKernelProcess):
     >>> mean.shape
     TensorShape([5, 1])
 
-    Parameters are those of :class:`DeepKernelProcess`.
-
-    :raises ValueError: If a hidden layer is not an :class:`InverseWishartLayer`, or the parts do
-        not fit.
+    Parameters and errors are those of :class:`DeepKernelProcess`, which also takes layers of
+    different kinds.
     """
-
-    hidden_layer_type = InverseWishartLayer

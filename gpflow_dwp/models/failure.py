@@ -23,8 +23,10 @@ def describe_non_finite(model: VariationalModel, terms: BoundTerms) -> str | Non
     """
     bad_layers = np.flatnonzero(~np.isfinite(terms.log_ratios))
     if bad_layers.size:
-        index = int(bad_layers[0])
-        return f"layers[{index}] ({type(model.layers[index]).__name__}) has a log ratio that is"
+        parts = {f"layers[{index}]": layer for index, layer in enumerate(model.layers)}
+        parts["the likelihood"] = model.likelihood
+        name, part = list(parts.items())[int(bad_layers[0])]
+        return f"{name} ({type(part).__name__}) has a log ratio that is"
     if not np.isfinite(terms.data):
         return f"the likelihood ({type(model.likelihood).__name__}) has an expectation that is"
     return None

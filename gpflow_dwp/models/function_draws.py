@@ -14,9 +14,7 @@ from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
 from gpflow_dwp.layers import (
     GaussianDraw,
-    GlobalInducingGramLayer,
     GramDraw,
-    WishartLayer,
     sample_inducing_path,
 )
 from gpflow_dwp.likelihoods import warp_function
@@ -87,12 +85,8 @@ class FunctionDraws:
         check_memory(num_samples, num_features, num_samples=num_samples, num_features=num_features)
         model = freeze(model)
         output = model.output_layer
-        hidden = [
-            layer
-            for layer in model.hidden_layers
-            if isinstance(layer, WishartLayer | GlobalInducingGramLayer)
-        ]
-        if len(hidden) < len(model.hidden_layers) or model.latent_layer is not None:
+        hidden = model.hidden_layers
+        if not all(layer.has_gaussian_features for layer in hidden) or model.latent_layer:
             raise ValueError(
                 "model must be a deep Wishart process or a deep Gaussian process without latent "
                 f"variables, got {type(model).__name__}."

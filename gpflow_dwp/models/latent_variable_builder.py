@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import as_weighted, check_arrays
 from gpflow_dwp.layers import (
     LatentVariableLayer,
@@ -24,8 +23,6 @@ from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_instance, check_integers, check_memory
 
 __all__ = ["build_latent_variable_deep_gp"]
-
-Array = npt.NDArray[np.float64]
 
 # A hidden layer starts close to its linear mean.
 _HIDDEN_Q_SCALE = 1e-3

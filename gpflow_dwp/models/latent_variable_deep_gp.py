@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tensorflow as tf
+from gpflow import Parameter
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
@@ -20,7 +21,7 @@ from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
+from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_instance
 
@@ -73,6 +74,14 @@ class LatentVariableDeepGP(VariationalModel):
         return layer
 
     @property
+    def num_hidden_layers(self) -> int:
+        return sum(isinstance(layer, LocalInducingGPLayer) for layer in self.layers) - 1
+
+    @property
+    def natural_parameters(self) -> list[tuple[Parameter, Parameter]]:
+        return [(self.output_layer.q_mu, self.output_layer.q_sqrt)]
+
+    @property
     def num_outputs(self) -> int:
         """Latent functions."""
         return self.layers[-1].num_outputs
@@ -87,12 +96,7 @@ class LatentVariableDeepGP(VariationalModel):
         raise ValueError("layers must have a LocalInducingGPLayer.")
 
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         X, Y, weights = batch
         copies = propagate_copies(
@@ -100,9 +104,9 @@ class LatentVariableDeepGP(VariationalModel):
             X,
             Y,
             self.num_samples,
-            num_importance_samples,
+            estimator.num_importance_samples,
             as_seed(seed),
-            doubly_reparameterized=doubly_reparameterized,
+            doubly_reparameterized=estimator.doubly_reparameterized,
         )
         expectations = copies_expected_log_likelihoods(
             self.likelihood, X, Y, copies.mean, copies.variance

@@ -20,7 +20,7 @@ from gpflow_dwp.models.data_checks import Batch, check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
+from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_choice, check_flags, check_instance
 
@@ -99,15 +99,8 @@ class MatrixGaussianNetwork(VariationalModel):
         return self.layers[-1].num_outputs
 
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
-        # There are no latent variables.
-        del num_importance_samples, doubly_reparameterized
         X, Y, weights = batch
         shape = [self.num_samples, tf.shape(X)[0]]
 

@@ -15,20 +15,10 @@ from gpflow.kernels import Combination, Kernel, Sum
 from gpflow.utilities import parameter_dict
 from tabulate import tabulate
 
-from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
-    GlobalInducingGramLayer,
-    GramLayer,
-    InverseWishartLayer,
-    LatentVariableLayer,
-    LocalInducingGPLayer,
-    MatrixGaussianLayer,
-    OutputLayer,
-    RegressionGPLayer,
-    WishartLayer,
-)
+from gpflow_dwp.layers import Description
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.validation import check_flags, check_instance
 
 if TYPE_CHECKING:
@@ -36,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelSummary", "PartSummary", "collapsed_layers", "model_summary"]
 
-_LEAST_NATS_HIDDEN, _LEAST_NATS_OUTPUT = 1.0, 3.0
-_FAMILIES = {"GW": "GW", "A": "A-GW", "AB": "AB-GW"}
 _BOUNDS = 5  # are averaged: each is an average over the model's own few draws
 _HEADERS = ("part", "kind", "kernel", "what it draws", "posterior", "parameters", "KL (nats)")
 
@@ -147,11 +135,7 @@ class ModelSummary:
 
 
 def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int]:
-    """Return the layers, of those that Gram matrices go through, that have learned nothing.
-
-    A hidden layer of less than one nat is at its prior, which carries signals on all the same, as
-    far as the kernels above let it. To know functions in a single direction takes some three nats,
-    so an output layer of less explains everything as noise.
+    """Return the layers that have learned nothing, as ``least_nats`` of their classes says.
 
     :param model: The model.
     :param nats: Divergence of each layer's posterior from its prior, [L].
@@ -159,9 +143,8 @@ def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int
     """
     return [
         index
-        for index, (layer, divergence) in enumerate(zip(model.layers, nats, strict=True))
-        if (isinstance(layer, GramLayer) and divergence < _LEAST_NATS_HIDDEN)
-        or (isinstance(layer, OutputLayer) and divergence < _LEAST_NATS_OUTPUT)
+        for index, (layer, divergence) in enumerate(zip(model.layers, nats, strict=False))
+        if divergence < getattr(layer, "least_nats", -np.inf)
     ]
 
 
@@ -200,7 +183,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
     below = [name for name in counts if name not in (*layers, "likelihood")]
     nats = _divergences(model, seed) if kl else []
     collapsed = collapsed_layers(model, nats) if kl else []
-    divergences = dict(zip(layers, nats, strict=False))
+    divergences = dict(zip((*layers, "likelihood"), nats, strict=False))
     return ModelSummary(
         type(model).__name__,
         model.num_inputs,
@@ -225,7 +208,7 @@ def _summarise(
     index = re.fullmatch(r"layers\[(\d+)\]", name)
     part: Any = model.layers[int(index.group(1))] if index else getattr(model, name)
     kernel = getattr(part, "kernel", None)
-    shape, posterior = _draws(part)
+    shape, posterior = _describe(part)
     return PartSummary(
         name,
         type(part).__name__,
@@ -238,30 +221,13 @@ def _summarise(
     )
 
 
-def _draws(part: Any) -> tuple[str, str]:
+def _describe(part: Any) -> Description:
     """What a part draws, with its shape, and the family of its posterior."""
-    if isinstance(part, WishartLayer):
-        factor, size = part.bartlett_factor, part.num_inducing
-        family = _FAMILIES[factor.family] + (", whitened" if part.whiten else "")
-        return f"Gram matrix [{size}, {size}], rank {factor.rank}", family
-    if isinstance(part, InverseWishartLayer):
-        return f"Gram matrix [{part.num_inducing}, {part.num_inducing}]", "inverse Wishart"
-    if isinstance(part, GlobalInducingGramLayer):
-        return f"features [{part.num_inducing}, {part.width}]", "Gaussian, global inducing"
-    if isinstance(part, GlobalInducingGPLayer):
-        return f"functions [{part.num_inducing}, {part.num_outputs}]", "Gaussian, global inducing"
-    if isinstance(part, RegressionGPLayer):
-        family = f"Gaussian, regression on {len(part.targets.numpy()):,} data"
-        return f"functions [{part.num_inducing}, {part.num_outputs}]", family
-    if isinstance(part, LocalInducingGPLayer):
-        return f"functions [{part.num_inducing}, {part.num_functions}]", "Gaussian, local inducing"
-    if isinstance(part, MatrixGaussianLayer):
-        family = f"matrix Gaussian, {part.row_covariance} and {part.column_covariance}"
-        return f"weights [{part.num_inputs + 1}, {part.num_outputs}]", family
-    if isinstance(part, LatentVariableLayer):
-        return f"latent variables [{part.latent_dim}]", type(part.encoder).__name__
+    describe = getattr(part, "describe", None)
+    if describe is not None:
+        return Description(*describe())
     inducing = getattr(part, "Z", None)
-    return ("" if inducing is None else f"points {list(inducing.shape)}"), ""
+    return Description("" if inducing is None else f"points {list(inducing.shape)}", "")
 
 
 def _kernel_name(kernel: Kernel) -> str:
@@ -277,10 +243,7 @@ def _divergences(model: VariationalModel, seed: int) -> list[float]:
     X, Y = (tf.zeros([1, width], default_float()) for width in (model.num_inputs, num_columns))
     # No likelihood need admit these observations: its own term may be infinite.
     terms = [
-        model._estimate_terms(
-            Batch(X, Y), num_importance_samples=1, doubly_reparameterized=False, seed=seed + draw
-        )
-        for draw in range(_BOUNDS)
+        model._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)
     ]
     log_ratios = np.mean([term.log_ratios.numpy() for term in terms], axis=0)
     return [-float(log_ratio) for log_ratio in log_ratios]

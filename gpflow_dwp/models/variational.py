@@ -18,14 +18,15 @@ from gpflow.utilities import tabulate_module_summary
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import FreeEncoder, GammaGaussian
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.summary import model_summary
-from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.validation import check_flags, check_integers, check_memory
+from gpflow_dwp.objectives import BoundTerms, Estimator
+from gpflow_dwp.validation import check_flags, check_instance, check_integers, check_memory
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
+
+_PLAIN = Estimator()
 
 
 class PosteriorDraws(Protocol):
@@ -92,6 +93,21 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Latent functions, or None where that is not known."""
 
     @property
+    def num_hidden_layers(self) -> int:
+        """Layers below the output that draw something which all data share."""
+        return len(self.layers) - 1
+
+    @property
+    def num_log_ratios(self) -> int:
+        """Terms of the bound that are global: see :class:`BoundTerms`."""
+        return len(self.layers) + hasattr(self.likelihood, "kl_divergence")
+
+    @property
+    def natural_parameters(self) -> list[tuple[gpflow.Parameter, gpflow.Parameter]]:
+        """Means and roots of covariances that natural gradients can move; none by default."""
+        return []
+
+    @property
     def rows(self) -> Batch | None:
         """The training data where the posterior is made of them."""
         return None
@@ -110,10 +126,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """
         batch = check_batch(self, data)
         for module in self.submodules:
-            if isinstance(module, FreeEncoder):
+            if getattr(module, "is_of_rows", False):
                 raise ValueError(
-                    "data cannot be replaced: the model's FreeEncoder has learned a posterior "
-                    "for each of its rows."
+                    f"data cannot be replaced: the model's {type(module).__name__} has learned a "
+                    "posterior for each of its rows."
                 )
         self._set_rows(batch)
         self.num_data = int(batch.X.shape[0])
@@ -148,56 +164,38 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         data: TrainingData,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
+        estimator: Estimator = _PLAIN,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.
-        :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
-            evidence lower bound, more for the importance-weighted one. Without latent variables
-            the two are the same.
-        :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
-            gradients, of a :class:`LatentVariableDeepGP`: the same in expectation, with a variance
-            that is far less where q(w) is about as wide as the posterior, and can be more where
-            it is narrower. Without latent variables nothing changes.
+        :param estimator: Which bound, and how; by default the evidence lower bound.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
         :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         :raises NonFiniteBoundError: If, in eager mode, the bound is not finite; it names the layer.
         """
-        return self.elbo_terms(
-            data,
-            num_importance_samples=num_importance_samples,
-            doubly_reparameterized=doubly_reparameterized,
-            seed=seed,
-        ).weighted_sum()
+        return self.elbo_terms(data, estimator=estimator, seed=seed).weighted_sum()
 
     @without_autograph
     def elbo_terms(
         self,
         data: TrainingData,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
+        estimator: Estimator = _PLAIN,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
 
-        The divergence of a :class:`GammaGaussian` precision from its prior is part of the last log
-        ratio. Parameters and errors as for :meth:`elbo`.
+        A likelihood that has variables of its own, as :class:`GammaGaussian` has, says by a method
+        ``kl_divergence`` what they cost; the last log ratio is theirs. Parameters and errors as for
+        :meth:`elbo`.
         """
-        check_integers(num_importance_samples=num_importance_samples)
-        check_flags(doubly_reparameterized=doubly_reparameterized)
-        terms = self._estimate_terms(
-            check_batch(self, data),
-            num_importance_samples=num_importance_samples,
-            doubly_reparameterized=doubly_reparameterized,
-            seed=seed,
-        )
+        check_instance(Estimator, estimator=estimator)
+        terms = self._estimate_terms(check_batch(self, data), estimator, seed)
         where = describe_non_finite(self, terms) if tf.executing_eagerly() else None
         if where is not None:
             raise NonFiniteBoundError(
@@ -208,12 +206,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def _estimate_terms(
-        self,
-        batch: Batch,
-        *,
-        num_importance_samples: int,
-        doubly_reparameterized: bool,
-        seed: int | tf.Tensor | None,
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         """What :meth:`elbo_terms` returns, finite or not, of arguments that it has checked."""
 
@@ -347,11 +340,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             check_memory(numbers[name], *draw, **{name: numbers[name]})
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Layers' log ratios, with that of the likelihood's own variables in the last one."""
-        *below, last = log_ratios
-        if isinstance(self.likelihood, GammaGaussian):
-            last -= tf.cast(self.likelihood.kl_divergence(), last.dtype)
-        return [*below, last]
+        """Layers' log ratios, and that of the likelihood where it has variables of its own."""
+        divergence = getattr(self.likelihood, "kl_divergence", None)
+        return [*log_ratios] if divergence is None else [*log_ratios, -divergence()[None]]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
         if num_samples is None:

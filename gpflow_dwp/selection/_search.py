@@ -18,7 +18,7 @@ from gpflow.base import Parameter, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian, Likelihood
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import (
@@ -49,8 +49,6 @@ from gpflow_dwp.training import (
 
 __all__ = ["Search", "Start", "initial_kernel", "rows_of_batches"]
 
-Array = npt.NDArray[np.float64]
-
 # Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500
 # ... and above so many, inference is sparse, with this product of rows and squared inducing points.
@@ -64,6 +62,11 @@ _ROWS_OF_LABELS = 500
 _NATS_OF_LENGTHSCALE = 1.0
 # Deeper models start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
+# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
+# nats, and the more the deeper the model.
+_STRETCH = 3.0
+# With more rows in a step, each trial of a depth takes three fifths of the steps.
+_ROWS_OF_LONG_TRIALS = 500
 _DRAWS_FOR_BOUND = 20
 _ROWS_FOR_BOUND = 2_000
 
@@ -187,6 +190,8 @@ class Search:
             )
         else:
             num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
+            if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
+                num_steps = max(1, 3 * num_steps // 5)
             interval = max(1, num_steps // 20)
             annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
             callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
@@ -222,10 +227,13 @@ class Search:
                 copy.deepcopy(start.kernel),
                 *make_kernels(start.name, depth, num_inputs)[1:],
             ]
-        # The scale of the functions is that of the last layer.
-        kernels[-1].variance.assign(start.kernel.variance)
         if depth > 1:
             kernels[0].variance.assign(1.0)
+        if start.is_gaussian:  # Labels gain nothing by it.
+            for kernel in kernels[:-1]:
+                _make_nearly_linear(kernel)
+        # The scale of the functions is that of the last layer.
+        kernels[-1].variance.assign(start.kernel.variance)
         num_inducing = self.num_inducing
         if num_inducing == "auto":
             least, most = _INDUCING
@@ -310,6 +318,13 @@ def initial_kernel(
         kernel.lengthscales.assign(start)
     kernel.variance.assign(variance)
     return kernel
+
+
+def _make_nearly_linear(kernel: Kernel) -> None:
+    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
+    if hasattr(kernel, "lengthscales"):
+        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
+        kernel.variance.assign(_STRETCH**2 * kernel.variance)
 
 
 def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:

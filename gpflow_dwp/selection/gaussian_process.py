@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 import tensorflow as tf
 from gpflow import default_float
@@ -18,13 +17,11 @@ from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import TrainingData
+from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import as_weighted
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT, warp_function
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
-
-Array = npt.NDArray[np.float64]
 
 _LEAST_GAIN = 0.1
 

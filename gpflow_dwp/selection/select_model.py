@@ -83,8 +83,9 @@ def select_model(
     :param width: See there.
     :param output: See there; for all depths.
     :param inducing: See there.
-    :param num_steps: Gradient steps of a model of several layers, at most; a single layer takes at
-        most 100 iterations of L-BFGS, or of another likelihood half the steps.
+    :param num_steps: Gradient steps of a model of several layers, at most, and three fifths of them
+        where a depth is looked for and a step goes through more than 500 rows; a single layer takes
+        at most 100 iterations of L-BFGS, or of another likelihood half the steps.
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
     :param num_samples: S in these steps.

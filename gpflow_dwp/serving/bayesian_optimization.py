@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import MeanAndVariance, RegressionData, TensorType
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser, check_arrays
 from gpflow_dwp.likelihoods import warp_of
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
@@ -21,8 +21,6 @@ from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["BayesianOptimizationModel", "ObservedData"]
-
-Array = npt.NDArray[np.float64]
 
 _LOGGER = logging.getLogger(__name__)
 

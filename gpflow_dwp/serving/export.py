@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -13,10 +13,10 @@ from gpflow import default_float
 from gpflow.utilities import freeze
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import held, sync, sync_tree
-from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel
+from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel, count_columns
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.serving._raw_units import RawUnits
 from gpflow_dwp.validation import check_instance, check_integers, check_path
 
 __all__ = ["export_model"]
@@ -29,8 +29,6 @@ _PROGRAM = "saved_model.pb"
 _LAST = ".export.last"
 # What an export has in its directory before the program itself; one of the last two is there, too.
 _LEFT = (_ASSETS, "assets", "fingerprint.pb", "variables", _PARTIAL, _LAST)
-
-_NAMES = ("predict_f", "predict_y", "sample", "log_density")
 
 
 def export_model(
@@ -92,12 +90,12 @@ def export_model(
     check_integers(num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     program = tf.Module()
-    for name, function in _functions(constant, units, num_samples, seed).items():
+    functions = _functions(constant, units, num_samples, seed)
+    for name, function in functions.items():
         setattr(program, name, function)
 
     with _filled(directory) as partial:
-        signatures = {name: getattr(program, name) for name in _NAMES}
-        tf.saved_model.save(program, str(partial), signatures)
+        tf.saved_model.save(program, str(partial), functions)
         for name, text in (assets or {}).items():
             path = partial / _ASSETS / name
             path.parent.mkdir(exist_ok=True)
@@ -161,7 +159,9 @@ def _functions(
     coherent = not isinstance(model, MatrixGaussianNetwork)
     default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
     X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
-    Y_spec = tf.TensorSpec([None, units.num_columns], default_float(), "Y")
+    Y_spec = tf.TensorSpec(
+        [None, count_columns(model.likelihood, model.num_outputs)], default_float(), "Y"
+    )
     count_spec, seed_spec = (
         tf.TensorSpec([], tf.int32, "num_samples"),
         tf.TensorSpec([], tf.int64, "seed"),
@@ -173,28 +173,19 @@ def _functions(
             num_samples = tf.identity(num_samples)  # nothing fails on it before
         return model.posterior(num_samples, seed=as_seed(seed))
 
-    def moments(mean: tf.Tensor, variance: tf.Tensor) -> Outputs:
-        return {"mean": units.from_values(mean), "variance": units.from_variances(variance)}
+    def samples(draws: PosteriorDraws, X: tf.Tensor) -> tuple[tf.Tensor]:
+        return (units.sample_functions(draws, X, full_cov=coherent),)
 
-    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
-    def predict_f(
-        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
-    ) -> Outputs:
-        draws = posterior(num_samples, seed)
-        return moments(*units.function_moments(draws, units.to_inputs(X)))
+    def function(
+        predict: Callable[..., Sequence[tf.Tensor]], *names: str
+    ) -> Callable[..., Outputs]:
+        @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
+        def of_inputs(
+            X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
+        ) -> Outputs:
+            return dict(zip(names, predict(posterior(num_samples, seed), X), strict=True))
 
-    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
-    def predict_y(
-        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
-    ) -> Outputs:
-        return moments(*posterior(num_samples, seed).predict_y(units.to_inputs(X)))
-
-    @tf.function(input_signature=[X_spec, count_spec, seed_spec], autograph=False)
-    def sample(
-        X: tf.Tensor, num_samples: tf.Tensor = default_count, seed: tf.Tensor = default_seed
-    ) -> Outputs:
-        samples = posterior(num_samples, seed).sample_f(units.to_inputs(X), full_cov=coherent)
-        return {"samples": units.from_functions(samples)}
+        return of_inputs
 
     @tf.function(input_signature=[X_spec, Y_spec, count_spec, seed_spec], autograph=False)
     def log_density(
@@ -205,8 +196,11 @@ def _functions(
     ) -> Outputs:
         rows = tf.shape(X)[0]
         tf.debugging.assert_equal(rows, tf.shape(Y)[0], "X and Y must have as many rows")
-        data = units.to_inputs(X), units.to_observations(Y)
-        values = posterior(num_samples, seed).predict_log_density(data)
-        return {"log_density": units.from_log_densities(values)}
+        return {"log_density": units.log_density(posterior(num_samples, seed), X, Y)}
 
-    return dict(zip(_NAMES, (predict_f, predict_y, sample, log_density), strict=True))
+    return {
+        "predict_f": function(units.function_moments, "mean", "variance"),
+        "predict_y": function(units.moments, "mean", "variance"),
+        "sample": function(samples, "samples"),
+        "log_density": log_density,
+    }

@@ -1,5 +1,6 @@
 """The papers' UCI study: its cells, its results and their report."""
 
+from gpflow_dwp.study._job import thread_environment
 from gpflow_dwp.study._models import STUDY_MODELS
 from gpflow_dwp.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
 from gpflow_dwp.study.comparisons import PAIRS, model_ranks, paired_differences
@@ -92,6 +93,7 @@ __all__ = [
     "run_study",
     "runtime_table",
     "score_table",
+    "thread_environment",
     "whole_data_bound",
     "write_report",
 ]

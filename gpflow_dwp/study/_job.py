@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 from gpflow_dwp.study.provenance import describe_provenance
 from gpflow_dwp.study.results import Record
 
-__all__ = ["Job", "RunnableCell", "tidy_finished"]
+__all__ = ["Job", "RunnableCell", "thread_environment", "tidy_finished"]
 
 _THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
@@ -31,6 +31,11 @@ _PROGRAM = (sys.executable, "-m", f"{__package__}._child")
 _LINES_OF_ERROR = 5
 # What TensorFlow says at every start.
 _OF_TENSORFLOW = re.compile(r"[IW]\d{4} |WARNING: All log messages before absl::InitializeLog")
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Return environment variables of a quiet process with so many threads."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 class RunnableCell(Protocol):
@@ -98,8 +103,7 @@ class Job:
             "curve": None if curve is None else str(curve),
             "uci_folder": None if uci_folder is None else str(uci_folder),
         }
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
-        environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
+        environment = os.environ | thread_environment(threads) | {"TF_CPP_MIN_LOG_LEVEL": "2"}
         with self._log.open("wb") as log:
             # A group of its own: Ctrl-C reaches the study, which then ends its cells.
             self._process = subprocess.Popen(

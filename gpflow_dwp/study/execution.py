@@ -13,6 +13,7 @@ import numpy as np
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.files import replacing
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.study.cell import Cell
 from gpflow_dwp.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
@@ -58,7 +59,7 @@ def run_cell(
         batch_size=cell.batch_size or len(split.train[0]),
         protocol=cell.training_protocol,
         kl_annealing_steps=cell.kl_annealing_steps,
-        num_importance_samples=cell.num_importance_samples,
+        estimator=Estimator(cell.num_importance_samples),
         seed=cell.seed,
         callbacks=[watch],
         callback_interval=max(1, min(_STEPS_BETWEEN_REPORTS, cell.num_steps // 4)),
@@ -72,7 +73,7 @@ def run_cell(
     elbo, elbo_error = whole_data_bound(
         model,
         split.train,
-        num_importance_samples=cell.num_importance_samples,
+        estimator=Estimator(cell.num_importance_samples),
         seed=cell.seed,
     )
     seconds = watch.seconds_per_step(history)

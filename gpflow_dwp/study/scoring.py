@@ -12,13 +12,14 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
-    PredictiveDistribution,
+    RawUnits,
     interval_coverage,
     kernel_log_density,
     rmse,
     shapiro_wilk_statistics,
 )
 from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed, fold_in
 
 __all__ = ["prediction_scores", "whole_data_bound"]
@@ -37,7 +38,7 @@ def whole_data_bound(
     model: VariationalModel,
     data: RegressionData,
     *,
-    num_importance_samples: int = 1,
+    estimator: Estimator | None = None,
     num_seeds: int | None = None,
     seed: int = 0,
 ) -> tuple[float, float]:
@@ -45,7 +46,7 @@ def whole_data_bound(
 
     :param model: A trained model.
     :param data: Its training data, standardised, [N, D] and [N, 1].
-    :param num_importance_samples: K of the bound.
+    :param estimator: Of the bound; None for the evidence lower bound.
     :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
         fewer than 10, above 2,000 rows.
     :param seed: For the draws.
@@ -62,7 +63,7 @@ def whole_data_bound(
 
     @tf.function(input_signature=signature, autograph=False)
     def terms(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        result = model.elbo_terms((X, Y), num_importance_samples=num_importance_samples, seed=seed)
+        result = model.elbo_terms((X, Y), estimator=estimator or Estimator(), seed=seed)
         return result.data, tf.reduce_sum(result.log_ratios)
 
     blocks = [slice(start, start + _BLOCK) for start in range(0, num_rows, _BLOCK)]
@@ -109,7 +110,7 @@ def prediction_scores(
         median over the rows, from the same draws.
     """
     posterior = model.posterior(num_samples, seed=seed)
-    distribution = PredictiveDistribution.of(posterior, X, target)
+    distribution = RawUnits(model, output_standardiser=target).distribution(posterior, X)
     truth = np.asarray(Y, np.float64)
     log_likelihood = float(distribution.log_density(truth).mean())
     fewer = replace(

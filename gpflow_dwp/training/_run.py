@@ -49,7 +49,7 @@ class TrainingRun:
         self._callbacks = callbacks
         self._callback_interval = callback_interval
         self._checkpoint = checkpoint
-        past, seconds = BoundTerms(np.zeros(0), np.zeros((0, len(model.layers)))), 0.0
+        past, seconds = BoundTerms(np.zeros(0), np.zeros((0, model.num_log_ratios))), 0.0
         if checkpoint is not None:
             past, seconds = checkpoint.restore() or (past, seconds)
         self._done = len(past.data)

@@ -8,19 +8,17 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
 from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["EarlyStopping", "ValidationMetric"]
-
-Array = npt.NDArray[np.float64]
 
 ValidationMetric = (
     Literal["log_density", "rmse"] | Callable[[VariationalModel, RegressionData], float]

@@ -14,6 +14,7 @@ from gpflow.keras import tf_keras
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.models import VariationalModel, collapsed_layers
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
@@ -50,8 +51,7 @@ def fit(
     protocol: ProtocolName = "fast",
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
-    num_importance_samples: int = 1,
-    doubly_reparameterized: bool = False,
+    estimator: Estimator | None = None,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -82,11 +82,8 @@ def fit(
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
         Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
         annealing helps.
-    :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the
-        evidence lower bound, more for the importance-weighted one, whose local log ratios are not
-        annealed.
-    :param doubly_reparameterized: Whether encoders of latent variables get gradients whose signal
-        does not vanish as K grows, of a :class:`LatentVariableDeepGP`.
+    :param estimator: Of the bound, such as ``Estimator(num_importance_samples=5)`` for that of a
+        model with latent variables; None for the evidence lower bound.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one. A
         :class:`RunCallback` is also told of beginning and end, and may leave the model with other
@@ -119,17 +116,15 @@ def fit(
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
     check_integers(at_least=0, seed=seed)
-    check_integers(
-        num_steps=num_steps,
-        callback_interval=callback_interval,
-        num_importance_samples=num_importance_samples,
-    )
+    check_integers(num_steps=num_steps, callback_interval=callback_interval)
+    estimator = Estimator() if estimator is None else estimator
+    check_instance(Estimator, estimator=estimator)
     if batch_size is not None:
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
     check_not_negative(seconds_between_checkpoints=seconds_between_checkpoints)
-    check_flags(doubly_reparameterized=doubly_reparameterized, progress=progress)
+    check_flags(progress=progress)
     if jit_compile is not None:
         check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
@@ -149,8 +144,7 @@ def fit(
         optimizer,
         kl_annealing_steps,
         as_seed(seed),
-        num_importance_samples=num_importance_samples,
-        doubly_reparameterized=doubly_reparameterized,
+        estimator,
         jit_compile=jit_compile,
     )
 
@@ -159,8 +153,7 @@ def fit(
         "batch_size": batch_size,
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
-        "num_importance_samples": num_importance_samples,
-        "doubly_reparameterized": doubly_reparameterized,
+        **dataclasses.asdict(estimator),
         "seed": seed,
     }
     checkpoint = None

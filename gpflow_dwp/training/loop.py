@@ -14,7 +14,7 @@ from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel, as_misfit
-from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._device import are_on_gpu, beside
@@ -50,8 +50,7 @@ class CompiledLoop:
     :param optimizer: A Keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
-    :param num_importance_samples: K of the bound.
-    :param doubly_reparameterized: See :meth:`VariationalModel.elbo`.
+    :param estimator: Of the bound.
     :param jit_compile: Whether a step is compiled with XLA; None for: if the model is on a GPU.
     """
 
@@ -62,9 +61,8 @@ class CompiledLoop:
         optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam,
         annealing_steps: int,
         seed: Seed,
+        estimator: Estimator,
         *,
-        num_importance_samples: int = 1,
-        doubly_reparameterized: bool = False,
         jit_compile: bool | None = None,
     ) -> None:
         if isinstance(optimizer, type) or not all(
@@ -79,8 +77,7 @@ class CompiledLoop:
         self._optimizer = optimizer
         self._annealing_steps = annealing_steps
         self._seed = seed
-        self._num_importance_samples = num_importance_samples
-        self._doubly_reparameterized = doubly_reparameterized
+        self._estimator = estimator
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
@@ -172,8 +169,7 @@ class CompiledLoop:
         key = (
             structure.key,
             batches.key,
-            self._num_importance_samples,
-            self._doubly_reparameterized,
+            self._estimator,
             self._jit_compile,
             repr(gpflow.config.config()),
         )
@@ -189,7 +185,7 @@ class CompiledLoop:
         dtype = self.variables[0].dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
         log_ratios = tf.TensorArray(
-            dtype, size=0, dynamic_size=True, element_shape=[len(self._model.layers)]
+            dtype, size=0, dynamic_size=True, element_shape=[self._model.num_log_ratios]
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
@@ -223,12 +219,7 @@ class CompiledLoop:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             with _holding(self._model, inputs.num_data):
-                terms = self._model.elbo_terms(
-                    batch,
-                    num_importance_samples=self._num_importance_samples,
-                    doubly_reparameterized=self._doubly_reparameterized,
-                    seed=seed,
-                )
+                terms = self._model.elbo_terms(batch, estimator=self._estimator, seed=seed)
             loss = -(terms.weighted_sum(inputs.kl_weight) + self._model.log_prior_density())
         gradients = tape.gradient(
             loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from gpflow_dwp.layers import LatentVariableLayer
-from gpflow_dwp.models import LatentVariableDeepGP, VariationalModel
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
@@ -43,18 +42,16 @@ def _warm_cosine_with_short_memory(model: VariationalModel, num_steps: int) -> A
 
 
 def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradientAdam:
-    if not isinstance(model, LatentVariableDeepGP):
+    if not model.natural_parameters:
         raise ValueError(
             "protocol 'natural' moves the output layer of a LatentVariableDeepGP by natural "
-            f"gradients, got a {type(model).__name__}."
+            f"gradients, got a {type(model).__name__}, which has no natural_parameters."
         )
-    layer = model.output_layer
-    return NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
+    return NaturalGradientAdam(model.natural_parameters)
 
 
 def _annealing_by_depth(model: VariationalModel, num_steps: int) -> int:
-    below = [layer for layer in model.layers[:-1] if not isinstance(layer, LatentVariableLayer)]
-    return num_steps * min(max(len(below), 1), 3) // 6
+    return num_steps * min(max(model.num_hidden_layers, 1), 3) // 6
 
 
 def _all_rows_up_to_2000(num_rows: int) -> int | None:

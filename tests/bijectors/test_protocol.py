@@ -30,9 +30,9 @@ EXAMPLES: list[tuple[str, np.ndarray, dict[str, Any]]] = [
         {"row_mixing": reference.random_invertible(RNG, 2, 4, 4), "df": 3},
     ),
     (
-        "SingularCongruence",
+        "TriangularCongruence",
         SINGULAR,
-        {"row_mixing": reference.random_tril(RNG, 2, 4, 4), "df": 3, "is_triangular": True},
+        {"row_mixing": reference.random_tril(RNG, 2, 4, 4), "df": 3},
     ),
     ("TallCholeskyOuterProduct", TRAPEZOID, {"rank": 3}),
 ]
@@ -100,6 +100,7 @@ def test_compiled_equals_eager(
     [
         ("RightTriangularProduct", "column_mixing_tril", {}),
         ("SingularCongruence", "row_mixing", {"df": 2}),
+        ("TriangularCongruence", "row_mixing", {"df": 2}),
     ],
 )
 def test_slices_of_an_unknown_batch(name: str, argument: str, others: dict[str, int]) -> None:

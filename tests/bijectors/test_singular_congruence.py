@@ -10,26 +10,29 @@ from gpflow_dwp.bijectors import (
     RightTriangularProduct,
     SingularCongruence,
     TallCholeskyOuterProduct,
+    TriangularCongruence,
 )
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, GeneralisedBartlett
 
-KINDS = [reference.random_invertible, reference.random_tril]
-
-
-def make(matrix: np.ndarray, df: int, kind: object) -> SingularCongruence:
-    return SingularCongruence(matrix, df, is_triangular=kind is reference.random_tril)
+MATRICES = {
+    SingularCongruence: reference.random_invertible,
+    TriangularCongruence: reference.random_tril,
+}
+every_kind = pytest.mark.parametrize("kind", MATRICES)
 
 
 def outer(factor: np.ndarray) -> np.ndarray:
     return factor @ np.swapaxes(factor, -1, -2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @pytest.mark.parametrize(("size", "df"), reference.SIZES)
-def test_log_determinants_match_finite_differences(size: int, df: int, kind: object) -> None:
+def test_log_determinants_match_finite_differences(
+    size: int, df: int, kind: type[SingularCongruence]
+) -> None:
     rng, rank = np.random.default_rng(10 * size + df), min(df, size)
-    matrix = kind(rng, 2, size, size)
-    bijector = make(matrix, df, kind)
+    matrix = MATRICES[kind](rng, 2, size, size)
+    bijector = kind(matrix, df)
 
     def forward(entries: np.ndarray) -> np.ndarray:
         x = reference.complete(entries, size, rank)
@@ -53,12 +56,14 @@ def test_log_determinants_match_finite_differences(size: int, df: int, kind: obj
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 @pytest.mark.parametrize(("size", "df"), reference.SIZES)
-def test_forward_is_the_congruence_and_inverse_undoes_it(size: int, df: int, kind: object) -> None:
+def test_forward_is_the_congruence_and_inverse_undoes_it(
+    size: int, df: int, kind: type[SingularCongruence]
+) -> None:
     rng, rank = np.random.default_rng(10 * size + df), min(df, size)
-    matrix = kind(rng, 2, 1, size, size)
-    bijector = make(matrix, df, kind)
+    matrix = MATRICES[kind](rng, 2, 1, size, size)
+    bijector = kind(matrix, df)
     factor = reference.random_trapezoid(rng, 3, size, rank)
     x = outer(factor)
     # As an array: TFP would find the forward pass of a tensor in its cache.
@@ -86,10 +91,7 @@ def test_full_rank_log_determinant_does_not_depend_on_df(df: int) -> None:
 def test_triangular_equals_general(df: int) -> None:
     rng = np.random.default_rng(df)
     matrix = reference.random_tril(rng, 4, 4) * np.array([1.0, -1.0, 1.0, 1.0])
-    special, general = (
-        SingularCongruence(matrix, df, is_triangular=True),
-        SingularCongruence(matrix, df),
-    )
+    special, general = TriangularCongruence(matrix, df), SingularCongruence(matrix, df)
     x = outer(reference.random_trapezoid(rng, 4, min(df, 4)))
     np.testing.assert_allclose(special.forward(x), general.forward(x))
     np.testing.assert_allclose(special.inverse(x), general.inverse(x), atol=1e-12)
@@ -137,10 +139,10 @@ def test_static_properties() -> None:
     matrix = reference.random_invertible(np.random.default_rng(4), 2, 4, 4)
     bijector = SingularCongruence(matrix, np.int64(3))
     assert (bijector.df, type(bijector.df)) == (3, int)
-    assert not bijector.is_triangular
     assert bijector.dtype == tf.float64
     assert not bijector.is_constant_jacobian
     assert SingularCongruence(matrix, 4).is_constant_jacobian
+    assert TriangularCongruence(matrix, 3).is_constant_jacobian
     assert bijector.forward_event_shape([4, 4]) == bijector.inverse_event_shape([4, 4]) == [4, 4]
     assert bijector.experimental_batch_shape() == [2]
     assert list(bijector.parameter_properties()) == ["row_mixing"]
@@ -172,8 +174,8 @@ def test_bad_matrices_raise(matrix: np.ndarray) -> None:
 
 def test_bad_triangular_matrices_raise() -> None:
     with pytest.raises(ValueError, match="row_mixing"):
-        SingularCongruence(np.diag([1.0, 0.0]), 2, is_triangular=True)
-    SingularCongruence([[1.0, np.nan], [0.0, -1.0]], 2, is_triangular=True)
+        TriangularCongruence(np.diag([1.0, 0.0]), 2)
+    TriangularCongruence([[1.0, np.nan], [0.0, -1.0]], 2)
 
 
 def test_a_badly_scaled_matrix_is_not_singular() -> None:

@@ -30,6 +30,7 @@ from gpflow_dwp.cli.run_directory import _is_content
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import TrainingHistory, fit
 
 Trained = Callable[[str], TrainedRun]
@@ -407,9 +408,9 @@ def test_latent_variables_are_trained_by_the_importance_weighted_bound(
     monkeypatch.chdir(tmp_path)
     asked: list[int] = []
 
-    def train(*arguments: Any, num_importance_samples: int, **options: Any) -> TrainingHistory:
-        asked.append(num_importance_samples)
-        return fit(*arguments, num_importance_samples=num_importance_samples, **options)
+    def train(*arguments: Any, estimator: Estimator, **options: Any) -> TrainingHistory:
+        asked.append(estimator.num_importance_samples)
+        return fit(*arguments, estimator=estimator, **options)
 
     monkeypatch.setattr("gpflow_dwp.cli.fit.fit", train)
     table = write_csv(Path("table.csv"), columns("regression"))

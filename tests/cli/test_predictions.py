@@ -60,7 +60,7 @@ def test_without_targets_there_is_nothing_to_judge(trained: Trained) -> None:
 
 def test_blocks_make_no_difference(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = regression(trained, Y)
-    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._BLOCK", 3)
+    monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 3)
     parts = regression(trained, Y)
     for name in ("mean", "deviation", "lower", "upper", "probability_below"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)

@@ -97,7 +97,7 @@ def test_intervals_are_quantiles(
 
     quantiles = regressor.predict_quantiles(X, (0.05, 0.95))
     np.testing.assert_allclose(np.stack([lower, upper], 1), quantiles, rtol=1e-12)
-    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._BLOCK", 7)
+    monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 7)
     np.testing.assert_allclose(regressor.predict_interval(X, 0.9), [lower, upper], rtol=1e-9)
     for coverage in (0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match="coverage must lie strictly between 0 and 1"):
@@ -166,9 +166,8 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
         np.testing.assert_allclose(below, level, atol=0.03)
     step = 1e-4
     near = quantiles[:, 0]
-    ends = PredictiveDistribution.of(
-        regressor._posterior(), regressor._check_inputs(X), regressor.output_standardiser_
-    )
+    inputs = regressor.input_standardiser_.transform(X)
+    ends = PredictiveDistribution.of(regressor._posterior(), inputs, regressor.output_standardiser_)
     slope = (ends.cdf((near + step)[:, None]) - ends.cdf((near - step)[:, None]))[:, 0] / (2 * step)
     np.testing.assert_allclose(np.exp(regressor.predict_log_density(X, near)), slope, rtol=1e-4)
     np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)

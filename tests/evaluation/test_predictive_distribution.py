@@ -143,19 +143,6 @@ def test_it_is_what_a_warped_model_predicts() -> None:
     np.testing.assert_allclose(distribution.log_density(Y)[:, 0], density, rtol=1e-8)
 
 
-def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, _ = toy_data()
-    posterior = tiny_model(2, warp=True).posterior(3, seed=1)
-    whole = PredictiveDistribution.of(posterior, X).quantile(0.9)
-    monkeypatch.setattr("gpflow_dwp.evaluation.predictive_distribution._BLOCK", 5)
-
-    parts = list(PredictiveDistribution.blocks(posterior, X))
-
-    assert len(parts) == 3
-    for rows, part in parts:
-        np.testing.assert_allclose(part.quantile(0.9), whole[rows], rtol=1e-9)
-
-
 def test_refuses_shapes() -> None:
     cases: list[tuple[Any, Any, str]] = [
         (MEANS[0], VARIANCES[0], r"shape \[S, N, P\], got \[4, 2\]"),

@@ -25,6 +25,7 @@ from gpflow_dwp import (
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer, WishartLayer
 from gpflow_dwp.models import load_model, model_from_bytes, model_to_bytes, save_model
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.serving import export_model
 
 PART = "bad arguments"
@@ -196,8 +197,7 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "protocol": ("", "nope", None, 3),
         "optimizer": ("Adam", 3, tf.optimizers.Adam),
         "kl_annealing_steps": (-1, 1.5, "x", NAN, True),
-        "num_importance_samples": NO_COUNT,
-        "doubly_reparameterized": NO_FLAG,
+        "estimator": (3, "x", {"num_importance_samples": 2}),
         "seed": (*NO_SEED, None),
         "callbacks": (3, [3], "x", None),
         "callback_interval": NO_COUNT,
@@ -267,7 +267,11 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "full_cov": ("no", None),
     },
     lambda **given: tiny_model(1).elbo((X, Y), **given): {
+        "estimator": (None, 3, "x"),
+    },
+    lambda **given: Estimator(**given): {
         "num_importance_samples": NO_COUNT,
+        "doubly_reparameterized": NO_FLAG,
     },
     lambda **given: DeepWishartClassifier(**{"num_steps": 1, **given}).fit(X, Y[:, 0] > 0.0): {
         "depth": NO_COUNT,

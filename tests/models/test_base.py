@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
-from model_reference import tiny_model, toy_data
+from model_reference import assert_bound_is_that_of_dense_loops, tiny_model, toy_data
 
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import CholeskyError, UnsupportedKernelError
@@ -467,17 +467,12 @@ def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> 
         build(layers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("other", KINDS)
-def test_hidden_layers_of_another_model_are_refused(kind: str, other: str) -> None:
-    layers = [hidden_layer(kind=KINDS[kind]), hidden_layer(kind=KINDS[other]), output_layer()]
-    if kind == other:
-        assert build(layers, KINDS[kind]).hidden_layers == layers[:-1]
-        return
-    model, wanted, got = KINDS[kind].model.__name__, type(layers[0]).__name__, type(layers[1])
-    message = rf"layers\[1\] of a {model} must be a {wanted}, got {got.__name__}\."
-    with pytest.raises(ValueError, match=message):
-        build(layers, KINDS[kind])
+@pytest.mark.parametrize(("lower", "upper"), [("gaussian", "wishart"), ("wishart", "gaussian")])
+def test_bound_of_layers_of_two_kinds_is_that_of_dense_loops(lower: str, upper: str) -> None:
+    layers = [hidden_layer(kind=KINDS[lower]), hidden_layer(kind=KINDS[upper]), output_layer()]
+    for layer in layers[:-1]:
+        layer.expected_log_ratio = False
+    assert_bound_is_that_of_dense_loops(build(layers, num_samples=2), DATA)
 
 
 @every_model

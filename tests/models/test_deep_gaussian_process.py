@@ -198,19 +198,15 @@ class Rotated(GramLayer):
         return self.layer.condition(draw, covariance, noise, full_cov=full_cov)
 
 
-class Process(DeepKernelProcess):
-    """A model of any hidden layers."""
-
-    hidden_layer_type = GramLayer
-
-
 WIDTH = 3
 ROTATIONS = stats.ortho_group.rvs(WIDTH, size=3, random_state=0)
 
 
 def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
     layers = [Rotated(model.layers[0], rotation), *model.layers[1:]]
-    process = Process(layers, model.likelihood, model.inducing_variable, model.num_data, 2)
+    process = DeepKernelProcess(
+        layers, model.likelihood, model.inducing_variable, model.num_data, 2
+    )
     return float(process.elbo(DATA, seed=1))
 
 

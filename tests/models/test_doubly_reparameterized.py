@@ -12,6 +12,7 @@ from model_reference import randomise, tiny_model, toy_data
 
 from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer, LocalInducingGPLayer
 from gpflow_dwp.models import LatentVariableDeepGP, build_latent_variable_deep_gp
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training import fit
 
@@ -54,8 +55,7 @@ def gradients(
             tape.watch(variables)
             bound = model.elbo(
                 DATA,
-                num_importance_samples=num_importance_samples,
-                doubly_reparameterized=doubly,
+                estimator=Estimator(num_importance_samples, doubly),
                 seed=fold_in(as_seed(int(doubly)), index),
             )
         parts = tape.gradient(bound, variables)
@@ -137,8 +137,7 @@ def test_the_value_does_not_change() -> None:
     model = make_model("LV-GP-GP")
 
     plain, doubly = (
-        model.elbo(DATA, num_importance_samples=4, doubly_reparameterized=doubly, seed=0)
-        for doubly in (False, True)
+        model.elbo(DATA, estimator=Estimator(4, doubly), seed=0) for doubly in (False, True)
     )
 
     np.testing.assert_allclose(doubly, plain, rtol=1e-12)
@@ -151,9 +150,7 @@ def test_parameters_above_one_layer_keep_their_gradients() -> None:
 
     def differentiate(doubly: bool) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
-            bound = model.elbo(
-                DATA, num_importance_samples=4, doubly_reparameterized=doubly, seed=0
-            )
+            bound = model.elbo(DATA, estimator=Estimator(4, doubly), seed=0)
         return tape.gradient(bound, variables)
 
     for plain, doubly in zip(differentiate(False), differentiate(True), strict=True):
@@ -166,7 +163,7 @@ def test_nothing_changes_for_one_importance_sample() -> None:
 
     def differentiate(doubly: bool) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
-            bound = model.elbo(DATA, doubly_reparameterized=doubly, seed=0)
+            bound = model.elbo(DATA, estimator=Estimator(1, doubly), seed=0)
         return tape.gradient(bound, variables, unconnected_gradients="zero")
 
     for plain, doubly in zip(differentiate(False), differentiate(True), strict=True):
@@ -181,8 +178,7 @@ def test_training() -> None:
         DATA,
         20,
         protocol="natural",
-        num_importance_samples=5,
-        doubly_reparameterized=True,
+        estimator=Estimator(5, True),
         progress=False,
     )
 
@@ -194,10 +190,8 @@ def test_deep_kernel_processes_are_refused() -> None:
     model = tiny_model(2, data=DATA, num_inducing=3, latent_dim=1)
 
     with pytest.raises(ValueError, match="doubly_reparameterized must be False"):
-        model.elbo(DATA, num_importance_samples=2, doubly_reparameterized=True)
-    assert np.isfinite(model.elbo(DATA, doubly_reparameterized=True))
+        model.elbo(DATA, estimator=Estimator(2, True))
+    assert np.isfinite(model.elbo(DATA, estimator=Estimator(1, True)))
     assert np.isfinite(
-        tiny_model(2, data=DATA, num_inducing=3).elbo(
-            DATA, num_importance_samples=2, doubly_reparameterized=True
-        )
+        tiny_model(2, data=DATA, num_inducing=3).elbo(DATA, estimator=Estimator(2, True))
     )

@@ -17,6 +17,7 @@ from gpflow_dwp.models import (
     load_model,
     save_model,
 )
+from gpflow_dwp.objectives import Estimator
 
 K_SIGMA = 4.0
 BUILDERS = [
@@ -49,7 +50,7 @@ def test_latents_that_are_known_are_inputs(build, depth, num_importance_samples)
     last = model.latent_layer.encoder.biases[-1]
     last.assign([0.3, -0.2, -20.0, -20.0])  # their standard deviations are e⁻²⁵
 
-    terms = model.elbo_terms(data, num_importance_samples=num_importance_samples, seed=0)
+    terms = model.elbo_terms(data, estimator=Estimator(num_importance_samples), seed=0)
 
     plain, known = without_latents(model, data)
     expected = plain.elbo_terms(known, seed=1)
@@ -72,7 +73,7 @@ def test_bound_grows_with_importance_samples(build) -> None:
     model = tiny_model(2, build, data=data, latent_dim=1, num_samples=400)
     model.latent_layer.encoder.biases[-1].assign([0.0, 4.8])
 
-    bounds = [float(model.elbo(data, num_importance_samples=k, seed=0)) for k in (1, 3, 10)]
+    bounds = [float(model.elbo(data, estimator=Estimator(k), seed=0)) for k in (1, 3, 10)]
 
     assert bounds[0] < bounds[1] < bounds[2]
 
@@ -91,7 +92,7 @@ def test_minibatches_and_single_draws_are_unbiased(build) -> None:
 
         @tf.function
         def term(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-            return model.elbo_terms((X, Y), num_importance_samples=3, seed=seed).data
+            return model.elbo_terms((X, Y), estimator=Estimator(3), seed=seed).data
 
         batches = [(tf.constant(X[part]), tf.constant(Y[part])) for part in parts]
         seeds = [tf.constant(seed, tf.int64) for seed in range(repeats)]
@@ -108,7 +109,7 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
     variable = model.latent_layer.encoder.weights[1].unconstrained_variable
 
     def bound() -> tf.Tensor:
-        return model.elbo(data, num_importance_samples=3, seed=0)
+        return model.elbo(data, estimator=Estimator(3), seed=0)
 
     with tf.GradientTape() as tape:
         value = bound()

@@ -18,6 +18,7 @@ from gpflow_dwp.models import (
     load_model,
     save_model,
 )
+from gpflow_dwp.objectives import Estimator
 
 NOISE, SLOPE = 0.4, 1.5
 
@@ -57,7 +58,7 @@ def exact_evidence(Y: np.ndarray) -> float:
 
 def bound_without_functions(model: LatentVariableDeepGP, K: int) -> float:
     """The bound, but for the divergence of the function."""
-    terms = model.elbo_terms(linear_data(), num_importance_samples=K, seed=0)
+    terms = model.elbo_terms(linear_data(), estimator=Estimator(K), seed=0)
     return float(terms.data + terms.log_ratios[0])
 
 
@@ -114,16 +115,16 @@ def test_one_importance_sample_gives_the_ordinary_bound(architecture: str) -> No
     X, Y = toy_data()
     model = make_model(architecture)
     model.num_samples = 1000
-    terms = model.elbo_terms((X, Y), num_importance_samples=1, seed=0)
+    terms = model.elbo_terms((X, Y), estimator=Estimator(1), seed=0)
 
     np.testing.assert_allclose(
-        terms.weighted_sum(), model.elbo((X, Y), seed=0, num_importance_samples=1)
+        terms.weighted_sum(), model.elbo((X, Y), seed=0, estimator=Estimator(1))
     )
     if "LV" not in architecture:
-        same = model.elbo((X, Y), seed=0, num_importance_samples=3)
+        same = model.elbo((X, Y), seed=0, estimator=Estimator(3))
         np.testing.assert_allclose(terms.weighted_sum(), same, rtol=1e-10)
     else:
-        assert model.elbo((X, Y), seed=0, num_importance_samples=8) > terms.weighted_sum()
+        assert model.elbo((X, Y), seed=0, estimator=Estimator(8)) > terms.weighted_sum()
 
 
 def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
@@ -131,7 +132,7 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
     model = make_model("LV-GP-GP", num_samples=2)
 
     def bound() -> tf.Tensor:
-        return model.elbo(data, num_importance_samples=3, seed=0)
+        return model.elbo(data, estimator=Estimator(3), seed=0)
 
     parameters = [*model.layers[0].encoder.weights, *model.layers[0].encoder.biases]
     variables = [parameter.unconstrained_variable for parameter in parameters]

@@ -12,6 +12,7 @@ import pytest
 from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.study import execution, run_cell, whole_data_bound
 from gpflow_dwp.training import fit
 
@@ -114,8 +115,8 @@ def test_a_cell_takes_its_importance_samples(archive: Path) -> None:
     metrics = run_cell(cell, uci_folder=archive)
 
     model = cell.build(split.train)
-    fit(model, split.train, 12, protocol="papers", num_importance_samples=3, progress=False)
-    bound, _ = whole_data_bound(model, split.train, num_importance_samples=3)
+    fit(model, split.train, 12, protocol="papers", estimator=Estimator(3), progress=False)
+    bound, _ = whole_data_bound(model, split.train, estimator=Estimator(3))
     np.testing.assert_allclose(metrics["elbo"], bound, rtol=1e-8)
     assert bound > whole_data_bound(model, split.train)[0]
 

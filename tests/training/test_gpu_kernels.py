@@ -8,8 +8,7 @@ as the integers of shapes, has a kernel for GPUs that says so.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import gpflow
@@ -33,6 +32,7 @@ from gpflow_dwp.models import (
     build_latent_variable_deep_gp,
     build_matrix_gaussian_network,
 )
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import PROTOCOLS, CompiledLoop
 from gpflow_dwp.training._batches import make_batches
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     model: Callable[[], VariationalModel]
     Y: np.ndarray = REAL
     protocol: ProtocolName = "fast"
-    settings: Mapping[str, Any] = MappingProxyType({})
+    estimator: Estimator = Estimator()
 
 
 def wishart(depth: int = 2, **arguments: Any) -> Callable[[], VariationalModel]:
@@ -78,7 +78,7 @@ MODELS = {
         wishart(whiten=True, expected_log_ratio=False, stick_the_landing=False)
     ),
     "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
-    "latent variables": Step(wishart(latent_dim=1), settings={"num_importance_samples": 2}),
+    "latent variables": Step(wishart(latent_dim=1), estimator=Estimator(2)),
     "deep GP": Step(
         lambda: build_deep_gaussian_process((X, REAL), 2, num_inducing=3, kernel="Matern32")
     ),
@@ -88,7 +88,7 @@ MODELS = {
     "latent-variable deep GP": Step(
         lambda: build_latent_variable_deep_gp((X, REAL), "LV-GP-GP", num_inducing=3),
         protocol="natural",
-        settings={"num_importance_samples": 2, "doubly_reparameterized": True},
+        estimator=Estimator(2, doubly_reparameterized=True),
     ),
     "network": Step(lambda: build_matrix_gaussian_network((X, REAL), width=3), protocol="vmg"),
 }
@@ -159,7 +159,7 @@ def trace(
     next_batch, _ = make_batches(model, data, batch_size, lambda num_rows: None, 0)
     optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
     loop = CompiledLoop(
-        model, next_batch, optimizer, 5, as_seed(0), jit_compile=jit_compile, **step.settings
+        model, next_batch, optimizer, 5, as_seed(0), step.estimator, jit_compile=jit_compile
     )
     graph = loop._traced().graph  # type: ignore[attr-defined]
     return graph.as_graph_def(), list(graph.variables)

@@ -11,6 +11,7 @@ from gpflow.keras import tf_keras
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import CompiledLoop
 
@@ -23,6 +24,7 @@ def make_loop(model: DeepWishartProcess, **changes: Any) -> CompiledLoop:
         "optimizer": tf_keras.optimizers.SGD(2.0**-10),  # exact in single precision, too
         "annealing_steps": 0,
         "seed": as_seed(0),
+        "estimator": Estimator(),
         "jit_compile": False,
         **changes,
     }

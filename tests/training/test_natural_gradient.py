@@ -10,6 +10,7 @@ from gpflow.optimizers import NaturalGradient
 from model_reference import toy_data
 
 from gpflow_dwp.models import build_latent_variable_deep_gp
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import NaturalGradientAdam, decayed_rate, fit
 
 
@@ -49,7 +50,7 @@ def test_importance_samples_in_training() -> None:
         20,
         optimizer=optimizer,
         kl_annealing_steps=0,
-        num_importance_samples=3,
+        estimator=Estimator(3),
         batch_size=6,
         progress=False,
     )

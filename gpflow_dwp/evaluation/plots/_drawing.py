@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ __all__ = [
     "named",
     "new_figure",
 ]
-
-Array = npt.NDArray[np.float64]
 
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8A8A8A", "#222222"

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from gpflow_dwp.evaluation.plots._drawing import new_figure
 from gpflow_dwp.kernels import gram_K
-from gpflow_dwp.layers import GlobalInducingGramLayer
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.random import as_seed, split_seed
 from gpflow_dwp.validation import check_instance, check_integers
@@ -131,13 +130,6 @@ def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[t
     seeds = split_seed(as_seed(seed), len(model.layers))
     grams = []
     for layer, above, layer_seed in zip(model.hidden_layers, model.layers[1:], seeds, strict=False):
-        prior: Any = layer.prior(covariance)
-        if isinstance(layer, GlobalInducingGramLayer):
-            # One draw is one feature, on an axis before those of S and of a single column.
-            features = prior.sample(layer.width, seed=layer_seed)
-            gram = tf.einsum("kscm,kscn->smn", features, features) / layer.width
-        else:
-            gram = prior.sample(seed=layer_seed)
-        grams.append(gram)
-        covariance = gram_K(above.kernel, gram)
+        grams.append(layer.sample_prior(covariance, layer_seed))
+        covariance = gram_K(above.kernel, grams[-1])
     return grams

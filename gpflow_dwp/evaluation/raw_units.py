@@ -1,0 +1,144 @@
+"""A model between raw units and its own: the one way there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import MeanAndVariance
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.likelihoods import unwarped_moments, warp_of
+from gpflow_dwp.models import (
+    PosteriorDraws,
+    VariationalModel,
+    accepted_observations,
+    mixture_moments,
+)
+from gpflow_dwp.validation import check_instance
+
+__all__ = ["RawUnits"]
+
+# A mixture's components, [S, rows], are held for this many rows at a time.
+_BLOCK = 10_000
+
+
+class RawUnits:
+    """What a model predicts in raw units, of inputs X [N, D] and observations Y [N, P] in theirs.
+
+    Methods take a posterior of the model. They return NumPy arrays for NumPy arrays, and tensors
+    for tensors, by TensorFlow operations alone; in a graph these refuse what the model refuses
+    outside one.
+
+    :param model: The model.
+    :param input_standardiser: What its inputs went through; None for nothing.
+    :param output_standardiser: What its observations went through; None for nothing, as for labels.
+    :raises ValueError: If a standardiser does not have the model's columns.
+    """
+
+    def __init__(
+        self,
+        model: VariationalModel,
+        input_standardiser: Standardiser | None = None,
+        output_standardiser: Standardiser | None = None,
+    ) -> None:
+        for name, standardiser, expected in (
+            ("input_standardiser", input_standardiser, model.num_inputs),
+            ("output_standardiser", output_standardiser, model.num_outputs),
+        ):
+            if standardiser is not None:
+                check_instance(Standardiser, **{name: standardiser})
+            if standardiser is not None and len(standardiser.mean) != expected:
+                raise ValueError(
+                    f"{name} must have {expected} columns, as the model has, got "
+                    f"{len(standardiser.mean)}."
+                )
+        self._inputs, self._outputs = input_standardiser, output_standardiser
+        self._accepted = accepted_observations(model.likelihood)
+        self._warp = warp_of(model.likelihood)
+
+    def moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+        """Return mean and variance of observations, [N, P] each."""
+        return self._to_raw_moments(X, *posterior.predict_y(self._to_model(X)))
+
+    def function_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+        """Return mean and variance of the latent functions, unwarped, [N, Q] each."""
+        inputs = self._to_model(X)
+        if self._warp is None:
+            return self._to_raw_moments(X, *posterior.predict_f(inputs))
+        components = posterior.predict_f_components(inputs)
+        return self._to_raw_moments(X, *mixture_moments(*unwarped_moments(self._warp, *components)))
+
+    def sample(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = False) -> Any:
+        """Draw observations, [S, N, P]: see :meth:`PosteriorDraws.sample_y`."""
+        return self._to_raw(_as_given(X, posterior.sample_y(self._to_model(X), full_cov)))
+
+    def sample_functions(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = True) -> Any:
+        """Draw the latent functions, unwarped, [S, N, Q]: see :meth:`PosteriorDraws.sample_f`."""
+        values = posterior.sample_f(self._to_model(X), full_cov)
+        if self._warp is not None:
+            values = self._warp.inverse(values)
+        return self._to_raw(_as_given(X, values))
+
+    def log_density(self, posterior: PosteriorDraws, X: Any, Y: Any) -> Any:
+        """Return the log density of each observation, per unit of Y and of all columns, [N]."""
+        inputs, (mean, scale, offset) = self._to_model(X), _constants(self._outputs, Y)
+        Y = (Y - mean) / scale
+        if not tf.executing_eagerly():
+            tf.debugging.assert_all_finite(Y, "Y must be finite")
+            accepted = tf.reduce_all(self._accepted.accepts(Y))
+            tf.debugging.Assert(accepted, [f"Y must hold {self._accepted.expected}"])
+        densities = posterior.predict_log_density((inputs, Y))
+        return _as_given(X, densities) + offset
+
+    def probabilities(self, posterior: PosteriorDraws, X: Array) -> Array:
+        """Return the probability of each label, [N, C], also where the model has that of one."""
+        mean = posterior.predict_y(self._to_model(X))[0].numpy().astype(np.float64)
+        return mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
+
+    def distribution(self, posterior: PosteriorDraws, X: Array) -> PredictiveDistribution:
+        """Return the distributions of numbers: see :meth:`PredictiveDistribution.of`."""
+        return PredictiveDistribution.of(posterior, self._to_model(X), self._outputs)
+
+    def distributions(
+        self, posterior: PosteriorDraws, X: Array
+    ) -> Iterator[tuple[slice, PredictiveDistribution]]:
+        """Give the distributions of many points, some at a time, with the rows that they are of."""
+        for start in range(0, len(X), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            yield rows, self.distribution(posterior, X[rows])
+
+    def _to_model(self, X: Any) -> Any:
+        if not tf.executing_eagerly():
+            tf.debugging.assert_all_finite(X, "X must be finite")
+        mean, scale, _ = _constants(self._inputs, X)
+        return (X - mean) / scale
+
+    def _to_raw(self, values: Any) -> Any:
+        mean, scale, _ = _constants(self._outputs, values)
+        return values * scale + mean
+
+    def _to_raw_moments(self, X: Any, *moments: tf.Tensor) -> MeanAndVariance:
+        mean, variance = (_as_given(X, moment) for moment in moments)
+        scale = _constants(self._outputs, variance)[1]
+        return self._to_raw(mean), variance * (scale * scale)
+
+
+def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any, Any]:
+    """Mean, scale and offset of log densities, to go with values of this type."""
+    constants: tuple[Any, Any, Any] = (0.0, 1.0, 0.0)
+    if standardiser is not None:
+        constants = standardiser.mean, standardiser.scale, standardiser.log_density_offset
+    if not tf.is_tensor(values):
+        return constants
+    with tf.init_scope():  # of its own constants a graph rearranges the arithmetic, and so rounding
+        mean, scale, offset = (tf.constant(constant, values.dtype) for constant in constants)
+    return mean, scale, offset
+
+
+def _as_given(X: Any, values: tf.Tensor) -> Any:
+    return values if tf.is_tensor(X) else values.numpy()

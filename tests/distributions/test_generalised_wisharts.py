@@ -1,0 +1,217 @@
+"""GW, A-GW and AB-GW beside the papers' densities, and beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from distribution_cases import make, mixing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpflow_dwp import distributions
+from gpflow_dwp.distributions import (
+    ABGeneralisedSingularWishart,
+    AGeneralisedSingularWishart,
+    GeneralisedSingularWishart,
+    SingularWishart,
+)
+
+LOG_DENSITIES = {
+    "GeneralisedSingularWishart": reference.gw_log_density,
+    "AGeneralisedSingularWishart": reference.agw_log_density,
+    "ABGeneralisedSingularWishart": reference.abgw_log_density,
+}
+every_name = pytest.mark.parametrize("name", LOG_DENSITIES)
+every_shape = pytest.mark.parametrize(("size", "df"), [(1, 1), (4, 1), (4, 2), (3, 3), (3, 5)])
+
+
+@every_name
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_log_prob_is_that_of_the_paper(name: str, size: int, df: int) -> None:
+    rng = np.random.default_rng(10 * size + df)
+    parameters = reference.random_parameters(name, rng, size, df, (2,))
+    t = reference.random_trapezoid(rng, 2, 2, size, min(df, size))
+    g = reference.gram(t, *mixing(name, parameters, size, df))
+    got = make(name, parameters, df).log_prob(g)
+    tolerance = 1e-8 if name == "GeneralisedSingularWishart" else 1e-7
+    for i, j in np.ndindex(2, 2):
+        single = {key: value[j] for key, value in parameters.items()}
+        expected = LOG_DENSITIES[name](g[i, j], df, **single)
+        np.testing.assert_allclose(got[i, j], expected, rtol=tolerance, atol=tolerance)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    size=st.integers(1, 5),
+    df=st.integers(1, 7),
+    seed=st.integers(0, 2**31 - 1),
+    log_scale=st.floats(-3.0, 3.0),
+)
+def test_log_prob_of_random_parameters(size: int, df: int, seed: int, log_scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    parameters = reference.random_bartlett(rng, size, df)
+    parameters["concentration"] += 1.0
+    row_mixing = np.exp(log_scale) * reference.random_invertible(rng, size, size)
+    distribution = AGeneralisedSingularWishart(df, row_mixing, **parameters)
+    g, log_prob = distribution.experimental_sample_and_log_prob(seed=[seed, 0])
+    expected = reference.agw_log_density(g.numpy(), df, row_mixing, **parameters)
+    # Random factors have condition numbers up to 1e4, their outer products the square of it.
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(distribution.log_prob(g), expected, rtol=1e-4, atol=1e-3)
+
+
+def assert_is_the_same(wide: Any, narrow: Any) -> None:
+    g, log_prob = narrow.experimental_sample_and_log_prob(3, seed=[1, 2])
+    np.testing.assert_array_equal(wide.sample(3, seed=[1, 2]), g)
+    np.testing.assert_allclose(wide.log_prob(g), log_prob, atol=1e-7)
+    np.testing.assert_allclose(wide.mean(), narrow.mean(), atol=1e-13)
+
+
+@every_shape
+def test_a_triangular_row_mixing_makes_it_the_generalised_wishart(size: int, df: int) -> None:
+    rng = np.random.default_rng(df)
+    scale_tril = reference.random_tril(rng, 2, size, size)
+    parameters = reference.random_bartlett(rng, size, df)
+    assert_is_the_same(
+        AGeneralisedSingularWishart(df, scale_tril, **parameters),
+        GeneralisedSingularWishart(df, scale_tril, **parameters),
+    )
+
+
+@every_shape
+def test_without_column_mixing_it_is_the_a_generalised_wishart(size: int, df: int) -> None:
+    rng, identity = np.random.default_rng(df), np.eye(min(df, size))
+    row_mixing = reference.random_invertible(rng, 2, size, size)
+    parameters = reference.random_bartlett(rng, size, df)
+    wide = ABGeneralisedSingularWishart(df, row_mixing, identity, **parameters)
+    narrow = AGeneralisedSingularWishart(df, row_mixing, **parameters)
+    assert_is_the_same(wide, narrow)
+    g, log_prob = narrow.experimental_sample_and_log_prob(3, seed=[1, 2])
+    np.testing.assert_allclose(wide.log_prob(g), narrow.log_prob(g))
+    _, again = wide.experimental_sample_and_log_prob(3, seed=[1, 2])
+    np.testing.assert_allclose(again, log_prob, rtol=1e-12)
+
+
+@every_shape
+def test_closed_under_congruence(size: int, df: int) -> None:
+    rng, rank = np.random.default_rng(df), min(df, size)
+    row_mixing, outer = (reference.random_invertible(rng, size, size) for _ in range(2))
+    parameters = reference.random_bartlett(rng, size, df)
+    before = AGeneralisedSingularWishart(df, row_mixing, **parameters)
+    after = AGeneralisedSingularWishart(df, outer @ row_mixing, **parameters)
+    g = before.sample(seed=[3, 4]).numpy()
+    pushed = outer @ g @ outer.T
+    np.testing.assert_allclose(after.sample(seed=[3, 4]), pushed, atol=1e-10)
+
+    def push(entries: np.ndarray) -> np.ndarray:
+        full = reference.complete(entries, size, rank)
+        return reference.free_entries(outer @ full @ outer.T, rank)
+
+    log_det = reference.log_abs_det_jacobian(push, reference.free_entries(g, rank), step=1e-7)
+    np.testing.assert_allclose(
+        after.log_prob(pushed), before.log_prob(g).numpy() - log_det, rtol=1e-4, atol=1e-3
+    )
+
+
+def test_the_sign_of_the_determinant_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    row_mixing = reference.random_invertible(rng, 3, 3)
+    parameters = reference.random_bartlett(rng, 3, 2)
+    one, other = (
+        AGeneralisedSingularWishart(2, sign * row_mixing, **parameters) for sign in (1.0, -1.0)
+    )
+    g = one.sample(seed=[1, 2])
+    np.testing.assert_allclose(one.log_prob(g), other.log_prob(g))
+
+
+def test_a_diagonal_column_mixing_rescales_the_factor() -> None:
+    rng = np.random.default_rng(1)
+    row_mixing, b = reference.random_invertible(rng, 4, 4), np.array([0.5, 2.0])
+    parameters = reference.random_bartlett(rng, 4, 2)
+    mixed = ABGeneralisedSingularWishart(2, row_mixing, np.diag(b), **parameters)
+    parameters["rate"] = parameters["rate"] / b**2
+    parameters["loc"] = parameters["loc"] * b
+    parameters["scale"] = parameters["scale"] * b
+    rescaled = AGeneralisedSingularWishart(2, row_mixing, **parameters)
+    g = mixed.sample(3, seed=[1, 2])
+    np.testing.assert_allclose(rescaled.sample(3, seed=[1, 2]), g)
+    np.testing.assert_allclose(rescaled.log_prob(g), mixed.log_prob(g), atol=1e-8)
+    np.testing.assert_allclose(rescaled.mean(), mixed.mean())
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "df"),
+    [
+        *[("GeneralisedSingularWishart", 3, df) for df in (2, 5)],
+        *[("ABGeneralisedSingularWishart", *s) for s in [(1, 2), (3, 1), (3, 2), (2, 2), (2, 4)]],
+    ],
+)
+def test_expected_density_ratio_is_one(name: str, size: int, df: int) -> None:
+    # E_q[p/q] = 1, within 4.5 sigma, for p a Wishart and q with heavier tails.
+    rng, rank = np.random.default_rng(df), min(df, size)
+    p = SingularWishart(df, 0.8 * np.eye(size))
+    parameters = reference.wishart_bartlett(size, df)
+    parameters["rate"] = np.full(rank, 0.4)
+    parameters["loc"] = 0.2 * rng.normal(size=(size, rank))
+    parameters["scale"] = np.full((size, rank), 1.1)
+    if name == "GeneralisedSingularWishart":
+        tril = reference.random_tril(rng, size, size)
+        parameters["scale_tril"] = 0.2 * tril + 0.75 * np.eye(size)
+    else:
+        parameters["row_mixing"] = np.eye(size) + 0.1 * rng.normal(size=(size, size))
+        strictly_lower = np.tril(rng.normal(size=(rank, rank)), -1)
+        parameters["column_mixing_tril"] = np.eye(rank) + 0.2 * strictly_lower
+    g, log_q = make(name, parameters, df).experimental_sample_and_log_prob(40_000, seed=[1, 2])
+    ratio = np.exp(p.log_prob(g) - log_q)
+    error = np.std(ratio) / np.sqrt(len(ratio))
+    assert error < 0.02
+    assert abs(np.mean(ratio) - 1.0) < 4.5 * error
+
+
+MATRICES: dict[str, dict[str, Any]] = {
+    "GeneralisedSingularWishart": {"scale_tril": np.eye(3)},
+    "AGeneralisedSingularWishart": {"row_mixing": np.eye(3)},
+    "ABGeneralisedSingularWishart": {"row_mixing": np.eye(3), "column_mixing_tril": np.eye(2)},
+}
+BARTLETT = reference.wishart_bartlett(3, 2)
+BAD: dict[str, list[Any]] = {
+    "df": [0, -1, 2.0, True],
+    "scale_tril": [np.eye(3)[:2], np.diag([1.0, -1.0, 1.0])],
+    "row_mixing": [np.eye(3)[:2], np.ones([3, 3]), np.full([3, 3], np.nan)],
+    "column_mixing_tril": [np.eye(3), np.eye(2)[:1], np.diag([1.0, -1.0])],
+    "concentration": [np.ones(3), np.array([1.0, -1.0])],
+    "rate": [np.ones(1), np.zeros(2)],
+    "loc": [np.zeros([3, 3]), np.zeros([2, 2])],
+    "scale": [np.ones([4, 2]), np.zeros([3, 2]), -np.ones([3, 2])],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "bad"),
+    [
+        (name, key, bad)
+        for name, matrices in MATRICES.items()
+        for key in ("df", *matrices, *BARTLETT)
+        for bad in BAD[key]
+    ],
+)
+def test_bad_parameters_raise(name: str, key: str, bad: object) -> None:
+    arguments = {"df": 2, **MATRICES[name], **BARTLETT, key: bad}
+    with pytest.raises(ValueError, match=f"^{key} must"):
+        getattr(distributions, name)(**arguments)
+
+
+def test_the_message_says_which_rank_was_expected() -> None:
+    message = r"shape \[..., 3, 3\] \(M = 3, R = min\(df, M\) = 3 for df = 7\), got shape \(3, 2\)"
+    parameters = {**BARTLETT, "concentration": np.ones(3), "rate": np.ones(3)}
+    with pytest.raises(ValueError, match=f"loc must have {message}"):
+        GeneralisedSingularWishart(7, np.eye(3), **parameters)
+
+
+def test_batch_shapes_that_do_not_broadcast_raise() -> None:
+    row_mixing, column_mixing_tril = np.stack(3 * [np.eye(3)]), np.stack(2 * [np.eye(2)])
+    with pytest.raises(ValueError, match="column_mixing_tril must have a batch shape"):
+        ABGeneralisedSingularWishart(2, row_mixing, column_mixing_tril, **BARTLETT)

@@ -1,0 +1,80 @@
+"""Predictions in raw units, of arrays and in graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import tiny_model, toy_data
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import RawUnits
+
+X, Y = toy_data(num_outputs=2)
+INPUTS = Standardiser([3.0, -40.0], [0.2, 7.0])
+OUTPUTS = Standardiser([100.0, -5.0], [20.0, 0.3])
+RAW_X, RAW_Y = INPUTS.inverse_transform(X), OUTPUTS.inverse_transform(Y)
+X = INPUTS.transform(RAW_X)  # rounded: the noise of hidden layers is a function of all digits
+
+
+def warped_model() -> Any:
+    model = tiny_model(2, data=(X, Y), warp=True)
+    model.likelihood.warp.skewness.assign([0.5, -0.4])
+    return model
+
+
+def test_predictions_are_the_models_own_in_other_units() -> None:
+    """Catches a mean without the offset, a variance with it, and a density per standard unit."""
+    model = warped_model()
+    units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
+
+    mean, variance = units.moments(posterior, RAW_X)
+
+    own = posterior.predict_y(X)
+    np.testing.assert_allclose(mean, OUTPUTS.mean + OUTPUTS.scale * own[0], rtol=1e-9)
+    np.testing.assert_allclose(variance, OUTPUTS.scale**2 * own[1], rtol=1e-9)
+    density = posterior.predict_log_density((X, Y)) - np.log(OUTPUTS.scale).sum()
+    np.testing.assert_allclose(units.log_density(posterior, RAW_X, RAW_Y), density, rtol=1e-9)
+    samples = OUTPUTS.mean + OUTPUTS.scale * posterior.sample_y(X)
+    np.testing.assert_allclose(units.sample(posterior, RAW_X), samples, rtol=1e-9)
+    distribution = units.distribution(posterior, RAW_X)
+    np.testing.assert_allclose(distribution.mean(), mean, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "method", ["moments", "function_moments", "sample", "sample_functions", "log_density"]
+)
+def test_tensors_and_graphs_give_what_arrays_give(method: str) -> None:
+    """Catches a result that stays a tensor, or is not brought to raw units, on one of the ways."""
+    model = warped_model()
+    predict = getattr(RawUnits(model, INPUTS, OUTPUTS), method)
+    posterior = model.posterior(3, seed=1)
+    rows = (RAW_X, RAW_Y) if method == "log_density" else (RAW_X,)
+    tensors = [tf.constant(part) for part in rows]
+
+    of_arrays = predict(posterior, *rows)
+
+    assert all(isinstance(part, np.ndarray) for part in tf.nest.flatten(of_arrays))
+    compiled = tf.function(lambda *rows: predict(posterior, *rows), autograph=False)
+    for of_tensors in (predict(posterior, *tensors), compiled(*tensors)):
+        assert all(tf.is_tensor(part) for part in tf.nest.flatten(of_tensors))
+        tf.nest.map_structure(
+            lambda got, expected: np.testing.assert_allclose(got, expected, rtol=1e-9),
+            of_tensors,
+            of_arrays,
+        )
+
+
+def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = warped_model()
+    units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
+    whole = units.distribution(posterior, RAW_X).quantile(0.9)
+    monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 5)
+
+    parts = list(units.distributions(posterior, RAW_X))
+
+    assert len(parts) == 3
+    for rows, part in parts:
+        np.testing.assert_allclose(part.quantile(0.9), whole[rows], rtol=1e-9)

@@ -1,0 +1,253 @@
+"""Golden numbers of models: bounds, gradients, predictions and draws."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from golden_table import (
+    KERNEL_PROCESSES,
+    OBSERVATIONS,
+    SMALL,
+    XNEW,
+    X,
+    by_size,
+    functions,
+    gaussian,
+    inverse,
+    latent,
+    move,
+    network,
+    wishart,
+)
+from gpflow import likelihoods
+from gpflow.kernels import Matern32, SquaredExponential
+
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.objectives import Estimator
+
+Builder = Callable[..., Any]
+
+REGRESSION: dict[str, Any] = {"num_inducing": 5, "output": "regression"}
+FEW: dict[str, Any] = {"joint": False, "kind": "one"}
+WEIGHTED_BOUND = {"importance-weighted": {"estimator": Estimator(3)}}
+DOUBLY = {
+    **WEIGHTED_BOUND,
+    "doubly": {"estimator": Estimator(3, doubly_reparameterized=True)},
+}
+
+
+def bound_and_gradient(
+    model: Any, data: Any, name: str = "bound", **arguments: Any
+) -> dict[str, Any]:
+    """The bound's terms, and its gradient."""
+    with tf.GradientTape() as tape:
+        terms = model.elbo_terms(data, seed=7, **arguments)
+        bound = terms.weighted_sum()
+    gradients = tape.gradient(
+        bound, model.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+    )
+    numbers = {name: bound, f"{name}, log ratios": terms.log_ratios}
+    return {**numbers, **by_size(f"{name}, gradient", gradients)}
+
+
+def model_numbers(
+    builder: Builder,
+    depth: Any = 2,
+    *,
+    kind: str = "one",
+    dtype: type = np.float64,
+    bounds: dict[str, dict[str, Any]] | None = None,
+    weights: bool = False,
+    missing: bool = False,
+    joint: bool = True,
+    likelihood: Callable[[], Any] | None = None,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """All that a model says of a small table, with its variables moved from where they start.
+
+    :param builder: Of the package.
+    :param depth: Or an architecture.
+    :param kind: Of the observations: a key of :data:`OBSERVATIONS`.
+    :param dtype: GPflow's default float.
+    :param bounds: Arguments of bounds besides the plain one.
+    :param weights: Whether rows count as often as a weight says.
+    :param missing: Whether an observation is missing.
+    :param joint: Whether covariances and functions are among the numbers.
+    :param likelihood: Makes one.
+    :param arguments: Of the builder.
+    """
+    with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+        Y, new = (OBSERVATIONS[kind](functions(points)) for points in (X, XNEW))
+        if missing:
+            Y = Y.copy()
+            Y[2, 0] = np.nan
+        data = (X, Y, np.linspace(0.5, 1.5, len(X))) if weights else (X, Y)
+        if likelihood is not None:
+            arguments["likelihood"] = likelihood()
+        # A copy, because a model moves the kernels that it is given.
+        model = builder(data, depth, num_samples=3, seed=5, **copy.deepcopy(arguments))
+        move(model)
+        model.num_prediction_samples = 4
+        numbers = bound_and_gradient(model, data)
+        for name, options in (bounds or {}).items():
+            numbers |= bound_and_gradient(model, data, name, **options)
+        posterior = model.posterior(seed=9)
+        asked = {
+            "predict_f": posterior.predict_f(XNEW),
+            "predict_y": posterior.predict_y(XNEW),
+            "predict_log_density": posterior.predict_log_density((XNEW, new)),
+            "sample_y": model.predict_y_samples(XNEW, 3, seed=4),
+        }
+        if joint:
+            asked["predict_f, full_cov"] = posterior.predict_f(XNEW, full_cov=True)
+            asked["predict_f, both"] = posterior.predict_f(XNEW, True, True)[1]
+            asked["sample_f"] = model.predict_f_samples(XNEW, 3, seed=4)
+            asked["sample_f, points alone"] = posterior.sample_f(XNEW, False)
+        for name, value in asked.items():
+            for index, part in enumerate(tf.nest.flatten(value)):
+                numbers[f"{name} {index}"] = part
+    return numbers
+
+
+LIKELIHOODS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "noise of inputs": (
+        "one",
+        lambda: likelihoods.Gaussian(gpflow.functions.Linear(np.full((2, 1), 0.01), 0.5)),
+    ),
+    "Student": ("one", lambda: likelihoods.StudentT(0.2, df=4.0)),
+    "WarpedGaussian": ("positive", lambda: WarpedGaussian(SinhArcsinh(), 0.05)),
+    "WarpedStudentT": ("positive", lambda: WarpedStudentT(SinhArcsinh(), 0.05, df=4.0)),
+    "Gamma": ("positive", likelihoods.Gamma),
+    "Poisson": ("count", likelihoods.Poisson),
+    "Bernoulli": ("binary", likelihoods.Bernoulli),
+    "MultiClass": ("label", lambda: likelihoods.MultiClass(3)),
+    "heteroskedastic": ("one", likelihoods.HeteroskedasticTFPConditional),
+}
+
+
+def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
+    """Of each group, its cases: builder, depth and arguments."""
+    cases: dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]] = {
+        "posteriors": {
+            f"{family}{', whitened' * whiten}": (
+                wishart,
+                2,
+                {**SMALL, "joint": False, "posterior": family, "whiten": whiten},
+            )
+            for family in ("GW", "A", "AB")
+            for whiten in (False, True)
+        },
+        "likelihoods": {
+            name: (
+                gaussian if name == "Poisson" else wishart,
+                2,
+                {**SMALL, "kind": kind, "likelihood": likelihood, "joint": False},
+            )
+            for name, (kind, likelihood) in LIKELIHOODS.items()
+        },
+    }
+    for name, builder in KERNEL_PROCESSES.items():
+        cases[name] = {
+            "depth 2, three outputs": (builder, 2, {**SMALL, "kind": "three"}),
+            "depth 3": (builder, 3, {**SMALL, "joint": False}),
+            "float32": (builder, 2, {**SMALL, **FEW, "dtype": np.float32}),
+            "regression": (builder, 2, {**REGRESSION, "kind": "three"}),
+            "regression, weights": (builder, 3, {**REGRESSION, **FEW, "weights": True}),
+        }
+    cases["latents"] = {
+        name: (builder, 2, {**SMALL, "latent_dim": 1, "bounds": WEIGHTED_BOUND})
+        for name, builder in (("wishart", wishart), ("gaussian", gaussian))
+    }
+    cases["outputs"] = {
+        "correlated": (wishart, 2, {**SMALL, "kind": "three", "num_functions": 2}),
+        "warp": (wishart, 2, {**REGRESSION, **FEW, "warp": True}),
+        "Student": (wishart, 2, {**REGRESSION, **FEW, "noise": "student_t"}),
+        "float32": (wishart, 2, {**REGRESSION, "joint": False, "dtype": np.float32}),
+    }
+    cases["one layer"] = {
+        "pseudo-targets": (wishart, 1, {**SMALL}),
+        "regression": (wishart, 1, {**REGRESSION}),
+        "gaussian": (gaussian, 1, {**REGRESSION, **FEW}),
+        "inverse": (inverse, 1, {**SMALL, **FEW}),
+    }
+    matern = [SquaredExponential(lengthscales=[1.0, 2.0]) + Matern32(), "Matern52"]
+    linear = gpflow.functions.Linear
+    cases["wishart, options"] = {
+        "sampled ratio": (wishart, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
+        "sampled ratio, entropy": (
+            wishart,
+            2,
+            {**SMALL, **FEW, "expected_log_ratio": False, "stick_the_landing": False},
+        ),
+        "width": (wishart, 2, {**SMALL, **FEW, "width": 7}),
+        "kernels": (wishart, 2, {**SMALL, **FEW, "kernel": matern}),
+        "mean function": (
+            wishart,
+            2,
+            {**SMALL, **FEW, "mean_function": linear(np.ones((2, 1)), [0.5])},
+        ),
+        "kmeans, missing": (
+            wishart,
+            2,
+            {**SMALL, "joint": False, "kind": "three", "missing": True, "inducing": "kmeans"},
+        ),
+        "inverse, sampled ratio": (inverse, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
+        "Student and warp": (wishart, 2, {**SMALL, **FEW, "noise": "student_t", "warp": True}),
+    }
+    local = {"num_inducing": 5, "num_functions": 2}
+    cases["latent-variable"] = {
+        "GP": (latent, "GP", {**local}),
+        "GP-GP": (latent, "GP-GP", {**local, "kind": "three"}),
+        "LV-GP-GP": (latent, "LV-GP-GP", {**local, "bounds": DOUBLY}),
+        "GP-LV-GP": (latent, "GP-LV-GP", {**local, "bounds": DOUBLY, "joint": False}),
+        "Bernoulli": (
+            latent,
+            "LV-GP",
+            {**local, "kind": "binary", "likelihood": likelihoods.Bernoulli, "joint": False},
+        ),
+        "float32": (latent, "LV-GP-GP", {**local, "bounds": DOUBLY, "dtype": np.float32}),
+    }
+    small = {"width": 4, "num_pseudo_data": 2}
+    cases["network"] = {
+        "depth 1": (network, 1, {**small}),
+        "depth 3": (network, 3, {**small, **FEW, "largest_dropout": 0.2, "activation": "tanh"}),
+        "no mean, cosine": (network, 2, {**small, "zero_mean": True, "activation": "cos"}),
+        "lower": (
+            network,
+            2,
+            {
+                **small,
+                "kind": "three",
+                "column_covariance": "full",
+                "row_covariance": "rank_one",
+                "learn_precision": False,
+            },
+        ),
+        "MultiClass": (
+            network,
+            2,
+            {**small, "kind": "label", "likelihood": lambda: likelihoods.MultiClass(3)},
+        ),
+        "float32": (network, 2, {**small, "dtype": np.float32}),
+    }
+    return cases
+
+
+def _of_cases(cases: dict[str, tuple[Builder, Any, dict[str, Any]]]) -> dict[str, Any]:
+    return {
+        f"{case}: {name}": value
+        for case, (builder, depth, arguments) in cases.items()
+        for name, value in model_numbers(builder, depth, **arguments).items()
+    }
+
+
+MODELS: dict[str, Callable[[], dict[str, Any]]] = {
+    name: functools.partial(_of_cases, cases) for name, cases in _cases().items()
+}
+"""What computes the numbers of each group."""

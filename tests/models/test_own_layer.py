@@ -1,0 +1,130 @@
+"""A hidden layer of a user's own does all that the package's do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import gpflow.kernels as gk
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import toy_data
+
+from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.layers import Description, GramDraw, GramLayer
+from gpflow_dwp.linalg import cholesky
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    build_deep_wishart_process,
+    load_model,
+    model_summary,
+    save_model,
+)
+from gpflow_dwp.serving import export_model
+from gpflow_dwp.training import fit
+
+DATA = toy_data()
+NEW = DATA[0][:4] + 0.1
+
+
+class InfinitelyWideLayer(GramLayer):
+    """The limit of a Wishart layer of growing width, G = s K, with none of its randomness."""
+
+    least_nats = -1.0
+    noise_width = 0
+    kept_as = {"start": "scale"}
+
+    def __init__(self, kernel: gk.Kernel, num_inducing: int, start: Any = 1.0) -> None:
+        super().__init__(kernel, num_inducing)
+        self.scale = gpflow.Parameter(start, transform=gpflow.utilities.positive())
+
+    def describe(self) -> Description:
+        return Description("its kernel", "none")
+
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
+        below = self._factorise(covariance)
+        shape = [num_samples, self.num_inducing, self.num_inducing]
+        scale = tf.cast(self.scale, covariance.dtype)
+        root = tf.broadcast_to(tf.sqrt(scale) * cholesky(below), shape)
+        gram = tf.matmul(root, root, transpose_b=True)
+        return GramDraw(gram, root, below, log_ratio=tf.zeros([1], covariance.dtype))
+
+    def condition(
+        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+    ) -> TargetBlocks:
+        scale, num_samples = tf.cast(self.scale, covariance.it.dtype), tf.shape(draw.gram)[0]
+        blocks = (scale * block for block in covariance[:2])
+        return TargetBlocks(*(tf.repeat(b, num_samples // tf.shape(b)[0], axis=0) for b in blocks))
+
+
+@pytest.fixture(name="model")
+def make_model() -> DeepKernelProcess:
+    """A Wishart layer below one of a user's own."""
+    built = build_deep_wishart_process(DATA, 3, num_inducing=6, output="pseudo_targets", seed=0)
+    lowest, _, output = built.layers
+    own = InfinitelyWideLayer(gk.SquaredExponential(), 6)
+    parts = built.likelihood, built.inducing_variable, built.num_data
+    return DeepKernelProcess([lowest, own, output], *parts, num_prediction_samples=5)
+
+
+def test_alone_it_is_a_gaussian_process_of_a_deep_kernel() -> None:
+    """Without randomness the model is exact: a kernel of a kernel, by GPflow."""
+    X, Y = DATA
+    built = build_deep_wishart_process(DATA, 2, num_inducing=len(X), output="regression", seed=0)
+    layers = [InfinitelyWideLayer(gk.SquaredExponential(), len(X)), built.output_layer]
+    likelihood, points = built.likelihood, built.inducing_variable
+    model = DeepKernelProcess(layers, likelihood, points, built.num_data)
+    top = built.output_layer.kernel
+
+    below = gk.SquaredExponential()(X).numpy()
+    covariance = top.K_r2(2.0 - 2.0 * below).numpy() + likelihood.variance.numpy() * np.eye(len(X))
+    quadratic = (Y.T @ np.linalg.solve(covariance, Y)).item()
+    expected = -0.5 * (quadratic + np.linalg.slogdet(2.0 * np.pi * covariance)[1])
+    np.testing.assert_allclose(model.elbo(DATA, seed=0), expected, rtol=1e-4)
+
+
+def test_trains_saves_loads_and_summarises(model: DeepKernelProcess, tmp_path: Path) -> None:
+    own = model.layers[1]
+    fit(model, DATA, 20, progress=False)
+    assert float(own.scale.numpy()) != 1.0
+
+    save_model(model, tmp_path / "model")
+    with pytest.raises(SavedModelError, match="custom.InfinitelyWideLayer.* custom_classes"):
+        load_model(tmp_path / "model")
+    loaded = load_model(tmp_path / "model", custom_classes=[InfinitelyWideLayer])
+    for ours, theirs in zip(model.predict_y(NEW), loaded.predict_y(NEW), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+    part = model_summary(model).parts[2]
+    assert part[:5] == (
+        "layers[1]",
+        "InfinitelyWideLayer",
+        "SquaredExponential",
+        "its kernel",
+        "none",
+    )
+    assert (part.num_parameters, part.kl, part.collapsed) == (3, 0.0, False)
+
+
+def test_resumes_where_it_stopped(model: DeepKernelProcess, tmp_path: Path) -> None:
+    other = gpflow.utilities.deepcopy(model)
+    whole = fit(other, DATA, 20, progress=False)
+
+    place = {"checkpoint_directory": tmp_path / "state", "seconds_between_checkpoints": 0.0}
+    stop = [lambda progress: progress.step >= 10]
+    fit(model, DATA, 20, callbacks=stop, callback_interval=10, progress=False, **place)
+    parts = fit(model, DATA, 20, progress=False, **place)
+
+    np.testing.assert_array_equal(parts.elbo, whole.elbo)
+
+
+def test_is_exported(model: DeepKernelProcess, tmp_path: Path) -> None:
+    export_model(model, tmp_path / "program")
+    loaded = tf.saved_model.load(str(tmp_path / "program"))
+
+    served = loaded.predict_y(X=NEW)
+    for name, expected in zip(("mean", "variance"), model.predict_y(NEW), strict=True):
+        np.testing.assert_allclose(served[name], expected, rtol=1e-9)
