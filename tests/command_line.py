@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from cyclopts import Argument
 
-from gpflow_dwp.cli import main
+from gpflow_dwp.cli import main, program
+from gpflow_dwp.cli.app import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table, split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
@@ -21,10 +23,23 @@ TEST_FRACTION = 0.25
 
 def run(*arguments: object) -> int:
     """The command's exit code."""
-    try:
-        return main([str(argument) for argument in arguments])
-    except SystemExit as stop:  # argparse leaves so
-        return int(stop.code or 0)
+    return main([str(argument) for argument in arguments])
+
+
+def parse(*arguments: str) -> dict[str, Any]:
+    """The options of a command by name, as it is called with them."""
+    _, bound = program.parse(arguments)
+    return program.options_by_name(bound)
+
+
+def declared_options() -> Iterator[tuple[str, Argument]]:
+    """Every option and argument of every command, after the command's name."""
+    for name in COMMANDS:
+        parts = {f"{name} {part}": app[name][part] for part in app[name] if part[0] != "-"}
+        for command, part in (parts or {name: app[name]}).items():
+            for option in part.assemble_argument_collection(parse_docstring=True):
+                if not option.children:
+                    yield command, option
 
 
 def columns(task: str, rows: int = 40) -> dict[str, list[Any]]:

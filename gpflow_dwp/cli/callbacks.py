@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import (
     PROTOCOLS,
@@ -27,7 +26,7 @@ _PATIENCE = 10
 _LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 
 
-def check_log(options: argparse.Namespace) -> None:
+def check_log(options: CompleteOptions) -> None:
     """Refuse a log that cannot be written.
 
     :raises UsageError: If the file has no known suffix, or is there and is not to be replaced.
@@ -43,7 +42,7 @@ def check_log(options: argparse.Namespace) -> None:
         raise UsageError(f"{path} exists; give --overwrite to replace it")
 
 
-def check_stopping(options: argparse.Namespace) -> None:
+def check_stopping(options: CompleteOptions) -> None:
     """Refuse options of early stopping that lead nowhere.
 
     :raises UsageError: If there are no validation rows for them, or the metric is for numbers.
@@ -56,7 +55,7 @@ def check_stopping(options: argparse.Namespace) -> None:
 
 
 def make_stopping(
-    options: argparse.Namespace,
+    options: CompleteOptions,
     model: VariationalModel,
     data: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     protocol: ProtocolName,
@@ -76,7 +75,7 @@ def make_stopping(
     )
 
 
-def make_log(options: argparse.Namespace, stopping: EarlyStopping | None) -> RunLog | None:
+def make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> RunLog | None:
     """Return what writes the log, if there is to be one.
 
     :param stopping: What judges validation rows before, if anything does.

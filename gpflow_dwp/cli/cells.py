@@ -1,39 +1,84 @@
-"""What the commands that run cells share."""
+"""What the commands that run cells share.
 
-from __future__ import annotations
+Annotations are no text here: those of other modules would be looked up where options are inherited.
+"""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.study import RESULTS, Record
+from cyclopts import Group, Parameter
 
-__all__ = ["check_cells", "tell_failures"]
+from gpflow_dwp.cli.configuration import write_configuration
+from gpflow_dwp.cli.errors import going_on
+from gpflow_dwp.cli.parameters import Config, Json, PositiveInteger, Quiet, UciFolder
+from gpflow_dwp.cli.unfinished import CONFIGURATION
+
+if TYPE_CHECKING:
+    from gpflow_dwp.study import Record
+
+__all__ = ["CellOptions", "keep_cells", "tell_failures"]
+
+_FILES = Parameter(group=Group("Processes, data and output", sort_key=3))
 
 
-def check_cells(out: Path, settings: Sequence[tuple[str, Any]]) -> None:
-    """Refuse a place for results that is a file, and a setting that is given twice.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CellOptions:
+    """How cells are run, and where they are kept."""
 
-    :param out: Where results are kept.
-    :param settings: Names and values of ``--set``.
-    :raises UsageError: If either cannot be used.
+    jobs: Annotated[PositiveInteger, _FILES, Parameter(help="Cells that run at a time.")] = 1
+    uci_folder: Annotated[UciFolder, _FILES] = None
+    out: Annotated[
+        Path,
+        _FILES,
+        Parameter(
+            help="Where results are kept; cells that are there already are not run again.",
+        ),
+    ]
+    retry_failed: Annotated[bool, _FILES, Parameter(help="Run cells again that failed before.")] = (
+        False
+    )
+    quiet: Annotated[Quiet, _FILES] = False
+    json: Annotated[Json, _FILES] = False
+    config: Annotated[Config, _FILES] = None
+
+
+def keep_cells(
+    command: str, options: CellOptions, run: "Callable[..., list[Record]]", cells: Any, **more: Any
+) -> "list[Record]":
+    """Run cells, and keep their results with the options.
+
+    :param command: Name of the command.
+    :param options: Its options.
+    :param run: Of :mod:`gpflow_dwp.study`.
+    :param cells: What to run.
+    :param more: Further arguments of ``run``.
     """
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file; --out takes a directory")
-    names = [name for name, _ in settings]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise UsageError(f"--set must give each name once, got {', '.join(twice)} twice")
+    with going_on(f"finished cells are in {options.out}, and the same command resumes the others"):
+        return run(
+            cells,
+            options.out,
+            jobs=options.jobs,
+            uci_folder=options.uci_folder,
+            progress=not options.quiet,
+            retry_failed=options.retry_failed,
+            on_start=lambda: write_configuration(options.out / CONFIGURATION, command, options),
+            **more,
+        )
 
 
-def tell_failures(command: str, records: Sequence[Record], out: Path) -> int:
+def tell_failures(command: str, records: "Sequence[Record]", out: Path) -> int:
     """Say on standard error how many cells failed; return the exit code.
 
     :param command: Name of the command.
     :param records: What became of its cells.
     :param out: Where results are kept.
     """
+    from gpflow_dwp.study import RESULTS
+
     failed = sum(record.status == "failed" for record in records)
     if failed:
         print(

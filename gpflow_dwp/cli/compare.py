@@ -2,75 +2,100 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
+from dataclasses import dataclass
+from json import dumps
+from typing import Annotated, Literal, get_args
 
-from gpflow_dwp import comparison, study
-from gpflow_dwp.cli.cells import check_cells, tell_failures
-from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import exit_code, user_mistakes
-from gpflow_dwp.cli.unfinished import CONFIGURATION
+from cyclopts import Group, Parameter
+
+from gpflow_dwp.cli.cells import CellOptions, keep_cells, tell_failures
+from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.parameters import LIST, Settings, Splits, assignments
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["run_compare"]
+__all__ = ["CompareOptions", "compare"]
+
+_CELLS = Parameter(group=Group("Cells: every combination that there is, is run", sort_key=1))
+_OWN = Parameter(group=Group("The deep Wishart process, dwp", sort_key=2))
+_Uci = Literal["yacht", "boston", "energy", "concrete", "kin8nm", "power", "protein"]
+_Others = Literal["diabetes", "housing", "diamond", "clothing", "slid", "star98", "cpus", "quakes"]
+_Classification = Literal["breast_cancer", "wine", "digits"]
+_Table = Literal[_Uci, _Others, "birthwt", _Classification]
+_Rival = Literal["exact-gp", "bayesian-ridge", "logistic", "hist-gb", "random-forest", "ngboost"]
+_Model = Literal[_Rival, "svc", "svgp", "dwp"]
+_ALL = Parameter(show_default=lambda _: "all")
 
 
-def run_compare(options: argparse.Namespace) -> int:
-    """Run the cells that are asked for and not yet there, and report on their tables and splits.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(CellOptions):
+    """What is compared.
 
-    :param options: As ``gpflow-dwp compare`` parses them.
-    :return: The exit code: 0, 1 where a cell failed, 130 for Ctrl-C.
-    :raises UsageError: If the input cannot be used; nothing has been fitted then.
+    :param tables: Of regression, but for the last three, which are of classification.
+    :param models: Each for the tables of its tasks.
+    :param splits: Numbers of splits, such as 0-4 or 0 3 7: 0-4 are for claims, 5-9 for choosing
+        defaults.
+    :param settings: Arguments of the estimator in place of its defaults, such as depth=2
+        num_steps=1000.
+    :param label: What the report calls it (default: dwp, and the settings).
     """
-    splits = sorted({number for numbers in options.splits for number in numbers})
+
+    tables: Annotated[tuple[_Table, ...], LIST, _ALL, _CELLS] = get_args(_Table)
+    models: Annotated[tuple[_Model, ...], LIST, _ALL, _CELLS] = get_args(_Model)
+    splits: Annotated[Splits, _CELLS] = (0, 1, 2, 3, 4)
+    settings: Annotated[Settings, _OWN] = ()
+    label: Annotated[str | None, _OWN] = None
+
+
+def compare(options: CompareOptions) -> int:
+    """Compare estimators with rivals, all by their defaults, on real tables.
+
+    Answers whether a table is better served by a deep Wishart process with its defaults or by what
+    is there already: Gaussian processes, boosted trees, forests, NGBoost and linear models. Every
+    cell, a model of one split, runs in a process of its own with one thread, and is kept as soon as
+    it is done; the same command goes on. The report tells of all models that --out has on these
+    tables and splits: densities, CRPS, errors, calibration, processor time.
+
+    examples:
+
+        gpflow-dwp compare --out comparison
+        gpflow-dwp compare --tables yacht diabetes --models exact-gp hist-gb dwp --out comparison
+        gpflow-dwp compare --models dwp --set depth=2 --label shallow --splits 5-9 --out comparison
+    """
+    from gpflow_dwp import comparison, study
+
+    out = options.out
     with user_mistakes():
         for package in ("pandas", "matplotlib"):
             import_optional(package, "cli")  # the end would be late to know
-        check_cells(options.out, options.settings)
         cells = comparison.make_comparison(
             options.tables,
             options.models,
-            splits,
+            options.splits,
             label=options.label,
-            settings=dict(options.settings),
+            settings=assignments(options.settings),
         )
         for model in dict.fromkeys(cell.model for cell in cells):
             comparison.MODELS[model].load()
         tables = list(dict.fromkeys(cell.table for cell in cells))
-        comparison.check_tables(tables, splits, uci_folder=options.uci_folder)
+        comparison.check_tables(tables, options.splits, uci_folder=options.uci_folder)
         if missing := [table for table in options.tables if table not in tables]:
             print(
                 f"gpflow-dwp compare: left out, for want of such a split or model: "
                 f"{', '.join(missing)}",
                 file=sys.stderr,
             )
-        try:
-            records = study.run_cells(
-                cells,
-                options.out,
-                jobs=options.jobs,
-                uci_folder=options.uci_folder,
-                progress=not options.quiet,
-                retry_failed=options.retry_failed,
-                on_start=lambda: write_configuration(options.out / CONFIGURATION, vars(options)),
-            )
-        except KeyboardInterrupt as error:
-            print(
-                f"gpflow-dwp compare: interrupted; finished cells are in {options.out}, and the "
-                "same command resumes the others",
-                file=sys.stderr,
-            )
-            return exit_code(error)
-    failed = [record for record in records if record.status == "failed"]
-    everything = study.read_results(options.out)
-    if any(record.status == "finished" for record in records):
-        text = comparison.write_comparison(everything, options.out, splits, tables)
+        records = keep_cells("compare", options, study.run_cells, cells)
+    finished = sum(record.status == "finished" for record in records)
+    if finished:
+        everything = study.read_results(out)
+        text = comparison.write_comparison(everything, out, options.splits, tables)
         if not options.json:
             print(text)
     if options.json:
-        counts = {"finished": len(records) - len(failed), "failed": len(failed)}
-        print(json.dumps({"out": str(options.out), "cells": counts}))
+        counts = {"finished": finished, "failed": len(records) - finished}
+        print(dumps({"out": str(out), "cells": counts}))
     else:
-        print(f"{len(records) - len(failed)} of {len(records)} cells are in {options.out}")
-    return tell_failures("compare", records, options.out)
+        print(f"{finished} of {len(records)} cells are in {out}")
+    return tell_failures("compare", records, out)

@@ -9,9 +9,11 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from cyclopts import CoercionError, CycloptsError
+
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
-__all__ = ["TerminatedError", "UsageError", "exit_code", "explain", "user_mistakes"]
+__all__ = ["TerminatedError", "UsageError", "explain", "going_on", "user_mistakes"]
 
 _FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
 _FULL_IN_TEXT = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
@@ -28,7 +30,7 @@ class TerminatedError(KeyboardInterrupt):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"ended by {signal.Signals(number).name}")
+        super().__init__()
         self.number = number
 
 
@@ -41,9 +43,17 @@ def user_mistakes() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
-def exit_code(error: KeyboardInterrupt) -> int:
-    """Return the exit code of a command that was interrupted: 128 more than the signal's number."""
-    return 128 + (error.number if isinstance(error, TerminatedError) else signal.SIGINT)
+@contextlib.contextmanager
+def going_on(how: str) -> Iterator[None]:
+    """Let the line that tells of an interruption say what is kept, and how it goes on.
+
+    :param how: What it says.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.args = (how,)
+        raise
 
 
 def explain(error: BaseException) -> tuple[int, str]:
@@ -54,12 +64,18 @@ def explain(error: BaseException) -> tuple[int, str]:
     full = _full_disk(error)
     if full is not None:
         return 1, full
+    if isinstance(error, CycloptsError):
+        program = " ".join(["gpflow-dwp", *(error.command_chain or ())])
+        return 2, f"error: {_wrong_argument(error)} (see {program} --help)"
     if isinstance(error, UsageError):
         return 2, f"error: {_one_line(error)}"
     if isinstance(error, NonFiniteBoundError):
         return 1, _one_line(error)
     if isinstance(error, KeyboardInterrupt):
-        return exit_code(error), f"{_one_line(error)}, nothing was written"
+        kept = f"; {error.args[0]}" if error.args else ", nothing was written"
+        if isinstance(error, TerminatedError):
+            return 128 + error.number, f"ended by {signal.Signals(error.number).name}{kept}"
+        return 128 + signal.SIGINT, f"interrupted{kept}"
     if isinstance(error, MemoryError) or _is_tensorflow(error, "ResourceExhaustedError"):
         return 1, (
             "out of memory; less is needed with a smaller --num-samples, --num-inducing, --width "
@@ -68,6 +84,14 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         return 1, _one_line(error)
     return 1, f"{type(error).__name__}: {_one_line(error)} (--debug shows where)"
+
+
+def _wrong_argument(error: CycloptsError) -> str:
+    error.verbose = False
+    # What a type of ours says of a text does not name the option.
+    if isinstance(error, CoercionError) and error.msg is not None and error.argument is not None:
+        return f"{error.argument.name}: {error.msg}"
+    return _one_line(error).rstrip(".")
 
 
 def _full_disk(error: BaseException | None) -> str | None:
@@ -91,6 +115,4 @@ def _is_tensorflow(error: BaseException, kind: str) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt) and not isinstance(error, TerminatedError):
-        return "interrupted"
     return " ".join(str(error).split()) or type(error).__name__

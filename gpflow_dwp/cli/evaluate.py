@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
-import argparse
-
-import numpy as np
-import numpy.typing as npt
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpflow_dwp.cli.errors import user_mistakes
-from gpflow_dwp.cli.predict import read_rows
-from gpflow_dwp.cli.predictions import predict
-from gpflow_dwp.cli.reports import as_json, report_cells
-from gpflow_dwp.cli.run_description import RunDescription
-from gpflow_dwp.cli.run_directory import MODEL, read_run
-from gpflow_dwp.cli.scores import error_name, mean_log_density
-from gpflow_dwp.data import Cells, Standardiser
+from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
 from gpflow_dwp.exceptions import TableError
-from gpflow_dwp.models import load_model
 
-__all__ = ["run_evaluate"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.data import Cells
+
+__all__ = ["evaluate"]
 
 
-def run_evaluate(options: argparse.Namespace) -> None:
-    """Print scores of a run's model on a table, in the units of the target.
+def evaluate(
+    run: Run, table: Path, /, *, num_samples: NumSamples = 100, seed: Seed = 0, json: Json = False
+) -> None:
+    """Score the model of a run directory on a table with known targets.
 
-    :param options: As ``gpflow-dwp evaluate`` parses them.
-    :raises UsageError: If the run or the table cannot be used.
+    The scores are the mean log predictive density, the root mean squared error or share of wrong
+    labels, and how honest the uncertainty is.
+
+    example:
+
+        gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
+
+    :param table: CSV or Parquet file with the columns of training and the target.
     """
+    from gpflow_dwp.cli.predict import read_rows
+    from gpflow_dwp.cli.predictions import predict
+    from gpflow_dwp.cli.reports import as_json, report_cells
+    from gpflow_dwp.cli.run_description import read_model
+    from gpflow_dwp.cli.scores import error_name, mean_log_density
+    from gpflow_dwp.data import Standardiser
+
     with user_mistakes():
-        with read_run(options.run) as folder:
-            run, model = RunDescription.read(folder), load_model(folder / MODEL)
-        cells, X = read_rows(options.table, run)
-        Y = _read_known_target(cells, run)
-        data = run.standardise_inputs(X, cells), run.standardise_target(Y, cells)
-    report_cells("evaluate", run.encoder, cells)
-    target = None if run.target is None else Standardiser.from_dict(run.target)
-    draws = {"num_samples": options.num_samples}
-    predictions = predict(model, data[0], target, Y=Y, seed=options.seed, **draws)
+        trained, model = read_model(run)
+        cells, X = read_rows(table, trained)
+        Y = _read_known_target(cells, trained)
+        data = trained.standardise_inputs(X, cells), trained.standardise_target(Y, cells)
+    report_cells("evaluate", trained.encoder, cells)
+    target = None if trained.target is None else Standardiser.from_dict(trained.target)
+    predictions = predict(model, data[0], target, Y=Y, num_samples=num_samples, seed=seed)
+    density = mean_log_density(model, data, target, num_samples=num_samples, seed=seed)
     scores = {
-        "log_likelihood": mean_log_density(model, data, target, seed=options.seed, **draws),
-        error_name(run.task): predictions.error(Y),
+        "log_likelihood": density,
+        error_name(trained.task): predictions.error(Y),
         **predictions.scores(Y),
         **predictions.calibration(Y),
     }
-    if options.json:
+    if json:
         print(as_json({"rows": len(X), **scores}))
         return
-    print(f"{run.target_name}: {len(X)} rows")
+    print(f"{trained.target_name}: {len(X)} rows")
     for name, value in scores.items():
         shown = f"{value:.4g}" if name in ("rmse", "crps") else f"{value:.4f}"
         print(f"{name.replace('_', ' ')}: {shown}")
 
 
-def _read_known_target(cells: Cells, run: RunDescription) -> Array:
+def _read_known_target(cells: Cells, run: RunDescription) -> npt.NDArray[np.float64]:
     """The target in raw units or as class indices, [N, 1]."""
+    import numpy as np
+
     cells.check_has([run.target_name], "target")
     if run.classes is None:
         return cells.numbers(run.target_name)[:, None]

@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-import argparse
-import json
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import user_mistakes
-from gpflow_dwp.cli.run_description import RunDescription
-from gpflow_dwp.cli.run_directory import MODEL, read_run
-from gpflow_dwp.data import Standardiser
-from gpflow_dwp.models import load_model
-from gpflow_dwp.serving import export_model
+from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
 
-__all__ = ["COLUMNS", "run_export"]
+__all__ = ["COLUMNS", "export"]
 
 COLUMNS = "columns.json"
 """Where, in ``assets.extra``, the names of X's columns and of the classes go, and what a table's
 columns become them by."""
 
 
-def run_export(options: argparse.Namespace) -> None:
-    """Write the model of a run for programs that have TensorFlow only.
+def export(
+    run: Run,
+    /,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")],
+    num_samples: NumSamples = 100,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Write the model of a run directory for TensorFlow alone.
 
-    :param options: As ``gpflow-dwp export`` parses them.
-    :raises UsageError: If the run cannot be used, or the output is there.
+    The SavedModel runs where only TensorFlow is installed. It takes and gives the units of the
+    table; its signatures are predict_y, predict_f, sample and log_density, and
+    assets.extra/columns.json names the columns. Where a caller names no number of samples and no
+    seed, it draws as these options say.
+
+    example:
+
+        gpflow-dwp export runs/houses-1 -o houses-model
+
+    :param out: Directory to write; must not hold anything.
     """
+    from gpflow_dwp.cli.run_description import read_model
+    from gpflow_dwp.data import Standardiser
+    from gpflow_dwp.serving import export_model
+
     with user_mistakes():
-        with read_run(options.run) as folder:
-            run, model = RunDescription.read(folder), load_model(folder / MODEL)
+        trained, model = read_model(run)
+        target = None if trained.target is None else Standardiser.from_dict(trained.target)
         columns = {
-            "X": run.encoder.feature_names,
-            "Y": [run.target_name],
-            "classes": run.classes,
-            "encoder": run.encoder.to_dict(),
+            "X": trained.encoder.feature_names,
+            "Y": [trained.target_name],
+            "classes": trained.classes,
+            "encoder": trained.encoder.to_dict(),
         }
         export_model(
             model,
-            options.out,
-            input_standardiser=Standardiser.from_dict(run.inputs),
-            output_standardiser=None if run.target is None else Standardiser.from_dict(run.target),
-            num_samples=options.num_samples,
-            seed=options.seed,
-            assets={COLUMNS: json.dumps(columns, indent=1)},
+            out,
+            input_standardiser=Standardiser.from_dict(trained.inputs),
+            output_standardiser=target,
+            num_samples=num_samples,
+            seed=seed,
+            assets={COLUMNS: dumps(columns, indent=1)},
         )
-    if options.json:
-        print(json.dumps({"out": str(options.out), **columns}))
-        return
-    print(f"The model is in {options.out}: tf.saved_model.load({str(options.out)!r})")
+    if json:
+        print(dumps({"out": str(out), **columns}))
+    else:
+        print(f"The model is in {out}: tf.saved_model.load({str(out)!r})")

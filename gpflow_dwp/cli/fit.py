@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.callbacks import make_log, make_stopping
-from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import exit_code, user_mistakes
+from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
+from gpflow_dwp.cli.errors import going_on, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
+from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.cli.model_choice import TITLES, choose_protocol, complete, make_likelihood, select
 from gpflow_dwp.cli.predictions import Predictions, predict
 from gpflow_dwp.cli.prepared_run import PreparedRun, prepare_run
@@ -57,11 +56,13 @@ _LEAST_PROBABILITY = 1e-15
 _SECONDS_BETWEEN_SAVES = 10.0
 
 
-def run_fit(options: argparse.Namespace) -> int:
+def run_fit(options: FitOptions) -> int:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
 
-    :param options: As ``gpflow-dwp fit`` parses them.
-    :return: The exit code: 0, or that of Ctrl-C, which leaves no model but a run that can go on.
+    Ctrl-C leaves no model but a run that can go on.
+
+    :param options: Of ``gpflow-dwp fit``.
+    :return: The exit code.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     options = complete(options)
@@ -74,17 +75,13 @@ def run_fit(options: argparse.Namespace) -> int:
             begun_here = options.resume is None and not prepared.unfinished.has_steps
             if isinstance(error, NonFiniteBoundError) or begun_here:
                 prepared.unfinished.discard(options.log)
-            elif isinstance(error, KeyboardInterrupt):
-                print(
-                    f"gpflow-dwp fit: interrupted; {_how_to_resume(prepared)} goes on",
-                    file=sys.stderr,
-                )
-                return exit_code(error)
-            raise
+                raise
+            with going_on(f"{_how_to_resume(prepared)} goes on"):
+                raise
     return 0
 
 
-def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None:
+def _train_and_write(prepared: PreparedRun, options: CompleteOptions) -> None:
     train, validation, test = prepared.train, prepared.validation, prepared.test
     show = silent if options.json else print_now
     held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
@@ -150,9 +147,7 @@ def _train_and_write(prepared: PreparedRun, options: argparse.Namespace) -> None
         print(as_json({"directory": str(prepared.directory), **metrics}))
 
 
-def _train(
-    prepared: PreparedRun, options: argparse.Namespace
-) -> tuple[TrainingHistory, int | None]:
+def _train(prepared: PreparedRun, options: CompleteOptions) -> tuple[TrainingHistory, int | None]:
     """Train the model in place; return the course, and the step that early stopping chose."""
     protocol = choose_protocol(options)
     stopping = None
@@ -194,7 +189,7 @@ def _how_to_resume(prepared: PreparedRun) -> str:
     return f"gpflow-dwp fit --resume {prepared.directory}"
 
 
-def _baselines(prepared: PreparedRun, options: argparse.Namespace) -> dict[str, Scores]:
+def _baselines(prepared: PreparedRun, options: CompleteOptions) -> dict[str, Scores]:
     train, test = prepared.standardised(prepared.train), prepared.standardised(prepared.test)
     seed = options.seed
     points = _inducing_points(prepared.model, train[0], options)
@@ -238,13 +233,13 @@ def _boosting_scores(prepared: PreparedRun, seed: int) -> Scores:
     )
 
 
-def _inducing_points(model: VariationalModel, X: Array, options: argparse.Namespace) -> Array:
+def _inducing_points(model: VariationalModel, X: Array, options: CompleteOptions) -> Array:
     """Those of the model or, where it has none, distinct training rows, [M, D]."""
     if isinstance(model, DeepKernelProcess):
         points: Array = model.inducing_variable.Z.numpy()[:, : model.num_inputs]
         return points
     distinct = np.unique(X, axis=0)
-    count = min(options.num_inducing, len(distinct))
+    count = min(options.num_inducing or 100, len(distinct))
     return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
@@ -266,10 +261,10 @@ def _fill(
     history: TrainingHistory,
     predictions: Predictions,
     metrics: dict[str, Any],
-    options: argparse.Namespace,
+    options: CompleteOptions,
 ) -> None:
     save_model(prepared.model, directory / MODEL)
-    write_configuration(directory / CONFIGURATION, vars(options))
+    write_configuration(directory / CONFIGURATION, "fit", options)
     train = prepared.train
     RunDescription(
         feature_names=prepared.encoder.columns,
@@ -278,10 +273,7 @@ def _fill(
         classes=train.classes,
         inputs=prepared.inputs.to_dict(),
         target=None if prepared.target is None else prepared.target.to_dict(),
-        options={
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in vars(options).items()
-        },
+        options=options_as_plain("fit", options),
         versions=list_versions(),
         categories=dict(prepared.encoder.categories),
         fill=dict(prepared.encoder.fill),

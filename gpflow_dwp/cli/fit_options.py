@@ -1,253 +1,169 @@
-"""The options of ``gpflow-dwp fit``."""
+"""``gpflow-dwp fit``: its options, and the command. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from gpflow_dwp.cli.argument_types import depth, fraction, positive_integer, seed, size
-from gpflow_dwp.cli.options import add_config_option, add_json_option, add_quiet_option
+from cyclopts import Group, Parameter
 
-__all__ = ["add_fit_options"]
+from gpflow_dwp.cli.parameters import (
+    Config,
+    Depth,
+    Fraction,
+    Json,
+    Names,
+    PositiveInteger,
+    Quiet,
+    Seed,
+    Size,
+)
 
+__all__ = ["CompleteOptions", "FitOptions", "fit"]
 
-def add_fit_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``gpflow-dwp fit``."""
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "table",
-        nargs="?",
-        type=Path,
-        help="CSV file with a header, or Parquet file (default: yacht)",
-    )
-    data.add_argument("--target", metavar="COLUMN", help="the column to predict")
-    data.add_argument(
-        "--task",
-        choices=["regression", "classification"],
-        default="regression",
-        help="what the target is: a number or a label (default: %(default)s)",
-    )
-    data.add_argument(
-        "--test-fraction",
-        type=fraction,
-        default=0.1,
-        metavar="FRACTION",
-        help="share of rows that are held out (default: %(default)s)",
-    )
-    _add_column_options(data)
-    _add_model_options(parser.add_argument_group("model"))
-    _add_training_options(parser.add_argument_group("training"))
-    _add_stopping_options(parser.add_argument_group("early stopping and log"))
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="run directory to write (default: runs/NAME-K, with the next free K)",
-    )
-    output.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace the run that DIR holds, but no other file in it, and the file of --log; "
-        "both are back if training fails, and an unfinished run that is replaced is kept until "
-        "the new one is written, also where that is interrupted and goes on by --resume",
-    )
-    add_quiet_option(output)
-    add_json_option(output)
-    _add_configuration_options(parser)
+_DATA = Parameter(group=Group.create_ordered("Data"))
+_MODEL = Parameter(group=Group.create_ordered("Model"))
+_TRAINING = Parameter(group=Group.create_ordered("Training"))
+_STOPPING = Parameter(group=Group.create_ordered("Early stopping and log"))
+_OUTPUT = Parameter(group=Group.create_ordered("Output"))
+_AGAIN = Parameter(group=Group.create_ordered("Runs again"))
 
 
-def _add_model_options(model: argparse._ArgumentGroup) -> None:
-    model.add_argument(
-        "--model",
-        choices=["DWP", "DGP", "DIWP", "VMG"],
-        default="DWP",
-        help="deep Wishart process, the deep GP with the same prior, deep inverse Wishart process, "
-        "or matrix-Gaussian neural network (default: %(default)s)",
-    )
-    model.add_argument(
-        "--depth",
-        type=depth,
-        metavar="N",
-        help="layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for a "
-        "DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other "
-        "models and with --latent-dim, --validation-fraction or --log, which are for one model)",
-    )
-    model.add_argument(
-        "--posterior",
-        choices=["AB", "A", "GW"],
-        help="family of approximate posteriors of a DWP (default: AB)",
-    )
-    model.add_argument(
-        "--whiten", action="store_true", help="posteriors of a DWP relative to the prior's scale"
-    )
-    model.add_argument(
-        "--output-posterior",
-        choices=["pseudo_targets", "regression"],
-        help="what the posterior of a process's output layer comes from: learned pseudo-targets, "
-        "or a regression on all data, which takes far fewer steps (default: regression for "
-        "numbers, up to 2000 training rows, without minibatches and latent variables)",
-    )
-    model.add_argument(
-        "--warp",
-        action="store_true",
-        help="noise of a process that is Gaussian in a learned function of the target, and not in "
-        "the target itself: for targets that are skewed, or whose noise grows with them (with "
-        "--depth auto: where it pays)",
-    )
-    model.add_argument(
-        "--noise",
-        choices=["gaussian", "student_t"],
-        help="how a process's targets scatter: student_t for tails that are learned, of tables in "
-        "which a few rows lie far off (default: gaussian; with --depth auto: what has the higher "
-        "bound)",
-    )
-    model.add_argument(
-        "--kernel",
-        metavar="NAME",
-        help="GPflow's name of the kernel (default: SquaredExponential; with --depth auto the "
-        "best of three)",
-    )
-    model.add_argument(
-        "--width",
-        "--hidden-units",
-        type=size,
-        metavar="N",
-        help="degrees of freedom of each layer: its number of features in a DGP (default: number "
-        "of inputs), of hidden units in a VMG (default: 50)",
-    )
-    model.add_argument(
-        "--num-pseudo-data",
-        type=size,
-        metavar="P",
-        help="pseudo-data pairs of each layer of a VMG, at most its inputs (default: 10)",
-    )
-    model.add_argument(
-        "--num-inducing",
-        type=size,
-        metavar="M",
-        help="inducing points, also of the sparse GP that is compared with (default: 100; with "
-        "--depth auto more in a single layer)",
-    )
-    model.add_argument(
-        "--inducing",
-        choices=["subset", "kmeans"],
-        help="where they start: on training rows or cluster centres (default: subset)",
-    )
-    model.add_argument(
-        "--latent-dim",
-        type=size,
-        metavar="W",
-        help="latent variables of each row, extra inputs that its target tells of (default: none)",
-    )
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FitOptions:
+    """What a run is made of.
+
+    :param table: CSV file with a header, or Parquet file (default: yacht).
+    :param target: The column to predict.
+    :param task: What the target is: a number or a label.
+    :param test_fraction: Share of rows that are held out.
+    :param columns: The inputs (default: every column but the target).
+    :param drop: Columns that are no inputs, such as names of rows.
+    :param categorical: Inputs that hold categories, for each of which the model gets a column of 0
+        and 1.
+    :param impute: Fill missing numbers of inputs with this of the column's training rows (default:
+        they are refused); a missing category is one of its own in any case.
+    :param model: Deep Wishart process, the deep GP with the same prior, deep inverse Wishart
+        process, or matrix-Gaussian neural network.
+    :param depth: Layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for
+        a DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other
+        models and with --latent-dim, --validation-fraction or --log, which are for one model).
+    :param posterior: Family of approximate posteriors of a DWP (default: AB).
+    :param whiten: Posteriors of a DWP relative to the prior's scale.
+    :param output_posterior: What the posterior of a process's output layer comes from: learned
+        pseudo-targets, or a regression on all data, which takes far fewer steps (default:
+        regression for numbers, up to 2000 training rows, without minibatches and latent variables).
+    :param warp: Noise of a process that is Gaussian in a learned function of the target, and not in
+        the target itself: for targets that are skewed, or whose noise grows with them (with --depth
+        auto: where it pays).
+    :param noise: How a process's targets scatter: student_t for tails that are learned, of tables
+        in which a few rows lie far off (default: gaussian; with --depth auto: what has the higher
+        bound).
+    :param kernel: GPflow's name of the kernel (default: SquaredExponential; with --depth auto the
+        best of three).
+    :param width: Degrees of freedom of each layer: its number of features in a DGP (default: number
+        of inputs), of hidden units in a VMG (default: 50).
+    :param num_pseudo_data: Pseudo-data pairs of each layer of a VMG, at most its inputs (default:
+        10).
+    :param num_inducing: Inducing points, also of the sparse GP that is compared with (default: 100;
+        with --depth auto more in a single layer).
+    :param inducing: Where they start: on training rows or cluster centres (default: subset).
+    :param latent_dim: Latent variables of each row, extra inputs that its target tells of (default:
+        none).
+    :param num_steps: Gradient steps (default: 3000, where the papers take 20000; 20000 small ones
+        of a VMG; with --depth auto 1000 of each model of several layers).
+    :param num_samples: Draws that estimate the bound (default: 2; 1 for a VMG).
+    :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
+        importance-weighted bound.
+    :param batch_size: Rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20,
+        or a 50th of the rows if that is more).
+    :param seed: For split, start and draws.
+    :param out: Run directory to write (default: runs/NAME-K, with the next free K).
+    :param overwrite: Replace the run that --out holds, but no other file in it, and the file of
+        --log; both are back if training fails, and an unfinished run that is replaced is kept until
+        the new one is written, also where that is interrupted and goes on by --resume.
+    :param validation_fraction: Hold out this share of the training rows, end training when they are
+        predicted no better, and keep the best parameters (default: no early stopping).
+    :param validation_metric: What is to get better (default: log_density).
+    :param patience: After how many looks that found nothing better training ends (default: 10).
+    :param callback_interval: Steps between two looks, and two rows of the log.
+    :param log: File to write the bound to in the course of training, in standardised units: .csv,
+        or .jsonl for JSON lines.
+    :param resume: Go on with a run that was killed or interrupted, with its own options.
+    """
+
+    table: Annotated[Path | None, _DATA] = None
+    _: KW_ONLY
+    target: Annotated[str | None, _DATA] = None
+    task: Annotated[Literal["regression", "classification"], _DATA] = "regression"
+    test_fraction: Annotated[Fraction, _DATA] = 0.1
+    columns: Annotated[Names, _DATA] = ()
+    drop: Annotated[Names, _DATA] = ()
+    categorical: Annotated[Names, _DATA] = ()
+    impute: Annotated[Literal["mean", "median", "most_frequent"] | None, _DATA] = None
+    model: Annotated[Literal["DWP", "DGP", "DIWP", "VMG"], _MODEL] = "DWP"
+    depth: Annotated[Depth | None, _MODEL] = None
+    posterior: Annotated[Literal["AB", "A", "GW"] | None, _MODEL] = None
+    whiten: Annotated[bool, _MODEL] = False
+    output_posterior: Annotated[Literal["pseudo_targets", "regression"] | None, _MODEL] = None
+    warp: Annotated[bool, _MODEL] = False
+    noise: Annotated[Literal["gaussian", "student_t"] | None, _MODEL] = None
+    kernel: Annotated[str | None, _MODEL] = None
+    width: Annotated[Size | None, Parameter(name=("--width", "--hidden-units")), _MODEL] = None
+    num_pseudo_data: Annotated[Size | None, _MODEL] = None
+    num_inducing: Annotated[Size | None, _MODEL] = None
+    inducing: Annotated[Literal["subset", "kmeans"] | None, _MODEL] = None
+    latent_dim: Annotated[Size | None, _MODEL] = None
+    num_steps: Annotated[PositiveInteger | None, _TRAINING] = None
+    num_samples: Annotated[Size | None, _TRAINING] = None
+    num_importance_samples: Annotated[Size, Parameter("--importance-samples"), _TRAINING] = 1
+    batch_size: Annotated[PositiveInteger | None, _TRAINING] = None
+    seed: Annotated[Seed, _TRAINING] = 0
+    validation_fraction: Annotated[Fraction | None, _STOPPING] = None
+    validation_metric: Annotated[Literal["log_density", "rmse"] | None, _STOPPING] = None
+    patience: Annotated[PositiveInteger | None, _STOPPING] = None
+    callback_interval: Annotated[PositiveInteger, _STOPPING] = 100
+    log: Annotated[Path | None, _STOPPING] = None
+    out: Annotated[Path | None, _OUTPUT] = None
+    overwrite: Annotated[bool, _OUTPUT] = False
+    quiet: Annotated[Quiet, _OUTPUT] = False
+    json: Annotated[Json, _OUTPUT] = False
+    config: Annotated[Config, _AGAIN] = None
+    resume: Annotated[Path | None, _AGAIN] = None
 
 
-def _add_training_options(training: argparse._ArgumentGroup) -> None:
-    training.add_argument(
-        "--num-steps",
-        type=positive_integer,
-        metavar="T",
-        help="gradient steps (default: 3000, where the papers take 20000; 20000 small ones of a "
-        "VMG; with --depth auto 1000 of each model of several layers)",
-    )
-    training.add_argument(
-        "--num-samples",
-        type=size,
-        metavar="S",
-        help="draws that estimate the bound (default: 2; 1 for a VMG)",
-    )
-    training.add_argument(
-        "--importance-samples",
-        dest="num_importance_samples",
-        type=size,
-        default=1,
-        metavar="K",
-        help="draws of each row's latent variables: more than 1 for the importance-weighted bound "
-        "(default: %(default)s)",
-    )
-    training.add_argument(
-        "--batch-size",
-        type=positive_integer,
-        metavar="N",
-        help="rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20, or a "
-        "50th of the rows if that is more)",
-    )
-    training.add_argument(
-        "--seed", type=seed, default=0, help="for split, start and draws (default: %(default)s)"
-    )
+@dataclass(frozen=True, kw_only=True)
+class CompleteOptions(FitOptions):
+    """Options in which nothing is left open that depends on the model."""
+
+    depth: int | str
+    num_steps: int
+    num_samples: int
 
 
-def _add_column_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
-        help="the inputs (default: every column but the target)",
-    )
-    group.add_argument(
-        "--drop",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
-        help="columns that are no inputs, such as names of rows",
-    )
-    group.add_argument(
-        "--categorical",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
-        help="inputs that hold categories, for each of which the model gets a column of 0 and 1",
-    )
-    group.add_argument(
-        "--impute",
-        choices=["mean", "median", "most_frequent"],
-        help="fill missing numbers of inputs with this of the column's training rows (default: "
-        "they are refused); a missing category is one of its own in any case",
-    )
+_DEFAULTS = FitOptions()
 
 
-def _add_stopping_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--validation-fraction",
-        type=fraction,
-        metavar="FRACTION",
-        help="hold out this share of the training rows, end training when they are predicted no "
-        "better, and keep the best parameters (default: no early stopping)",
-    )
-    group.add_argument(
-        "--validation-metric",
-        choices=["log_density", "rmse"],
-        help="what is to get better (default: log_density)",
-    )
-    group.add_argument(
-        "--patience",
-        type=positive_integer,
-        metavar="N",
-        help="after how many looks that found nothing better training ends (default: 10)",
-    )
-    group.add_argument(
-        "--callback-interval",
-        type=positive_integer,
-        default=100,
-        metavar="T",
-        help="steps between two looks, and two rows of the log (default: %(default)s)",
-    )
-    group.add_argument(
-        "--log",
-        type=Path,
-        metavar="FILE",
-        help="file to write the bound to in the course of training, in standardised units: .csv, "
-        "or .jsonl for JSON lines",
-    )
+def fit(options: FitOptions = _DEFAULTS) -> int:
+    """Train on a table, compare with simpler models, write a run directory.
 
+    A deep Wishart process, or one of its rivals, is judged on rows that were held out, next to
+    linear regression, gradient boosting and GPflow's sparse Gaussian process. Without a table it
+    takes the resistance of 308 sailing yachts.
 
-def _add_configuration_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("runs again")
-    add_config_option(group)
-    group.add_argument(
-        "--resume",
-        type=Path,
-        metavar="RUN",
-        help="go on with a run that was killed or interrupted, with its own options",
-    )
+    examples:
+
+        gpflow-dwp fit
+        gpflow-dwp fit houses.csv --target price
+        gpflow-dwp fit irises.csv --target species --task classification --depth 2
+        gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
+        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+        gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
+        gpflow-dwp fit --resume runs/houses-1
+        gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
+    """
+    from gpflow_dwp.cli.fit import run_fit
+
+    return run_fit(options)

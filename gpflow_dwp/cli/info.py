@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import platform
+from json import loads
 from pathlib import Path
-from typing import Any
-
-import gpflow
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.provenance import list_versions
-from gpflow_dwp.cli.reports import as_json
-from gpflow_dwp.cli.run_description import RunDescription
+from gpflow_dwp.cli.parameters import Json
 from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, read_run
-from gpflow_dwp.cli.scores import score_table, scores_by_name, scores_from_names
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.files import read_sealed
-from gpflow_dwp.models import VariationalModel, load_model, model_summary
 
-__all__ = ["run_info"]
+if TYPE_CHECKING:
+    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.models import VariationalModel
+
+__all__ = ["info"]
 
 
-def run_info(options: argparse.Namespace) -> None:
-    """Print what is known about a directory, or without one about the installation.
+def info(run: Path | None = None, /, *, json: Json = False) -> None:
+    """Say what a run directory or saved model is, and which versions are installed.
 
-    :param options: As ``gpflow-dwp info`` parses them.
-    :raises UsageError: If the directory is neither a run nor a saved model.
+    Of a run or model it tells columns, scores, layers and versions.
+
+    examples:
+
+        gpflow-dwp info runs/houses-1
+        gpflow-dwp info --json
+
+    :param run: A directory that fit, mnist or save_model wrote (default: versions only).
     """
+    from gpflow_dwp.cli.provenance import list_versions
+    from gpflow_dwp.cli.reports import as_json
+    from gpflow_dwp.cli.scores import score_table, scores_from_names
+
     found: dict[str, dict[str, Any]]
-    if options.run is None:
+    if run is None:
         found = {"versions": {**list_versions(), "python": platform.python_version()}}
     else:
-        with user_mistakes(), read_run(options.run) as folder:
+        with user_mistakes(), read_run(run) as folder:
             found = _describe(folder)
-    if options.json:
+    if json:
         print(as_json(found))
         return
     scores = found.get("run", {}).pop("scores", {})
@@ -51,6 +57,8 @@ def run_info(options: argparse.Namespace) -> None:
 
 
 def _describe(directory: Path) -> dict[str, dict[str, Any]]:
+    from gpflow_dwp.cli.run_description import RunDescription
+
     if (directory / DESCRIPTION).is_file():
         run = RunDescription.read(directory)
         return {
@@ -69,8 +77,13 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
 
 def _describe_saved(directory: Path) -> dict[str, Any]:
     """What a saved model is, found with floats of its own precision."""
+    import gpflow
+    import numpy as np
+
+    from gpflow_dwp.models import load_model
+
     try:
-        dtype = np.dtype(json.loads((directory / "model.json").read_text())["dtype"])
+        dtype = np.dtype(loads((directory / "model.json").read_text())["dtype"])
     except (OSError, ValueError, KeyError, TypeError):
         return _describe_model(load_model(directory))  # which says what is wrong
     with gpflow.config.as_context():
@@ -79,6 +92,8 @@ def _describe_saved(directory: Path) -> dict[str, Any]:
 
 
 def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
+    from gpflow_dwp.cli.scores import scores_by_name, scores_from_names
+
     path = directory / METRICS
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     try:
@@ -100,6 +115,8 @@ def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
 
 
 def _describe_model(model: VariationalModel) -> dict[str, Any]:
+    from gpflow_dwp.models import model_summary
+
     layers = []
     for layer in model.layers:
         kernel = getattr(layer, "kernel", None)

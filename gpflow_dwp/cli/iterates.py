@@ -2,30 +2,59 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from gpflow_dwp.cli.errors import UsageError, exit_code, user_mistakes
-from gpflow_dwp.data import UCI_DATASETS, load_uci
-from gpflow_dwp.experiments import (
-    compare_iterate_posteriors,
-    compare_iterates_with_posterior,
-    compare_predictions,
-    recover_factor_models,
+from cyclopts import Parameter
+
+from gpflow_dwp.cli.errors import UsageError, going_on, user_mistakes
+from gpflow_dwp.cli.parameters import (
+    Json,
+    Names,
+    PositiveInteger,
+    PositiveIntegers,
+    Quiet,
+    UciFolder,
 )
 from gpflow_dwp.files import replacing
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.study import describe_provenance
-from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["run_iterates"]
+__all__ = ["IteratesOptions", "iterates"]
 
 _RANK = 10
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class IteratesOptions:
+    """What is run, and kept where.
+
+    :param what: Which experiment.
+    :param out: CSV table; parts that it holds are not run again, and other --trials or --steps than
+        theirs are refused.
+    :param trials: Seeds of the synthetic experiments, folds of linear-prediction.
+    :param dimensions: Of factor-analysis.
+    :param datasets: UCI data sets of the last two experiments.
+    :param splits: First splits of each data set, for deep-wishart.
+    :param steps: Training steps before iterates are collected, for deep-wishart.
+    """
+
+    what: Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"]
+    _: KW_ONLY
+    out: Path
+    trials: PositiveInteger = 10
+    dimensions: PositiveIntegers = (100, 1000)
+    datasets: Names = ("yacht", "energy", "boston")
+    splits: PositiveInteger = 3
+    steps: PositiveInteger = 8_000
+    uci_folder: UciFolder = None
+    quiet: Quiet = False
+    json: Json = False
 
 
 class _Part(NamedTuple):
@@ -52,12 +81,20 @@ class _Experiment(NamedTuple):
     is_counted: bool = True
 
 
-def run_iterates(options: argparse.Namespace) -> int:
-    """Run the parts of an experiment that its table lacks, and add them to it one by one.
+def iterates(options: IteratesOptions) -> None:
+    """Rerun experiments with posteriors over training iterates.
 
-    :param options: As ``gpflow-dwp iterates`` parses them.
-    :return: The exit code: 0, or 130 for Ctrl-C that leaves finished parts.
-    :raises UsageError: If the input cannot be used; nothing has been computed then.
+    Every result is written with its provenance, and means and standard errors are printed:
+
+    - factor-analysis: online and batch factor analysis of vectors drawn from factor models
+    - linear-posterior: iterates of linear regression beside its exact posterior
+    - linear-prediction: test errors of averages and ensembles of those iterates
+    - deep-wishart: test scores of averages and ensembles of a deep Wishart process's iterates
+
+    examples:
+
+        gpflow-dwp iterates linear-posterior --out linear-posterior.csv
+        gpflow-dwp iterates factor-analysis --dimensions 100 --out factor-analysis.csv
     """
     path, experiment = options.out, _EXPERIMENTS[options.what]
     table = _read_table(path, experiment)
@@ -66,26 +103,23 @@ def run_iterates(options: argparse.Namespace) -> int:
         _check(options, parts)
     try:
         table = _run_parts(parts, table, options)
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         if not path.exists():
             raise
-        print(
-            f"gpflow-dwp iterates: interrupted; finished parts are in {path}, and the same command "
-            "runs the others",
-            file=sys.stderr,
-        )
-        return exit_code(error)
+        with going_on(f"finished parts are in {path}, and the same command runs the others"):
+            raise
     summary = table.groupby(experiment.groups, sort=False)[experiment.values].agg(["mean", "sem"])
     if options.json:
         summary.columns = [f"{name}_{statistic}" for name, statistic in summary.columns]
         print(summary.reset_index().to_json(orient="records"))
     else:
         print(summary.round(4).to_string())
-    return 0
 
 
-def _run_parts(parts: list[_Part], table: Any, options: argparse.Namespace) -> Any:
+def _run_parts(parts: list[_Part], table: Any, options: IteratesOptions) -> Any:
     """Add parts to a table, and write it after each."""
+    from gpflow_dwp.study import describe_provenance
+
     pandas, path = import_optional("pandas", "cli"), options.out
     provenance = describe_provenance("float64", int(os.environ.get("TF_NUM_INTRAOP_THREADS", "0")))
     versions = "; ".join(f"{name} {number}" for name, number in provenance.pop("versions").items())
@@ -112,7 +146,7 @@ def _read_table(path: Path, experiment: _Experiment) -> Any:
     return table
 
 
-def _holds(table: Any, part: _Part, experiment: _Experiment, options: argparse.Namespace) -> bool:
+def _holds(table: Any, part: _Part, experiment: _Experiment, options: IteratesOptions) -> bool:
     """Whether a table has the rows of a part, made with the same options.
 
     :raises UsageError: If it has rows that were made with others.
@@ -133,15 +167,18 @@ def _holds(table: Any, part: _Part, experiment: _Experiment, options: argparse.N
     return True
 
 
-def _title(part: _Part, options: argparse.Namespace) -> str:
+def _title(part: _Part, options: IteratesOptions) -> str:
     return ", ".join(f"{name} {value}" for name, value in part.key.items()) or options.what
 
 
-def _check(options: argparse.Namespace, parts: list[_Part]) -> None:
+def _check(options: IteratesOptions, parts: list[_Part]) -> None:
     """Find before the first part runs what would end a later one.
 
     :raises ValueError: If an argument or a data set cannot be used.
     """
+    from gpflow_dwp.data import UCI_DATASETS, load_uci
+    from gpflow_dwp.validation import check_choice, check_integers
+
     for part in parts:
         if "dimension" in part.key:
             check_integers(at_least=_RANK, **{"--dimensions": part.key["dimension"]})
@@ -160,46 +197,31 @@ def _check(options: argparse.Namespace, parts: list[_Part]) -> None:
                 )
 
 
-def _parts(options: argparse.Namespace) -> Iterator[_Part]:
+def _parts(options: IteratesOptions) -> Iterator[_Part]:
+    from gpflow_dwp import experiments
+
+    folder = options.uci_folder
     if options.what == "factor-analysis":
+        recover = partial(experiments.recover_factor_models, rank=_RANK, num_trials=options.trials)
         for dimension in options.dimensions:
             for largest in (10.0, 100.0, 1000.0):
-                yield _Part(
-                    {"dimension": dimension, "largest": largest},
-                    partial(
-                        recover_factor_models,
-                        dimension,
-                        largest,
-                        rank=_RANK,
-                        num_trials=options.trials,
-                    ),
-                )
+                key = {"dimension": dimension, "largest": largest}
+                yield _Part(key, partial(recover, dimension, largest))
     elif options.what == "linear-posterior":
-        yield _Part({}, partial(compare_iterates_with_posterior, options.trials))
+        yield _Part({}, partial(experiments.compare_iterates_with_posterior, options.trials))
     elif options.what == "linear-prediction":
+        predict = partial(
+            experiments.compare_predictions, num_folds=options.trials, uci_folder=folder
+        )
         for dataset in options.datasets:
-            yield _Part(
-                {"dataset": dataset},
-                partial(
-                    compare_predictions,
-                    dataset,
-                    num_folds=options.trials,
-                    uci_folder=options.uci_folder,
-                ),
-            )
+            yield _Part({"dataset": dataset}, partial(predict, dataset))
     else:
+        train = partial(
+            experiments.compare_iterate_posteriors, num_steps=options.steps, uci_folder=folder
+        )
         for dataset in options.datasets:
             for split in range(options.splits):
-                yield _Part(
-                    {"dataset": dataset, "split": split},
-                    partial(
-                        compare_iterate_posteriors,
-                        dataset,
-                        split,
-                        num_steps=options.steps,
-                        uci_folder=options.uci_folder,
-                    ),
-                )
+                yield _Part({"dataset": dataset, "split": split}, partial(train, dataset, split))
 
 
 _EXPERIMENTS = {

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
+from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import gpflow
-import numpy as np
-import numpy.typing as npt
-import tensorflow as tf
+from cyclopts import Group, Parameter
 
-from gpflow_dwp.cli.configuration import write_configuration
+from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.reports import as_json
-from gpflow_dwp.cli.unfinished import CONFIGURATION
-from gpflow_dwp.data import load_mnist
-from gpflow_dwp.files import write_whole
-from gpflow_dwp.models import (
-    MatrixGaussianNetwork,
-    build_matrix_gaussian_network,
-    save_model,
+from gpflow_dwp.cli.parameters import (
+    Config,
+    Dtype,
+    Json,
+    PositiveInteger,
+    PositiveIntegers,
+    Quiet,
+    Seed,
 )
-from gpflow_dwp.training import Adam, TrainingHistory, cosine_learning_rate, fit
+from gpflow_dwp.cli.unfinished import CONFIGURATION
+from gpflow_dwp.files import write_whole
 
-__all__ = ["run_mnist"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from gpflow_dwp.models import MatrixGaussianNetwork
+    from gpflow_dwp.training import TrainingHistory
+
+    Digits = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+
+__all__ = ["MnistOptions", "mnist"]
+
+_MODEL = Parameter(group=Group.create_ordered("Model"))
+_TRAINING = Parameter(group=Group.create_ordered("Training and prediction"))
+_FILES = Parameter(group=Group.create_ordered("Data and output"))
 
 # Louizos and Welling (2016), table 2: test errors in per cent.
 _PRINTED = {
@@ -39,15 +50,66 @@ _PRINTED = {
 _STEPS_IN_FINAL_BOUND = 100
 _IMAGES_AT_ONCE = 1_000
 
-Digits = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class MnistOptions:
+    """How the network is made, trained and judged.
 
-def run_mnist(options: argparse.Namespace) -> None:
-    """Train on MNIST by the protocol of Louizos and Welling (2016, section 4.2); print errors.
-
-    :param options: As ``gpflow-dwp mnist`` parses them.
-    :raises UsageError: If the input cannot be used; nothing has been trained then.
+    :param hidden: Units of each hidden layer.
+    :param num_pseudo_data: Pseudo-data pairs of each layer; the paper tunes them, up to 150.
+    :param largest_dropout: Upper bound of the pseudo-data's dropout rate.
+    :param validation_rows: Last training images, which are not trained on.
+    :param epochs: Passes over the other images.
+    :param batch_size: Images of a minibatch.
+    :param learning_rate: Of Adam at the start; it falls to a hundredth.
+    :param prediction_samples: Draws that make up a prediction.
+    :param seed: For start, minibatches and draws.
+    :param folder: Folder of MNIST's four idx files (default: that of GPFLOW_DWP_MNIST, else they
+        are downloaded).
+    :param out: Where model and results go (default: nowhere).
     """
+
+    hidden: Annotated[PositiveIntegers, _MODEL] = (150, 150, 150)
+    num_pseudo_data: Annotated[PositiveInteger, _MODEL] = 50
+    largest_dropout: Annotated[float, _MODEL] = 0.25
+    dtype: Annotated[Dtype, _MODEL] = "float32"
+    validation_rows: Annotated[PositiveInteger, _TRAINING] = 10_000
+    epochs: Annotated[PositiveInteger, _TRAINING] = 100
+    batch_size: Annotated[PositiveInteger, _TRAINING] = 200
+    learning_rate: Annotated[float, _TRAINING] = 1e-3
+    prediction_samples: Annotated[PositiveInteger, _TRAINING] = 100
+    seed: Annotated[Seed, _TRAINING] = 0
+    folder: Annotated[Path | None, _FILES] = None
+    out: Annotated[Path | None, _FILES] = None
+    config: Annotated[Config, _FILES] = None
+    quiet: Annotated[Quiet, _FILES] = False
+    json: Annotated[Json, _FILES] = False
+
+
+_DEFAULTS = MnistOptions()
+
+
+def mnist(options: MnistOptions = _DEFAULTS) -> None:
+    """Classify handwritten digits with a matrix-Gaussian network.
+
+    It is trained on MNIST by the protocol of Louizos and Welling (2016): the last 10,000 training
+    images are held out, to choose settings by; inputs are the 784 pixels, in no order. The errors
+    of validation and test images are printed. An epoch of 150 150 150 takes about a minute on a CPU
+    core.
+
+    examples:
+
+        gpflow-dwp mnist --hidden 150 150 150
+        gpflow-dwp mnist --hidden 400 400 --num-pseudo-data 100 --folder data/mnist --out runs/400
+    """
+    import gpflow
+    import numpy as np
+
+    from gpflow_dwp.cli.reports import as_json
+    from gpflow_dwp.data import load_mnist
+    from gpflow_dwp.models import save_model
+
     with gpflow.config.as_context():
         gpflow.config.set_default_float(np.dtype(options.dtype).type)
         with user_mistakes():
@@ -58,7 +120,7 @@ def run_mnist(options: argparse.Namespace) -> None:
             model = _build(options, train)
             if options.out is not None:
                 options.out.mkdir(parents=True)
-                write_configuration(options.out / CONFIGURATION, vars(options))
+                write_configuration(options.out / CONFIGURATION, "mnist", options)
         try:
             history = _train(options, model, train)
         except BaseException:
@@ -78,22 +140,22 @@ def run_mnist(options: argparse.Namespace) -> None:
         }
         if options.out is not None:
             save_model(model, options.out / "model")
-            text = json.dumps(_result(options, errors, history), indent=1) + "\n"
+            text = dumps(_result(options, errors, history), indent=1) + "\n"
             write_whole(options.out / "results.json", text)
     if options.json:
         print(as_json(_result(options, errors, history)))
         return
     for name, error in errors.items():
         print(f"{name} error: {error:.2f}%")
-    if tuple(options.hidden) in _PRINTED:
-        print(f"test error in print: {_PRINTED[tuple(options.hidden)]:.2f}%")
+    if options.hidden in _PRINTED:
+        print(f"test error in print: {_PRINTED[options.hidden]:.2f}%")
     if options.out is not None:
         print(f"Model and results are in {options.out}")
 
 
-def _train(
-    options: argparse.Namespace, model: MatrixGaussianNetwork, train: Digits
-) -> TrainingHistory:
+def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -> TrainingHistory:
+    from gpflow_dwp.training import Adam, cosine_learning_rate, fit
+
     num_steps = options.epochs * -(-len(train[0]) // options.batch_size)
     return fit(
         model,
@@ -108,7 +170,7 @@ def _train(
 
 
 def _result(
-    options: argparse.Namespace, errors: dict[str, float], history: TrainingHistory
+    options: MnistOptions, errors: dict[str, float], history: TrainingHistory
 ) -> dict[str, Any]:
     return {
         **{f"{name}_error_percent": error for name, error in errors.items()},
@@ -116,14 +178,11 @@ def _result(
         "steps": history.num_steps,
         "stop_reason": history.stop_reason,
         "seconds": history.seconds,
-        "options": {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in vars(options).items()
-        },
+        "options": options_as_plain("mnist", options),
     }
 
 
-def _check(options: argparse.Namespace, num_rows: int) -> None:
+def _check(options: MnistOptions, num_rows: int) -> None:
     if options.validation_rows >= num_rows:
         raise UsageError(
             f"--validation-rows {options.validation_rows} leaves none of {num_rows} training images"
@@ -134,7 +193,11 @@ def _check(options: argparse.Namespace, num_rows: int) -> None:
         raise UsageError(f"{options.out} exists; choose another --out")
 
 
-def _build(options: argparse.Namespace, train: Digits) -> MatrixGaussianNetwork:
+def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
+    import gpflow
+
+    from gpflow_dwp.models import build_matrix_gaussian_network
+
     return build_matrix_gaussian_network(
         train,
         len(options.hidden) + 1,
@@ -154,6 +217,9 @@ def _error_rate(
     Y: npt.NDArray[np.int64],
     num_samples: int,
 ) -> float:
+    import numpy as np
+    import tensorflow as tf
+
     posterior = model.posterior(num_samples, seed=0)
     tf.random.set_seed(0)  # the likelihood draws from the global generator
     wrong = 0

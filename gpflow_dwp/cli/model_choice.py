@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import gpflow
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.data import Table
 from gpflow_dwp.models import (
     VariationalModel,
@@ -46,7 +47,7 @@ _STEPS = {"fast": 3_000, "vmg": 20_000}
 _STEPS_OF_EACH = 1_000
 
 
-def choose_protocol(options: argparse.Namespace) -> ProtocolName:
+def choose_protocol(options: FitOptions) -> ProtocolName:
     """Return the protocol that trains the model.
 
     :param options: As ``gpflow-dwp fit`` parses them.
@@ -54,7 +55,7 @@ def choose_protocol(options: argparse.Namespace) -> ProtocolName:
     return "vmg" if options.model == "VMG" else "fast"
 
 
-def complete(options: argparse.Namespace) -> argparse.Namespace:
+def complete(options: FitOptions) -> CompleteOptions:
     """Fill in what depends on the model where the user left it open.
 
     :param options: As ``gpflow-dwp fit`` parses them.
@@ -73,12 +74,12 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
         defaults["num_steps"] = _STEPS_OF_EACH
     else:
         defaults["num_inducing"] = 100
-    chosen = {name: value for name, value in vars(options).items() if value is not None}
-    return argparse.Namespace(**{**vars(options), **defaults, **chosen})
+    chosen = {name: value for name, value in asdict(options).items() if value is not None}
+    return CompleteOptions(**{**defaults, **chosen})
 
 
 def build_model(
-    options: argparse.Namespace,
+    options: CompleteOptions,
     data: tuple[Array, Array],
     likelihood: Likelihood | None,
     target_scale: float,
@@ -140,7 +141,7 @@ def build_model(
 
 
 def select(
-    options: argparse.Namespace, data: tuple[Array, Array], likelihood: Likelihood | None
+    options: CompleteOptions, data: tuple[Array, Array], likelihood: Likelihood | None
 ) -> Selection:
     """Train the models that ``--depth auto`` tries, and return the best.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import format_of, holds_run
@@ -16,55 +16,63 @@ OUTPUTS = ("out", "log", "json", "figure")
 """The options, of any command, that name what is written."""
 
 
-def check_outputs(options: argparse.Namespace) -> None:
+def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
 
-    :param options: Complete ones of any command.
+    :param command: Its name.
+    :param options: Its options by name.
     :raises UsageError: If a place is a file that is read, no file at all, within a directory that
         holds a run, a study or a model and is not the command's own, or cannot be written to.
     """
-    outputs = {name: getattr(options, name, None) for name in OUTPUTS}
-    paths = {f"--{name}": path for name, path in outputs.items() if isinstance(path, Path)}
-    for option, path in paths.items():
-        _check_other_files(option, path, options, paths)
-        _check_place(option, path, options)
-        _check_writable(option, path)
+    paths = {}
+    for name in OUTPUTS:
+        value = options.get(name)
+        path = value[0] if isinstance(value, tuple) and value else value  # --json [FILE]
+        if isinstance(path, Path):
+            paths[name] = path
+    for name, path in paths.items():
+        _check_other_files(name, path, options, paths)
+        if name == "out" and command in ("fit", "study", "compare") and path.is_file():
+            raise UsageError(f"{path} is a file; --out takes a directory")
+        _check_place(name, path, _own(command, options))
+        _check_writable(name, path)
 
 
 def _check_other_files(
-    option: str, path: Path, options: argparse.Namespace, outputs: dict[str, Path]
+    option: str, path: Path, options: Mapping[str, Any], outputs: Mapping[str, Path]
 ) -> None:
-    others = {name: getattr(options, name, None) for name in ("table", "config")}
-    others.update({name: other for name, other in outputs.items() if name < option})
+    others = {name: options.get(name) for name in ("table", "config")}
+    others.update({f"--{name}": other for name, other in outputs.items() if name < option})
     for name, other in others.items():
         if isinstance(other, Path) and _is_same(path, other):
             what = "the table that is read" if name == "table" else f"also that of {name}"
-            raise UsageError(f"{option} {path} is {what}; choose another place for it")
+            raise UsageError(f"--{option} {path} is {what}; choose another place for it")
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise UsageError(f"{option} {path} is neither a file nor a directory")
+        raise UsageError(f"--{option} {path} is neither a file nor a directory")
 
 
-def _check_place(option: str, path: Path, options: argparse.Namespace) -> None:
-    own = {folder.resolve() for folder in _own(options)}
+def _check_place(option: str, path: Path, own: list[Path]) -> None:
     for folder in _around(path):
         if folder in own:
             continue
         what = next((what for what, is_one in _KINDS.items() if is_one(folder)), None)
         if what is not None:
             raise UsageError(
-                f"{option} {path} is within {folder}, which holds {what}; choose another place "
+                f"--{option} {path} is within {folder}, which holds {what}; choose another place "
                 "for it"
             )
 
 
-def _own(options: argparse.Namespace) -> list[Path]:
+def _own(command: str, options: Mapping[str, Any]) -> list[Path]:
     """The directories that a command may write into, whatever they hold."""
-    if options.command == "study-report":
-        return list(options.studies)
-    if options.command in ("study", "compare"):
-        return [] if holds_run(options.out) else [options.out]
-    chosen = (getattr(options, name, None) for name in ("out", "resume"))
-    return [path for path in chosen if path is not None] if options.command == "fit" else []
+    own: list[Path | None] = []
+    if command == "study-report":
+        own = [*options["studies"]]
+    elif command in ("study", "compare") and not holds_run(options["out"]):
+        own = [options["out"]]
+    elif command == "fit":
+        own = [options["out"], options["resume"]]
+    return [path.resolve() for path in own if path is not None]
 
 
 def _around(path: Path) -> Iterator[Path]:
@@ -83,7 +91,7 @@ def _check_writable(option: str, path: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from error
+        raise UsageError(f"--{option} {path} cannot be written: {error.strerror}") from error
 
 
 def _is_same(path: Path, other: Path) -> bool:

@@ -2,62 +2,78 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
+from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.predictions import predict
-from gpflow_dwp.cli.reports import check_out, report_cells
-from gpflow_dwp.cli.run_description import RunDescription
-from gpflow_dwp.cli.run_directory import MODEL, read_run
-from gpflow_dwp.data import Cells, Standardiser, read_cells
+from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.files import replacing
-from gpflow_dwp.models import load_model
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["read_rows", "run_predict"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.data import Cells
+
+__all__ = ["predict", "read_rows"]
 
 
-def run_predict(options: argparse.Namespace) -> None:
-    """Add predictions to a table.
+def predict(
+    run: Run,
+    table: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")],
+    num_samples: NumSamples = 100,
+    seed: Seed = 0,
+    overwrite: bool = False,
+    json: Json = False,
+) -> None:
+    """Add predictions to a table, with the model of a run directory.
 
-    :param options: As ``gpflow-dwp predict`` parses them.
-    :raises UsageError: If the run or the table cannot be used, or the output exists.
+    They are the mean and 95% interval of each row, or the probability of each class.
+
+    example:
+
+        gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
+
+    :param table: CSV or Parquet file with the columns of training.
+    :param out: File to write: the table with columns added, Parquet if it ends in .parquet, else
+        CSV.
+    :param overwrite: Replace --out if it exists.
     """
+    from gpflow_dwp.cli.predictions import predict
+    from gpflow_dwp.cli.reports import as_json, check_out, report_cells
+    from gpflow_dwp.cli.run_description import read_model
+    from gpflow_dwp.data import Standardiser
+
     with user_mistakes():
-        check_out(options.out, overwrite=options.overwrite)
-        if _is_parquet(options.out):
+        check_out(out, overwrite=overwrite)
+        if _is_parquet(out):
             import_optional("pyarrow", "cli")
-        with read_run(options.run) as folder:
-            run, model = RunDescription.read(folder), load_model(folder / MODEL)
-        cells, X = read_rows(options.table, run)
-        inputs = run.standardise_inputs(X, cells)
-    report_cells("predict", run.encoder, cells)
-    target = None if run.target is None else Standardiser.from_dict(run.target)
-    predictions = predict(
-        model,
-        inputs,
-        target,
-        num_samples=options.num_samples,
-        seed=options.seed,
-    )
-    columns = predictions.columns(run.target_name, run.classes)
+        trained, model = read_model(run)
+        cells, X = read_rows(table, trained)
+        inputs = trained.standardise_inputs(X, cells)
+    report_cells("predict", trained.encoder, cells)
+    target = None if trained.target is None else Standardiser.from_dict(trained.target)
+    predictions = predict(model, inputs, target, num_samples=num_samples, seed=seed)
+    columns = predictions.columns(trained.target_name, trained.classes)
     with user_mistakes():
         clash = sorted(set(columns) & {*cells.header, *map(str, cells.original.index.names)})
         if clash:
-            raise UsageError(f"{options.table} has a column {clash[0]!r} already")
-        _write(options.out, _typed(cells, run, options.out).assign(**columns))
-    if options.json:
-        counts = {"unseen": run.encoder.unseen(cells), "filled": run.encoder.count_filled(cells)}
-        print(json.dumps({"out": str(options.out), "rows": len(X), **counts}))
+            raise UsageError(f"{table} has a column {clash[0]!r} already")
+        _write(out, _typed(cells, trained, out).assign(**columns))
+    if json:
+        encoder = trained.encoder
+        counts = {"unseen": encoder.unseen(cells), "filled": encoder.count_filled(cells)}
+        print(as_json({"out": str(out), "rows": len(X), **counts}))
     else:
-        print(f"{len(X)} predictions are in {options.out}")
+        print(f"{len(X)} predictions are in {out}")
 
 
 def read_rows(path: Path, run: RunDescription) -> tuple[Cells, npt.NDArray[np.float64]]:
@@ -67,6 +83,8 @@ def read_rows(path: Path, run: RunDescription) -> tuple[Cells, npt.NDArray[np.fl
     :param run: Of the model that is to predict it.
     :raises TableError: If the table cannot be used.
     """
+    from gpflow_dwp.data import read_cells
+
     cells = read_cells(path)
     cells.check_has(run.encoder.columns, "feature")
     if not len(cells):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from gpflow_dwp.cli.callbacks import check_log, check_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.cli.model_choice import build_model, make_likelihood
 from gpflow_dwp.cli.reports import report_cells
 from gpflow_dwp.cli.run_directory import check_apart, hold_directory, resume_directory
@@ -64,7 +64,7 @@ class PreparedRun(NamedTuple):
         return _standardise(table, self.inputs, self.target)
 
 
-def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> PreparedRun:
+def prepare_run(options: CompleteOptions, holding: contextlib.ExitStack) -> PreparedRun:
     """Read, split, standardise, build, and hold the run's directory.
 
     :param options: Complete ones of ``gpflow-dwp fit``.
@@ -103,9 +103,7 @@ def prepare_run(options: argparse.Namespace, holding: contextlib.ExitStack) -> P
     )
 
 
-def _begin(
-    options: argparse.Namespace, holding: contextlib.ExitStack
-) -> tuple[Path, UnfinishedRun]:
+def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> tuple[Path, UnfinishedRun]:
     """The run's directory, and the run that is begun in it or goes on."""
     if options.resume is not None:
         unfinished = holding.enter_context(resume_directory(options.resume))
@@ -116,7 +114,7 @@ def _begin(
     )
     unfinished = UnfinishedRun.begin(
         directory,
-        lambda path: write_configuration(path, vars(options)),
+        lambda path: write_configuration(path, "fit", options),
         options.table,
         options.log,
     )
@@ -139,7 +137,7 @@ def _standardise(
     return X, standardise(target, table.Y, names=(table.target_name,), path=path, place=place)
 
 
-def _read(options: argparse.Namespace) -> SplitTable:
+def _read(options: CompleteOptions) -> SplitTable:
     if options.table is None:
         of_a_table = (options.target, options.categorical, options.columns, options.drop)
         if any(of_a_table) or options.task != "regression":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import sys
@@ -15,10 +14,12 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from gpflow_dwp.cli.fit_options import FitOptions
+
 __all__ = ["describe_run", "list_versions"]
 
 
-def describe_run(options: argparse.Namespace) -> dict[str, Any]:
+def describe_run(options: FitOptions) -> dict[str, Any]:
     """Return what a run's ``metrics.json`` says about how it was made."""
     return {
         "command": ["gpflow-dwp", *sys.argv[1:]],

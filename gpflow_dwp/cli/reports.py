@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,19 @@ def finite(values: Any) -> Any:
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
-def write_json(where: Path | bool, values: dict[str, Any]) -> bool:
+def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
     """Do what ``--json [FILE]`` asks for.
 
-    :param where: A file to write; True for standard output; False for neither.
+    :param where: A file to write; nothing for standard output; None for neither.
     :param values: What to write, in plain values.
     :return: Whether nothing else is to be printed.
     """
-    if isinstance(where, Path):
-        write_whole(where, json.dumps(finite(values), indent=1) + "\n")
+    for file in where or ():
+        write_whole(file, json.dumps(finite(values), indent=1) + "\n")
+    if where is None or where:
         return False
-    if where:
-        print(as_json(values))
-    return where
+    print(as_json(values))
+    return True
 
 
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:

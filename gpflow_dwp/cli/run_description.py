@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT
+from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT, MODEL, read_run
 from gpflow_dwp.cli.units import standardise
 from gpflow_dwp.data import Cells, ColumnEncoder, Standardiser, Task
 from gpflow_dwp.files import seal, unseal, write_whole
+from gpflow_dwp.models import VariationalModel, load_model
 
-__all__ = ["RunDescription"]
+__all__ = ["RunDescription", "read_model"]
 
 _FORMAT_VERSION = 2
 
@@ -127,3 +128,14 @@ class RunDescription:
         labelled = self.task == "classification"
         if labelled != (self.classes is not None) or labelled == (self.target is not None):
             raise ValueError("task, classes and target do not fit together")
+
+
+def read_model(directory: Path) -> tuple[RunDescription, VariationalModel]:
+    """Read what a run says of itself, and its model.
+
+    :param directory: Of the run.
+    :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
+    :raises SavedModelError: If the model cannot be read.
+    """
+    with read_run(directory) as folder:
+        return RunDescription.read(folder), load_model(folder / MODEL)

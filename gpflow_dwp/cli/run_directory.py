@@ -65,8 +65,6 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
         directory = wanted
         if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
             raise UsageError(f"{directory} is where you are, or above it; choose another --out")
-        if directory.exists() and not directory.is_dir():
-            raise UsageError(f"{directory} is a file; --out takes a directory")
         directory.mkdir(parents=True, exist_ok=True)
     try:
         with _held(directory):

@@ -61,7 +61,7 @@ def refused(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{FIT}.fit", fail)
     monkeypatch.setattr(f"{FIT}._baselines", fail)
-    monkeypatch.setattr("gpflow_dwp.cli.predict.predict", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", fail)
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))

@@ -12,7 +12,6 @@ import pytest
 from command_line import run
 
 from gpflow_dwp.benchmarks import ESTIMATORS, Figure, GroupVariance
-from gpflow_dwp.cli import benchmark, benchmark_variance
 from gpflow_dwp.data import UCISplit
 from gpflow_dwp.models import DeepWishartProcess
 
@@ -47,13 +46,13 @@ def test_figures_are_printed_and_kept(
         asked.update(shapes=shapes, dtypes=dtypes, **others)
         return {"yacht-5": {"figures": [figure], "timings": {}}}
 
-    monkeypatch.setattr(benchmark, "benchmark_step", measured)
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_step", measured)
     file = tmp_path / "step.json"
 
     code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
 
     assert code == 0
-    assert asked["shapes"] == ["yacht-5"] and asked["turns"] == 2 and asked["threads"] == 1
+    assert asked["shapes"] == ("yacht-5",) and asked["turns"] == 2 and asked["threads"] == 1
     assert "AB / GW    1.040   0.010  1.05" in capsys.readouterr().out
     kept = json.loads(file.read_text())
     assert kept["yacht-5"]["figures"] == [figure]
@@ -66,11 +65,12 @@ def test_a_bound_and_its_run_are_passed_on(
     figure = {"name": "time to the bound, fast / papers", "value": 0.09, "spread": 0.0}
     asked: list[Any] = []
 
-    def measured(*arguments: Any, **others: Any) -> Any:
-        asked.append((arguments, others["level"], others["num_steps"], others["uci_folder"]))
+    def measured(*, dataset: str, depth: int, model: str, **others: Any) -> Any:
+        run = (dataset, depth, model)
+        asked.append((run, others["level"], others["num_steps"], others["uci_folder"]))
         return {"A of depth 2 on boston": {"figures": [figure | {"at_most": 0.1}], "runs": {}}}
 
-    monkeypatch.setattr(benchmark, "benchmark_bound", measured)
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_bound", measured)
     options = ["--level", "-0.34", "--num-steps", "1500", "--uci-folder", str(tmp_path)]
 
     assert run("benchmark", "bound", "--dataset", "boston", *options) == 0
@@ -83,7 +83,7 @@ def test_json_alone_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figure = Figure("import", 1.0, 0.1, 0.3)
-    monkeypatch.setattr(benchmark, "benchmark_import", lambda *_, **__: [figure])
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_import", lambda *_, **__: [figure])
 
     assert run("benchmark", "import", "--json") == 0
 
@@ -122,13 +122,13 @@ def test_growth_is_printed_kept_and_drawn(
         asked.update(axes=axes, model=model, dtype=dtype, **others)
         return {"N": measured}
 
-    monkeypatch.setattr(benchmark, "benchmark_scale", scaled)
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_scale", scaled)
     drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
 
     code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
 
     assert code == 0
-    assert asked["axes"] == ["N"] and asked["model"] == "AB" and asked["dtype"] == "float64"
+    assert asked["axes"] == ("N",) and asked["model"] == "AB" and asked["dtype"] == "float64"
     assert "exponent of N, two largest    0.900   0.100  1" in capsys.readouterr().out
     assert json.loads(kept.read_text())["N"] == measured
     assert "</svg>" in drawn.read_text()
@@ -159,7 +159,7 @@ def test_precision_is_measured_as_it_was_asked(
         asked.update(others, run=(dataset, depth, model))
         return {"AB of depth 5": {"figures": [Figure("lost", 0.1234, 0.01, 0.05)._asdict()]}}
 
-    monkeypatch.setattr(benchmark, "benchmark_precision", measured)
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_precision", measured)
 
     code = run("benchmark", "precision", "--model", "AB", "--num-draws", "7", "--num-steps", "9")
 
@@ -191,14 +191,14 @@ def test_variances_are_printed_and_kept(
 
     X = np.random.default_rng(0).normal(size=(9, 2))
     split = UCISplit("yacht", 0, X, X[:, :1] ** 2, X[:1], X[:1, :1] ** 2)
-    monkeypatch.setattr(benchmark_variance, "benchmark_variance", measured)
-    monkeypatch.setattr(benchmark_variance, "load_uci", lambda *_, **__: split)
+    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_variance", measured)
+    monkeypatch.setattr("gpflow_dwp.data.load_uci", lambda *_, **__: split)
     file = tmp_path / "variance.csv"
 
     code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--out", file)
 
     assert code == 0
-    assert asked["num_samples"] == [5] and asked["num_steps"] == 40
+    assert asked["num_samples"] == (5,) and asked["num_steps"] == 40
     printed = capsys.readouterr().out
     assert "variance of the gradient, in nats², step 0, S = 5" in printed
     assert "step 40, S = 5" in printed and "12.3" in printed

@@ -94,7 +94,7 @@ def test_columns_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "column 'town' is not numeric: .*a column of categories has to be named"),
         (["--categorical", "town"], "column 'size' has no value in data row 4; missing cells are"),
         (["--columns", "size", "--drop", "town"], "--drop cannot go with --columns"),
-        (["--impute", "zero"], "--impute: invalid choice: 'zero'"),
+        (["--impute", "zero"], 'Invalid value "zero" for --impute. Choose from: "mean"'),
         (["--categorical", "town", "twon"], "no categorical column 'twon'.*did you mean 'town'"),
     ],
 )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run
+from command_line import parse, run
 from comparison_results import compared
 
 from gpflow_dwp import study
-from gpflow_dwp.cli.compare_options import add_compare_options
 from gpflow_dwp.comparison import MODELS, TABLES, ComparisonCell
 from gpflow_dwp.study import RESULTS, Record, append_record, read_results
 
@@ -21,19 +19,13 @@ RUN = "gpflow_dwp.study.run_cells"
 NEEDED = ["--out", "there", "--tables", "wine", "--models", "svc"]
 
 
-def parse(*arguments: str) -> dict[str, Any]:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_compare_options(parser)
-    return vars(parser.parse_args(arguments))
-
-
 def test_defaults_are_everything_there_is() -> None:
     """The options list names by themselves, so that help does not wait for TensorFlow."""
-    assert parse("--out", "there") == {
-        "tables": list(TABLES),
-        "models": list(MODELS),
-        "splits": [(0, 1, 2, 3, 4)],
-        "settings": [],
+    assert parse("compare", "--out", "there") == {
+        "tables": tuple(TABLES),
+        "models": tuple(MODELS),
+        "splits": (0, 1, 2, 3, 4),
+        "settings": (),
         "label": None,
         "jobs": 1,
         "uci_folder": None,

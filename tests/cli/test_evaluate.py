@@ -68,7 +68,7 @@ def test_scores_that_are_no_numbers_are_null(
     trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = trained("regression")
-    monkeypatch.setattr("gpflow_dwp.cli.evaluate.mean_log_density", lambda *_, **__: -np.inf)
+    monkeypatch.setattr("gpflow_dwp.cli.scores.mean_log_density", lambda *_, **__: -np.inf)
     capsys.readouterr()
     assert run("evaluate", result.directory, write_rows(result.rows()[1]), "--json") == 0
     scores = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

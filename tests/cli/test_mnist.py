@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import struct
@@ -12,9 +11,8 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-from command_line import run
+from command_line import parse, run
 
-from gpflow_dwp.cli.mnist_options import add_mnist_options
 from gpflow_dwp.models import load_model
 from gpflow_dwp.training import TrainingHistory, fit
 
@@ -77,7 +75,7 @@ def test_ctrl_c_is_told_of(
         history = fit(*arguments, **named)
         return dataclasses.replace(history, stop_reason="interrupted after step 12")
 
-    monkeypatch.setattr("gpflow_dwp.cli.mnist.fit", stop_early)
+    monkeypatch.setattr("gpflow_dwp.training.fit", stop_early)
     assert run("mnist", "--folder", folder, *TINY) == 0
     assert capsys.readouterr().out.startswith("Training was interrupted after step 12.\n")
     assert run("mnist", "--folder", folder, *TINY, "--json") == 0
@@ -90,7 +88,7 @@ def test_training_that_fails_leaves_nothing(
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.cli.mnist.fit", stop)
+    monkeypatch.setattr("gpflow_dwp.training.fit", stop)
     assert run("mnist", "--folder", folder, "--out", folder / "out", *TINY) == 130
     assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
     assert not (folder / "out").exists()
@@ -113,7 +111,7 @@ def test_a_run_can_be_made_again_from_its_configuration(folder: Path) -> None:
         (["--validation-rows", "220"], "--validation-rows 220 leaves none of 220 training images"),
         (["--learning-rate", "0"], "--learning-rate must be positive, got 0.0"),
         (["--largest-dropout", "2"], "largest_dropout must be above 0 and at most 1, got 2.0"),
-        (["--hidden", "0"], "--hidden: must be a positive integer, got '0'"),
+        (["--epochs", "0"], "--epochs: must be a positive integer, got '0'"),
         (["--out", "."], ". exists; choose another --out"),
         (["--folder", "nothing"], "train-images-idx3-ubyte.gz: no such file"),
     ],
@@ -126,10 +124,6 @@ def test_refuses_options(
 
 
 def test_defaults_are_the_papers() -> None:
-    parser = argparse.ArgumentParser()
-    add_mnist_options(parser)
-    options = parser.parse_args([])
-    assert (options.hidden, options.batch_size) == ([150, 150, 150], 200)
-    assert (options.largest_dropout, options.validation_rows) == (0.25, 10_000)
-    for action in parser._actions:
-        assert action.help
+    options = parse("mnist")
+    assert (options["hidden"], options["batch_size"]) == ((150, 150, 150), 200)
+    assert (options["largest_dropout"], options["validation_rows"]) == (0.25, 10_000)

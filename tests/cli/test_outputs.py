@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 from pathlib import Path
 
 import pytest
-from command_line import content, run
+from command_line import content, declared_options, run
 
-from gpflow_dwp.cli.configuration import parse_options
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.main import make_parser
 from gpflow_dwp.cli.outputs import OUTPUTS, check_outputs
+from gpflow_dwp.cli.program import options_by_name, parse
 
 READ = ("run", "table", "config", "resume", "studies", "folder", "uci_folder")
 
@@ -27,15 +25,18 @@ def _runs_and_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("run", "other"):
         Path(folder, "run.json").write_text(json.dumps({"format": "gpflow_dwp.run"}))
     Path("run/model/model.json").write_text(json.dumps({"format": "gpflow_dwp.model"}))
-    for name in ("study/study.lock", "export/saved_model.pb", "t.csv", "c.yaml"):
+    for name in ("study/study.lock", "export/saved_model.pb", "t.csv"):
         Path(name).touch()
+    Path("c.yaml").write_text("{}")
     Path("link").symlink_to("run", target_is_directory=True)
     Path("link.csv").symlink_to("run/run.json")
     Path("hard.csv").hardlink_to("t.csv")
 
 
 def check(command: str) -> None:
-    check_outputs(parse_options(make_parser(), shlex.split(command)))
+    arguments = shlex.split(command)
+    _, bound = parse(arguments)
+    check_outputs(arguments[0], options_by_name(bound))
 
 
 @pytest.mark.parametrize(
@@ -108,11 +109,7 @@ def test_a_command_is_refused_before_it_begins(capsys: pytest.CaptureFixture[str
 
 
 def test_every_option_that_names_a_file_is_known() -> None:
-    def paths(parser: argparse.ArgumentParser) -> set[str]:
-        found = {action.dest for action in parser._actions if action.type is Path}
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                found = found.union(*map(paths, action.choices.values()))
-        return found
-
-    assert paths(make_parser()) == {*READ, *OUTPUTS}
+    named = {
+        option.field_info.name for _, option in declared_options() if "Path" in str(option.hint)
+    }
+    assert named == {*READ, *OUTPUTS}

@@ -316,7 +316,7 @@ def small_parts() -> Iterator[None]:
     with quick_commands(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{execution}.whole_data_bound", lambda *_, **__: (-1.0, 0.1))
         patch.setattr(f"{execution}.prediction_scores", lambda *_, **__: {"rmse": 1.0})
-        patch.setattr("gpflow_dwp.cli.iterates.compare_iterates_with_posterior", compare)
+        patch.setattr("gpflow_dwp.experiments.compare_iterates_with_posterior", compare)
         patch.setattr("gpflow_dwp.study._job._PROGRAM", (sys.executable, "-c", CHILD))
         yield
 

@@ -103,7 +103,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("gpflow_dwp.cli.fit.fit", begin)
     monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.predict.predict", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", begin)
 
 
 def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:

@@ -45,8 +45,6 @@ def command(*arguments: object) -> Outcome:
     ):
         try:
             code: int | None = main([str(argument) for argument in arguments])
-        except SystemExit as stop:  # argparse leaves so
-            code = int(stop.code or 0)
         except Exception as error:
             return Outcome(None, output.getvalue(), f"{type(error).__name__}: {error}"[:600])
     lines = [line for line in message.getvalue().splitlines() if line.strip()]

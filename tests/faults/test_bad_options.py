@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from command_line import columns, write_csv
+from command_line import columns, declared_options, write_csv
+from cyclopts import Argument, Parameter
 from faults.conftest import FEW, FIT, some
 from faults.outcomes import Tally, command
-
-from gpflow_dwp.cli.main import make_parser
 
 PART = "bad options"
 IN_SHORT = 60
@@ -22,8 +21,8 @@ BAD_VALUES = {
     "size": (*NO_INTEGERS, "1000001", "99999999999"),
     "seed": ("-1", str(2**32), "1.5", "x", "", "nan"),
     "fraction": ("0", "1", "-0.1", "1.5", "nan", "inf", "x", ""),
-    "numbers": ("4-0", "0-", "-1", "one", "", "0-99999999999"),
-    "assignment": ("", "x", "=1", "1=2"),
+    "splits": ("4-0", "0-", "-1", "one", "", "0-99999999999"),
+    "settings": ("", "x", "=1", "1=2"),
     "float": ("x", ""),
 }
 # What each command needs besides.
@@ -151,20 +150,29 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
 
 def generated() -> Iterator[tuple[tuple[str, ...], str]]:
     """Each option of each command with each value that is none of its type."""
-    parser = make_parser()
-    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    for name, needed in NEEDED.items():
-        for action in commands.choices[name]._actions:
-            values = BAD_VALUES.get(getattr(action.type, "__name__", ""), ())
-            if action.choices is not None:
-                values = ("", "nope", str(next(iter(action.choices))) + "x")
-            if not action.option_strings:
-                continue
-            option = action.option_strings[-1]
-            for value in values:
-                yield (name, *needed, f"{option}={value}"), f"{action.option_strings[0]}|{option}"
-            if action.nargs != 0:
-                yield (name, *needed, option), option
+    for name, option in declared_options():
+        if name not in NEEDED or option.is_positional_only() or option.name == "WHAT":
+            continue
+        needed, keyword = NEEDED[name], option.name
+        if keyword in needed:  # a list cannot come twice
+            place = needed.index(keyword)
+            needed = (*needed[:place], *needed[place + 2 :])
+        values = BAD_VALUES.get(_type_of(option), ())
+        if option.get_choices(force=True):
+            values = ("", "nope", f"{option.get_choices(force=True)[0]}x")
+        for value in values:
+            yield (name, *needed, f"{keyword}={value}"), keyword
+        if not option.is_flag():
+            yield (name, *needed, keyword), keyword
+
+
+def _type_of(option: Argument) -> str:
+    """What reads an option's text, also where None is allowed."""
+    alternatives = [part for hint in get_args(option.hint) for part in get_args(hint)[1:]]
+    for parameter in (option.parameter, *alternatives):
+        if isinstance(parameter, Parameter) and parameter.converter is not None:
+            return parameter.converter.__name__.lstrip("_")
+    return "float" if option.hint is float else ""
 
 
 def prepare(folder: Path) -> None:

@@ -1,38 +1,23 @@
-"""Options: defaults, and what is refused before anything is imported."""
+"""Options of fit and their like: defaults, and what is refused before anything is imported."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from gpflow_dwp.cli.fit_options import add_fit_options
-from gpflow_dwp.cli.options import (
-    add_evaluate_options,
-    add_info_options,
-    add_predict_options,
-)
-
-COMMANDS = [add_fit_options, add_predict_options, add_evaluate_options, add_info_options]
-
-
-def parser(add_options: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(exit_on_error=False)
-    add_options(result)
-    return result
+from command_line import declared_options, parse
+from cyclopts import CoercionError
 
 
 def test_defaults_of_fit() -> None:
-    assert vars(parser(add_fit_options).parse_args([])) == {
+    assert parse("fit") == {
         "table": None,
         "target": None,
         "task": "regression",
         "test_fraction": 0.1,
-        "columns": [],
-        "drop": [],
-        "categorical": [],
+        "columns": (),
+        "drop": (),
+        "categorical": (),
         "impute": None,
         "depth": None,
         "model": "DWP",
@@ -67,7 +52,7 @@ def test_defaults_of_fit() -> None:
 
 
 def test_defaults_of_predict() -> None:
-    assert vars(parser(add_predict_options).parse_args(["run", "x.csv", "-o", "y.csv"])) == {
+    assert parse("predict", "run", "x.csv", "-o", "y.csv") == {
         "run": Path("run"),
         "table": Path("x.csv"),
         "out": Path("y.csv"),
@@ -78,10 +63,11 @@ def test_defaults_of_predict() -> None:
     }
 
 
-@pytest.mark.parametrize("add_options", COMMANDS)
-def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
-    for action in parser(add_options)._actions:
-        assert action.help
+def test_every_option_is_explained() -> None:
+    options = [*declared_options()]
+    assert len(options) > 150
+    for command, option in options:
+        assert option.parameter.help, f"{command} {option.name}"
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many"])
@@ -101,8 +87,9 @@ def test_every_option_is_explained(add_options: Callable[..., None]) -> None:
     ],
 )
 def test_counts_are_positive_integers(option: str, text: str) -> None:
-    with pytest.raises(argparse.ArgumentError, match=f"positive integer, got '{text}'"):
-        parser(add_fit_options).parse_args([f"{option}={text}"])
+    with pytest.raises(CoercionError, match=f"positive integer, got '{text}'") as caught:
+        parse("fit", f"{option}={text}")
+    assert option in caught.value.argument.names
 
 
 @pytest.mark.parametrize(
@@ -119,5 +106,6 @@ def test_counts_are_positive_integers(option: str, text: str) -> None:
     ],
 )
 def test_choices_are_refused(arguments: list[str]) -> None:
-    with pytest.raises(argparse.ArgumentError, match=arguments[1]):
-        parser(add_fit_options).parse_args(arguments)
+    with pytest.raises(CoercionError, match=arguments[1]) as caught:
+        parse("fit", *arguments)
+    assert caught.value.argument.name == arguments[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import re
 import resource
@@ -15,6 +14,8 @@ from pathlib import Path
 import pytest
 from command_line import run
 
+from gpflow_dwp.cli import program
+
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
@@ -22,13 +23,14 @@ SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     output, error = capsys.readouterr()
-    assert f"\n  gpflow-dwp {command} " in output and "example" in output
+    assert f"\n gpflow-dwp {command} " in output and "example" in output
     assert error == ""
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
-    assert re.search(r"^ +fit .*^ +predict ", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+    output = capsys.readouterr().out
+    assert re.search(r"^\W+fit +Train .*^\W+predict +Add ", output, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +61,7 @@ import contextlib, io, sys
 from gpflow_dwp.cli import main
 for arguments in (["--help"], ["fit", "--help"], ["predict", "--help"], ["fit", "--width", "0"]):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            main(arguments)
-        except SystemExit:
-            pass
+        main(arguments)
 heavy = {"tensorflow", "gpflow", "numpy", "pandas", "sklearn"} & set(sys.modules)
 assert not heavy, heavy
 """
@@ -70,6 +69,22 @@ assert not heavy, heavy
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_the_command_needs_is_named_where_it_is_missing() -> None:
+    """Without the extra, the package is installed with the command's script."""
+    program = """
+import sys
+sys.modules["cyclopts"] = None
+from gpflow_dwp.cli import main
+sys.exit(main(["fit", "--help"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    needed = "cyclopts is needed here and is not installed: pip install gpflow-dwp[cli]"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gpflow-dwp: error: {needed}\n"
 
 
 def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
@@ -88,11 +103,10 @@ def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
 def test_output_has_escapes_for_what_its_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "ascii"))
-    module = importlib.import_module("gpflow_dwp.cli.main")  # the package has the function
-    monkeypatch.setattr(module, "print_completion", lambda *_: print("größe €"))
+    monkeypatch.setattr(program, "check_outputs", lambda *_: print("größe €"))
     assert run("completion", "bash") == 0
     sys.stdout.flush()
-    assert raw.getvalue() == b"gr\\xf6\\xdfe \\u20ac\n"
+    assert raw.getvalue().startswith(b"gr\\xf6\\xdfe \\u20ac\n")
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
@@ -102,7 +116,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("gpflow_dwp.cli.info.list_versions", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.provenance.list_versions", fail)
     assert run("info") == 1
     line = "gpflow-dwp info: ZeroDivisionError: ours (--debug shows where)"
     assert capsys.readouterr().err.splitlines() == [line]
@@ -123,7 +137,7 @@ def test_signals_end_a_command_in_order(
         finally:
             tidied.append(name)
 
-    monkeypatch.setattr("gpflow_dwp.cli.info.list_versions", wait)
+    monkeypatch.setattr("gpflow_dwp.cli.provenance.list_versions", wait)
     before = signal.signal(signal.Signals[name], signal.SIG_DFL)  # nohup has one of them ignored
     assert run("info") == 128 + signal.Signals[name]
     assert capsys.readouterr().err == f"gpflow-dwp info: ended by {name}, nothing was written\n"
@@ -133,7 +147,6 @@ def test_signals_end_a_command_in_order(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_output_to_a_full_disk_is_one_line() -> None:
-    pytest.importorskip("shtab")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [SCRIPT, "completion", "bash"],
@@ -148,19 +161,18 @@ def test_output_to_a_full_disk_is_one_line() -> None:
 def test_console_script_shows_help_in_less_than_a_second() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([SCRIPT, "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stdout.startswith("usage: gpflow-dwp")
+    assert done.returncode == 0 and done.stdout.startswith("Usage: gpflow-dwp")
     assert done.stderr == ""
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Of the processor's time, since others may use the machine.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
-    assert "exit codes:\n  0    done\n  1 " in done.stdout
+    assert re.search(r"exit codes:\s+0    done\s+1 ", done.stdout)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_commands_and_options(
     shell: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("shtab")
     assert run("completion", shell) == 0
     script, error = capsys.readouterr()
     assert "evaluate" in script and "num-inducing" in script and error == ""
@@ -168,7 +180,6 @@ def test_completion_knows_commands_and_options(
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("shtab")
     run("completion", "bash")
     script = capsys.readouterr().out
     (function,) = set(re.findall(r"complete .*-F (\w+) gpflow-dwp", script))

@@ -1,0 +1,152 @@
+"""Arguments of the command, and what becomes of errors.
+
+TensorFlow takes seconds to import, so commands are imported only once their arguments are right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from inspect import BoundArguments
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cyclopts import App, CycloptsError
+
+from gpflow_dwp.cli.app import COMMANDS, app, completion
+from gpflow_dwp.cli.errors import TerminatedError, explain
+from gpflow_dwp.cli.outputs import check_outputs
+
+__all__ = ["options_by_name", "parse", "run"]
+
+_DEBUG = "--debug"
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command.
+
+    :param arguments: Command-line arguments.
+    :return: The exit code, as the help explains it.
+    """
+    debug = _DEBUG in arguments
+    arguments = [argument for argument in arguments if argument != _DEBUG]
+    _print_any_text()
+    try:
+        with _signals_as_errors():
+            code = _run(arguments)
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads the output, such as head, has seen enough
+        _discard_output()
+        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        if debug:
+            traceback.print_exception(error)
+        code, line = explain(error)
+        _discard_output()
+        chain = error.command_chain if isinstance(error, CycloptsError) else arguments[:1]
+        print(f"{' '.join(['gpflow-dwp', *(chain or ())])}: {line}", file=sys.stderr)
+        return code
+
+
+@contextlib.contextmanager
+def _signals_as_errors() -> Iterator[None]:
+    """Let what asks the process to end be an error, so that nothing is left half done."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise TerminatedError(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # What is ignored, as after nohup, stays so.
+    taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _discard_output() -> None:
+    """Forget output that could not be written, which Python would try again as it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _print_any_text() -> None:
+    """Have output show what its encoding has no character for, in place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _run(arguments: list[str]) -> int:
+    command, bound = parse(arguments)
+    if isinstance(getattr(command, "__self__", None), App):  # help, or the version
+        for name in COMMANDS if arguments[0] not in COMMANDS else ():
+            app[name]  # which has the line that the list of commands shows
+        command(*bound.args, **bound.kwargs)
+        return 0
+    check_outputs(arguments[0], options_by_name(bound))
+    if command is not completion:
+        _load_tensorflow()
+    return command(*bound.args, **bound.kwargs) or 0
+
+
+def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
+    """Return the function of a command, and what it is called with.
+
+    :param arguments: The command, and what follows it.
+    :raises CycloptsError: If they cannot be used.
+    :raises UsageError: If the file or run that they name cannot be used.
+    """
+    command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
+    asked = {*app.help_flags, *app.version_flags} & {*arguments}
+    if isinstance(getattr(command, "__self__", None), App) and not asked:
+        raise CycloptsError(msg="a COMMAND is missing", command_chain=arguments)
+    bound.apply_defaults()
+    return command, bound
+
+
+def options_by_name(bound: BoundArguments) -> dict[str, Any]:
+    """Return the options of a command, also those that it takes as one object.
+
+    :param bound: What the command is called with.
+    """
+    found = dict(bound.arguments)
+    options = found.pop("options", None)
+    return found if options is None else {**found, **asdict(options)}
+
+
+def _load_tensorflow() -> None:
+    """Import TensorFlow, and discard what its libraries write to standard error meanwhile.
+
+    They report on instruction sets and missing GPUs before any log level is obeyed, which would
+    drown the one line that tells of a mistake.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()  # looking for GPUs is what writes most
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
