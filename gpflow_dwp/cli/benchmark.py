@@ -49,6 +49,7 @@ _Turns = Annotated[PositiveInteger, Parameter(help="How often each thing is meas
 _Threads = Annotated[PositiveInteger, Parameter(help="Threads of each process.")]
 _Dataset = Annotated[str, Parameter(help="UCI data set.")]
 _Split = Annotated[int, Parameter(help="Its split.")]
+_Seed = Annotated[Seed, Parameter(help="For start and draws.")]
 _Depth = Annotated[PositiveInteger, Parameter(help="Layers.")]
 _Json = Annotated[
     tuple[Path, ...] | None,
@@ -181,7 +182,7 @@ def variance(
     split: _Split = 0,
     model: Annotated[_WishartModel, _MODEL] = "AB",
     depth: _Depth = 2,
-    seed: Seed = 0,
+    seed: _Seed = 0,
     uci_folder: UciFolder = None,
     num_samples: PositiveIntegers = (1, 2, 5, 10),
     num_inducing: PositiveInteger = 100,
@@ -253,7 +254,7 @@ def bound(
     split: _Split = 0,
     model: Annotated[_WishartModel, _MODEL] = "A",
     depth: _Depth = 2,
-    seed: Seed = 0,
+    seed: _Seed = 0,
     uci_folder: UciFolder = None,
     level: float | None = None,
     num_steps: PositiveInteger = 3_000,
@@ -280,7 +281,7 @@ def precision(
     split: _Split = 0,
     model: Annotated[_WishartModel, _MODEL] = "A",
     depth: _Depth = 5,
-    seed: Seed = 0,
+    seed: _Seed = 0,
     uci_folder: UciFolder = None,
     output: Literal["pseudo_targets", "regression"] | None = None,
     dtype: Dtype = "float32",

@@ -32,6 +32,7 @@ def evaluate(
         gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
 
     :param table: CSV or Parquet file with the columns of training and the target.
+    :param seed: For the draws.
     """
     from gpflow_dwp.cli.predict import read_rows
     from gpflow_dwp.cli.predictions import predict

@@ -39,6 +39,7 @@ def export(
         gpflow-dwp export runs/houses-1 -o houses-model
 
     :param out: Directory to write; must not hold anything.
+    :param seed: For the draws.
     """
     from gpflow_dwp.cli.run_description import read_model
     from gpflow_dwp.data import Standardiser

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.cli.callbacks import make_log, make_stopping
 from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
 from gpflow_dwp.cli.errors import going_on, user_mistakes
@@ -48,8 +48,6 @@ from gpflow_dwp.selection import Candidate, Selection
 from gpflow_dwp.training import TrainingHistory, fit
 
 __all__ = ["run_fit"]
-
-Array = npt.NDArray[np.float64]
 
 _STEPS_IN_FINAL_BOUND = 100
 _LEAST_PROBABILITY = 1e-15

@@ -73,7 +73,7 @@ class FitOptions:
     :param latent_dim: Latent variables of each row, extra inputs that its target tells of (default:
         none).
     :param num_steps: Gradient steps (default: 3000, where the papers take 20000; 20000 small ones
-        of a VMG; with --depth auto 1000 of each model of several layers).
+        of a VMG; with --depth auto 1000 of each model of several layers, 600 above 500 rows).
     :param num_samples: Draws that estimate the bound (default: 2; 1 for a VMG).
     :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
         importance-weighted bound.

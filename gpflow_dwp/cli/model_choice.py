@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 import gpflow
-import numpy as np
-import numpy.typing as npt
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.data import Table
@@ -26,8 +25,6 @@ from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
 __all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood", "select"]
-
-Array = npt.NDArray[np.float64]
 
 _BUILDERS: dict[str, Callable[..., VariationalModel]] = {
     "DWP": build_deep_wishart_process,

@@ -148,7 +148,7 @@ Names = Annotated[tuple[str, ...], LIST]
 Splits = Annotated[tuple[int, ...], LIST, _reads(_splits)]
 Settings = Annotated[tuple[str, ...], LIST, _reads(_settings), Parameter(name="--set")]
 Dtype = Annotated[Literal["float64", "float32"], Parameter(help="Precision.")]
-Seed = Annotated[int, _reads(_seed), Parameter(help="For start and draws.")]
+Seed = Annotated[int, _reads(_seed)]
 
 Run = Annotated[Path, Parameter(help="A directory that fit wrote.")]
 NumSamples = Annotated[

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
@@ -27,8 +28,6 @@ __all__ = [
     "RegressionPredictions",
     "predict",
 ]
-
-Array = npt.NDArray[np.float64]
 
 INTERVAL = 0.95
 """Probability of the intervals that are written and drawn."""

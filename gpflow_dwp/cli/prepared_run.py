@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.cli.callbacks import check_log, check_stopping
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import UsageError
@@ -31,8 +31,6 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["PreparedRun", "prepare_run"]
-
-Array = npt.NDArray[np.float64]
 
 
 class PreparedRun(NamedTuple):

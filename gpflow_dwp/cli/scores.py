@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from tabulate import tabulate
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser, Task
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.models import VariationalModel
@@ -22,8 +21,6 @@ __all__ = [
     "scores_by_name",
     "scores_from_names",
 ]
-
-Array = npt.NDArray[np.float64]
 
 
 def convert_scores(scores: Scores, target: Standardiser | None) -> Scores:

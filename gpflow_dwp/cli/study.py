@@ -62,6 +62,7 @@ class StudyOptions(CellOptions):
         papers, no annealing for VMG; if fast a sixth of the steps for each hidden layer, at most
         half; if cde none, or as fast for a deep Wishart process).
     :param options: Further arguments of the functions that build the models, such as jitter=1e-8.
+    :param seed: For start and draws.
     :param threads: Threads of each cell.
     """
 

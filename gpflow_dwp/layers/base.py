@@ -171,10 +171,15 @@ class GramLayer(_Layer):
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
         """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
 
+        By default from what a method ``prior(covariance)`` of the layer returns.
+
         :param covariance: K_ii, [S, M, M].
         :param seed: A stateless seed, [2].
         """
-        raise NotImplementedError(f"{type(self).__name__} does not draw from its prior.")
+        prior = getattr(self, "prior", None)
+        if prior is None:
+            raise NotImplementedError(f"{type(self).__name__} has no prior to draw from.")
+        return prior(covariance).sample(seed=seed)
 
     @property
     @abc.abstractmethod

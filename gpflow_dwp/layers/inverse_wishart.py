@@ -84,9 +84,6 @@ class InverseWishartLayer(GramLayer):
     def describe(self) -> Description:
         return super().describe()._replace(posterior="inverse Wishart")
 
-    def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
-        return self.prior(covariance).sample(seed=seed)
-
     @property
     def noise_width(self) -> int:
         # A column of Z, and the number from which G_{tt·i} is made.

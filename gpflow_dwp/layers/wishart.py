@@ -109,9 +109,6 @@ class WishartLayer(GramLayer):
         family = factor.name_in_papers + (", whitened" if self.whiten else "")
         return Description(f"Gram matrix [{size}, {size}], rank {factor.rank}", family)
 
-    def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
-        return self.prior(covariance).sample(seed=seed)
-
     @property
     def noise_width(self) -> int:
         return self.df

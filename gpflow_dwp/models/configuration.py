@@ -25,7 +25,10 @@ from gpflow_dwp.exceptions import SavedModelError
 
 __all__ = ["from_config", "to_config"]
 
-_GPFLOW = ("functions", "inducing_variables", "kernels", "likelihoods")
+_GPFLOW: dict[str, Any] = {
+    f"gpflow.{name}": getattr(gpflow, name)
+    for name in ("functions", "inducing_variables", "kernels", "likelihoods")
+}
 _OURS = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
 
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
@@ -174,9 +177,9 @@ def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:
 
 
 def _class_name(cls: type) -> str:
-    for name in _GPFLOW:
-        if getattr(getattr(gpflow, name), cls.__name__, None) is cls:
-            return f"gpflow.{name}.{cls.__name__}"
+    for namespace, module in _GPFLOW.items():
+        if getattr(module, cls.__name__, None) is cls:
+            return f"{namespace}.{cls.__name__}"
     ours = _OURS.match(cls.__module__ + ".")
     public = f"gpflow_dwp.{ours[1]}.{cls.__name__}" if ours else ""
     return public if _find_ours(public) is cls else f"custom.{cls.__qualname__}"
@@ -186,8 +189,8 @@ def _find_class(name: str, custom_classes: Sequence[type]) -> type:
     known: dict[str, type] = {_class_name(cls): cls for cls in custom_classes}
     namespace, _, class_name = name.rpartition(".")
     found = known.get(name) or _find_ours(name)
-    if namespace.removeprefix("gpflow.") in _GPFLOW:
-        found = getattr(getattr(gpflow, namespace.removeprefix("gpflow.")), class_name, None)
+    if namespace in _GPFLOW:
+        found = getattr(_GPFLOW[namespace], class_name, None)
     if not (isinstance(found, type) and issubclass(found, tf.Module)):
         raise SavedModelError(
             f"The class {name!r} is not known here; pass it in custom_classes if it is yours."

@@ -26,8 +26,6 @@ from gpflow_dwp.validation import check_flags, check_instance, check_integers, c
 
 __all__ = ["PosteriorDraws", "VariationalModel"]
 
-_PLAIN = Estimator()
-
 
 class PosteriorDraws(Protocol):
     """S draws of everything below the output, for predictions that are mixtures over them."""
@@ -164,7 +162,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         data: TrainingData,
         *,
-        estimator: Estimator = _PLAIN,
+        estimator: Estimator = Estimator(),
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
@@ -185,7 +183,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         data: TrainingData,
         *,
-        estimator: Estimator = _PLAIN,
+        estimator: Estimator = Estimator(),
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.

@@ -38,7 +38,7 @@ def whole_data_bound(
     model: VariationalModel,
     data: RegressionData,
     *,
-    estimator: Estimator | None = None,
+    estimator: Estimator = Estimator(),
     num_seeds: int | None = None,
     seed: int = 0,
 ) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def whole_data_bound(
 
     :param model: A trained model.
     :param data: Its training data, standardised, [N, D] and [N, 1].
-    :param estimator: Of the bound; None for the evidence lower bound.
+    :param estimator: Of the bound; by default the evidence lower bound.
     :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
         fewer than 10, above 2,000 rows.
     :param seed: For the draws.
@@ -63,7 +63,7 @@ def whole_data_bound(
 
     @tf.function(input_signature=signature, autograph=False)
     def terms(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        result = model.elbo_terms((X, Y), estimator=estimator or Estimator(), seed=seed)
+        result = model.elbo_terms((X, Y), estimator=estimator, seed=seed)
         return result.data, tf.reduce_sum(result.log_ratios)
 
     blocks = [slice(start, start + _BLOCK) for start in range(0, num_rows, _BLOCK)]

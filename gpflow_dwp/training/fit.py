@@ -51,7 +51,7 @@ def fit(
     protocol: ProtocolName = "fast",
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
-    estimator: Estimator | None = None,
+    estimator: Estimator = Estimator(),
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -83,7 +83,7 @@ def fit(
         Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
         annealing helps.
     :param estimator: Of the bound, such as ``Estimator(num_importance_samples=5)`` for that of a
-        model with latent variables; None for the evidence lower bound.
+        model with latent variables; by default the evidence lower bound.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one. A
         :class:`RunCallback` is also told of beginning and end, and may leave the model with other
@@ -117,7 +117,6 @@ def fit(
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
     check_integers(at_least=0, seed=seed)
     check_integers(num_steps=num_steps, callback_interval=callback_interval)
-    estimator = Estimator() if estimator is None else estimator
     check_instance(Estimator, estimator=estimator)
     if batch_size is not None:
         check_integers(batch_size=batch_size)
