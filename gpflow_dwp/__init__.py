@@ -2,8 +2,7 @@
 
 Build a model with :func:`build_deep_wishart_process` or one of its siblings, train it with
 :func:`fit`, keep it with :func:`save_model`. The parts that models are made of are in the
-subpackages ``bijectors``, ``distributions``, ``kernels``, ``layers``, ``models`` and ``training``;
-the papers' comparison is in ``study``.
+subpackages ``bijectors``, ``distributions``, ``kernels``, ``layers``, ``models`` and ``training``.
 
 Names are imported when they are first used, so that the command line's help does not wait for
 TensorFlow.
@@ -56,14 +55,12 @@ _SUBPACKAGES = frozenset(
         "distributions",
         "estimator",
         "evaluation",
-        "experiments",
         "iterates",
         "kernels",
         "layers",
         "models",
         "selection",
         "serving",
-        "study",
         "training",
     }
 )

@@ -31,7 +31,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 import gpflow_dwp
-from gpflow_dwp.study import (
+from gpflow_dwp.lab.study import (
     calibration_table,
     configurations,
     markdown_table,

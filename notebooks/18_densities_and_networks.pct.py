@@ -24,7 +24,7 @@ from pathlib import Path
 import pandas as pd
 
 import gpflow_dwp
-from gpflow_dwp.study import (
+from gpflow_dwp.lab.study import (
     configurations,
     density_table,
     plot_densities,

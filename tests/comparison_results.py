@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpflow_dwp.comparison import METRICS, TABLES
-from gpflow_dwp.study import Record
+from gpflow_dwp.lab.comparison import METRICS, TABLES
+from gpflow_dwp.lab.study import Record
 
 __all__ = ["compared"]
 

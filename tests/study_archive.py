@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpflow_dwp.study import Cell
+from gpflow_dwp.lab.study import Cell
 
 __all__ = ["NUM_ROWS", "TEST_ROWS", "tiny_cell", "write_archive"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpflow_dwp.study.results import Record
+from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["PLAN", "finished", "invented_study", "only_row"]
 

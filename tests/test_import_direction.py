@@ -32,15 +32,12 @@ ORDER = (
     "iterates",
     "evaluation",
     "serving",
-    "study",
-    "experiments",
     "estimator",
-    "comparison",
-    "benchmarks",
+    "lab",
     "cli",
 )
 # These may need extras as soon as they are imported.
-PROGRAMS = ("benchmarks", "cli", "estimator", "__main__")
+PROGRAMS = ("cli", "estimator", "lab", "__main__")
 OPTIONAL_PACKAGES = (
     "cyclopts",
     "matplotlib",

@@ -7,15 +7,17 @@ import importlib
 import pytest
 from package_source import MODULES, PACKAGE, ROOT, SourceModule
 
+# The command line and the lab are programs, not a library.
+PROGRAMS = ("cli", "lab")
 PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 SUBPACKAGES = [
     module
     for module in PUBLIC_MODULES
-    # The package itself exports a choice; the command line is a program, not a library.
-    if module.is_package and module.name != PACKAGE and module.group != "cli"
+    # The package itself exports a choice.
+    if module.is_package and module.name != PACKAGE and module.group not in PROGRAMS
 ]
 TOP_MODULES = [
-    module for module in PUBLIC_MODULES if len(module.parts) == 2 and module.group != "cli"
+    module for module in PUBLIC_MODULES if len(module.parts) == 2 and module.group not in PROGRAMS
 ]
 
 

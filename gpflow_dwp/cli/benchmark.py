@@ -22,7 +22,7 @@ from gpflow_dwp.cli.parameters import (
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
-    from gpflow_dwp.benchmarks import Operation
+    from gpflow_dwp.lab.benchmarks import Operation
 
 __all__ = [
     "benchmark",
@@ -148,7 +148,7 @@ def scale(
     :param axes: What grows, one after the other.
     :param figure: Figure to write; its ending says the format.
     """
-    from gpflow_dwp.benchmarks import plot_scale
+    from gpflow_dwp.lab.benchmarks import plot_scale
 
     if figure is not None:
         with user_mistakes():
@@ -200,12 +200,12 @@ def variance(
     :param num_gradients: Gradients that each variance is estimated from.
     :param out: CSV file to write, with every value.
     """
-    from gpflow_dwp.benchmarks import benchmark_variance, posterior_arguments
     from gpflow_dwp.cli.benchmark_variance import flat, print_variances, write_variances
     from gpflow_dwp.cli.reports import check_out, write_json
     from gpflow_dwp.data import UCI_DATASETS, load_uci
+    from gpflow_dwp.lab.benchmarks import benchmark_variance, posterior_arguments
+    from gpflow_dwp.lab.study import describe_provenance
     from gpflow_dwp.models import build_deep_wishart_process
-    from gpflow_dwp.study import describe_provenance
     from gpflow_dwp.validation import check_choice
 
     with user_mistakes():
@@ -312,9 +312,9 @@ def _measure(
 
     :param arguments: Options, as the function of the library has them.
     """
-    from gpflow_dwp import benchmarks
     from gpflow_dwp.cli.reports import check_out, write_json
-    from gpflow_dwp.study import describe_provenance
+    from gpflow_dwp.lab import benchmarks
+    from gpflow_dwp.lab.study import describe_provenance
 
     dtypes = arguments.get("dtypes", [arguments.get("dtype", "float64")])
     provenance = describe_provenance("+".join(dtypes), arguments.get("threads", 1))
@@ -358,8 +358,8 @@ def _print_figures(name: str, figures: list[dict[str, Any]]) -> None:
 
 
 def _show_floor(shapes: Sequence[str], models: Sequence[str], json: Sequence[Path] | None) -> None:
-    from gpflow_dwp.benchmarks import FLOORED_MODELS, SHAPES, floor_operations
     from gpflow_dwp.cli.reports import check_out, write_json
+    from gpflow_dwp.lab.benchmarks import FLOORED_MODELS, SHAPES, floor_operations
 
     with user_mistakes():
         for file in json or ():

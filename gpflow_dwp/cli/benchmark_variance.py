@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpflow_dwp.benchmarks import ESTIMATORS
 from gpflow_dwp.files import replacing
+from gpflow_dwp.lab.benchmarks import ESTIMATORS
 
 __all__ = ["flat", "print_variances", "write_variances"]
 
@@ -20,7 +20,7 @@ def write_variances(
 
     :param path: The file.
     :param settings: What was measured, for each of its rows.
-    :param rows: What :func:`gpflow_dwp.benchmarks.benchmark_variance` returned.
+    :param rows: What :func:`gpflow_dwp.lab.benchmarks.benchmark_variance` returned.
     :param provenance: Of the numbers.
     """
     source = {name: provenance[name] for name in ("dtype", "commit", "date", "machine")}

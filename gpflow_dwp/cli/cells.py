@@ -17,7 +17,7 @@ from gpflow_dwp.cli.parameters import Config, Json, PositiveInteger, Quiet, UciF
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 
 if TYPE_CHECKING:
-    from gpflow_dwp.study import Record
+    from gpflow_dwp.lab.study import Record
 
 __all__ = ["CellOptions", "keep_cells", "tell_failures"]
 
@@ -53,7 +53,7 @@ def keep_cells(
 
     :param command: Name of the command.
     :param options: Its options.
-    :param run: Of :mod:`gpflow_dwp.study`.
+    :param run: Of :mod:`gpflow_dwp.lab.study`.
     :param cells: What to run.
     :param more: Further arguments of ``run``.
     """
@@ -77,7 +77,7 @@ def tell_failures(command: str, records: "Sequence[Record]", out: Path) -> int:
     :param records: What became of its cells.
     :param out: Where results are kept.
     """
-    from gpflow_dwp.study import RESULTS
+    from gpflow_dwp.lab.study import RESULTS
 
     failed = sum(record.status == "failed" for record in records)
     if failed:

@@ -63,7 +63,7 @@ def compare(options: CompareOptions) -> int:
         gpflow-dwp compare --tables yacht diabetes --models exact-gp hist-gb dwp --out comparison
         gpflow-dwp compare --models dwp --set depth=2 --label shallow --splits 5-9 --out comparison
     """
-    from gpflow_dwp import comparison, study
+    from gpflow_dwp.lab import comparison, study
 
     out = options.out
     with user_mistakes():

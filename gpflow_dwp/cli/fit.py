@@ -26,7 +26,6 @@ from gpflow_dwp.cli.run_description import RunDescription
 from gpflow_dwp.cli.run_directory import FIGURES, HISTORY, METRICS, MODEL, write_run
 from gpflow_dwp.cli.scores import convert_scores, mean_log_density, score_table, scores_by_name
 from gpflow_dwp.cli.unfinished import CONFIGURATION
-from gpflow_dwp.comparison import LEVELS, MODELS, quantile_crps
 from gpflow_dwp.evaluation import (
     Scores,
     expected_calibration_error,
@@ -38,6 +37,7 @@ from gpflow_dwp.evaluation import (
 )
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.files import seal
+from gpflow_dwp.lab.comparison import LEVELS, MODELS, quantile_crps
 from gpflow_dwp.models import (
     DeepKernelProcess,
     VariationalModel,

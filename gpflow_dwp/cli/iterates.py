@@ -118,7 +118,7 @@ def iterates(options: IteratesOptions) -> None:
 
 def _run_parts(parts: list[_Part], table: Any, options: IteratesOptions) -> Any:
     """Add parts to a table, and write it after each."""
-    from gpflow_dwp.study import describe_provenance
+    from gpflow_dwp.lab.study import describe_provenance
 
     pandas, path = import_optional("pandas", "cli"), options.out
     provenance = describe_provenance("float64", int(os.environ.get("TF_NUM_INTRAOP_THREADS", "0")))
@@ -198,7 +198,7 @@ def _check(options: IteratesOptions, parts: list[_Part]) -> None:
 
 
 def _parts(options: IteratesOptions) -> Iterator[_Part]:
-    from gpflow_dwp import experiments
+    from gpflow_dwp.lab import experiments
 
     folder = options.uci_folder
     if options.what == "factor-analysis":

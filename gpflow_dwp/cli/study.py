@@ -99,7 +99,7 @@ def study(options: StudyOptions) -> int:
         gpflow-dwp study --protocol cde --datasets power --models GP LV-GP-GP --out studies/density
         gpflow-dwp study --config studies/full/config.yaml --seed 1 --out studies/seed-1
     """
-    from gpflow_dwp import study
+    from gpflow_dwp.lab import study
 
     with user_mistakes():
         # A score of each cell; the end of training would be late to know.
@@ -146,7 +146,7 @@ def study_report(
     :param studies: What study --out wrote.
     :param out: Where tables and figures go (default: report in the first of the studies).
     """
-    from gpflow_dwp import study
+    from gpflow_dwp.lab import study
 
     with user_mistakes():
         records = [record for path in studies for record in study.read_results(path)]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from command_line import run
 
-from gpflow_dwp.benchmarks import ESTIMATORS, Figure, GroupVariance
 from gpflow_dwp.data import UCISplit
+from gpflow_dwp.lab.benchmarks import ESTIMATORS, Figure, GroupVariance
 from gpflow_dwp.models import DeepWishartProcess
 
 
@@ -46,7 +46,7 @@ def test_figures_are_printed_and_kept(
         asked.update(shapes=shapes, dtypes=dtypes, **others)
         return {"yacht-5": {"figures": [figure], "timings": {}}}
 
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_step", measured)
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_step", measured)
     file = tmp_path / "step.json"
 
     code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
@@ -70,7 +70,7 @@ def test_a_bound_and_its_run_are_passed_on(
         asked.append((run, others["level"], others["num_steps"], others["uci_folder"]))
         return {"A of depth 2 on boston": {"figures": [figure | {"at_most": 0.1}], "runs": {}}}
 
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_bound", measured)
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_bound", measured)
     options = ["--level", "-0.34", "--num-steps", "1500", "--uci-folder", str(tmp_path)]
 
     assert run("benchmark", "bound", "--dataset", "boston", *options) == 0
@@ -83,7 +83,7 @@ def test_json_alone_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figure = Figure("import", 1.0, 0.1, 0.3)
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_import", lambda *_, **__: [figure])
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_import", lambda *_, **__: [figure])
 
     assert run("benchmark", "import", "--json") == 0
 
@@ -122,7 +122,7 @@ def test_growth_is_printed_kept_and_drawn(
         asked.update(axes=axes, model=model, dtype=dtype, **others)
         return {"N": measured}
 
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_scale", scaled)
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_scale", scaled)
     drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
 
     code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
@@ -159,7 +159,7 @@ def test_precision_is_measured_as_it_was_asked(
         asked.update(others, run=(dataset, depth, model))
         return {"AB of depth 5": {"figures": [Figure("lost", 0.1234, 0.01, 0.05)._asdict()]}}
 
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_precision", measured)
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_precision", measured)
 
     code = run("benchmark", "precision", "--model", "AB", "--num-draws", "7", "--num-steps", "9")
 
@@ -191,7 +191,7 @@ def test_variances_are_printed_and_kept(
 
     X = np.random.default_rng(0).normal(size=(9, 2))
     split = UCISplit("yacht", 0, X, X[:, :1] ** 2, X[:1], X[:1, :1] ** 2)
-    monkeypatch.setattr("gpflow_dwp.benchmarks.benchmark_variance", measured)
+    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_variance", measured)
     monkeypatch.setattr("gpflow_dwp.data.load_uci", lambda *_, **__: split)
     file = tmp_path / "variance.csv"
 

@@ -12,10 +12,10 @@ from command_line import parse, run
 from comparison_results import compared
 
 from gpflow_dwp import study
-from gpflow_dwp.comparison import MODELS, TABLES, ComparisonCell
-from gpflow_dwp.study import RESULTS, Record, append_record, read_results
+from gpflow_dwp.lab.comparison import MODELS, TABLES, ComparisonCell
+from gpflow_dwp.lab.study import RESULTS, Record, append_record, read_results
 
-RUN = "gpflow_dwp.study.run_cells"
+RUN = "gpflow_dwp.lab.study.run_cells"
 NEEDED = ["--out", "there", "--tables", "wine", "--models", "svc"]
 
 

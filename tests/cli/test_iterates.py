@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         }
 
     monkeypatch.setattr("gpflow_dwp.data.load_uci", lambda *_, **__: None)
-    monkeypatch.setattr("gpflow_dwp.experiments.compare_iterate_posteriors", compare)
+    monkeypatch.setattr("gpflow_dwp.lab.experiments.compare_iterate_posteriors", compare)
     return calls
 
 
@@ -57,7 +57,7 @@ def test_without_a_finished_part_nothing_is_written(
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.experiments.recover_factor_models", stop)
+    monkeypatch.setattr("gpflow_dwp.lab.experiments.recover_factor_models", stop)
     out = tmp_path / "table.csv"
     assert run("iterates", "factor-analysis", "--out", out, "--dimensions", "20") == 130
     assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
@@ -178,7 +178,7 @@ def test_mistakes_are_found_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
     uci_folder: Path,
 ) -> None:
-    monkeypatch.setattr("gpflow_dwp.study.describe_provenance", _began)
+    monkeypatch.setattr("gpflow_dwp.lab.study.describe_provenance", _began)
     options, message = MISTAKES[mistake]
     folder = () if "--uci-folder" in options else ("--uci-folder", uci_folder)
     out = tmp_path / "table.csv"

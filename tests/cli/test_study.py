@@ -12,7 +12,7 @@ from command_line import declared_options, parse, run
 from study_archive import write_archive
 from study_results import invented_study
 
-from gpflow_dwp.study import (
+from gpflow_dwp.lab.study import (
     RESULTS,
     STUDY_MODELS,
     STUDY_PROTOCOLS,
@@ -22,7 +22,7 @@ from gpflow_dwp.study import (
     read_results,
 )
 
-RUN = "gpflow_dwp.study.run_study"
+RUN = "gpflow_dwp.lab.study.run_study"
 OUT = ["--out", "study"]
 NEEDED = ["--datasets", "yacht", *OUT]
 

@@ -22,8 +22,8 @@ from study_results import invented_study
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, MultiSWAG, parameter_vector
+from gpflow_dwp.lab.study import append_record, run_cell
 from gpflow_dwp.models import load_model, save_model
-from gpflow_dwp.study import append_record, run_cell
 from gpflow_dwp.training import Callback, CSVLog, TrainingProgress
 
 # Numbers of processes and hashes, which differ from one time to the next.
@@ -312,12 +312,12 @@ def small_parts() -> Iterator[None]:
                 "squared_wasserstein_distance": 1.0,
             }
 
-    execution = "gpflow_dwp.study.execution"
+    execution = "gpflow_dwp.lab.study.execution"
     with quick_commands(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{execution}.whole_data_bound", lambda *_, **__: (-1.0, 0.1))
         patch.setattr(f"{execution}.prediction_scores", lambda *_, **__: {"rmse": 1.0})
-        patch.setattr("gpflow_dwp.experiments.compare_iterates_with_posterior", compare)
-        patch.setattr("gpflow_dwp.study._job._PROGRAM", (sys.executable, "-c", CHILD))
+        patch.setattr("gpflow_dwp.lab.experiments.compare_iterates_with_posterior", compare)
+        patch.setattr("gpflow_dwp.lab.study._job._PROGRAM", (sys.executable, "-c", CHILD))
         yield
 
 

@@ -1,0 +1,162 @@
+"""The report of a comparison: Markdown, a CSV table and a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from gpflow_dwp.files import replacing, write_whole
+from gpflow_dwp.lab.comparison._order import in_order
+from gpflow_dwp.lab.comparison.figure import plot_relative_scores
+from gpflow_dwp.lab.comparison.summary import comparison_frame, comparison_scores, tables_won
+from gpflow_dwp.lab.comparison.tables import TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gpflow_dwp.lab.study import Record
+
+__all__ = ["comparison_markdown", "write_comparison"]
+
+_TITLES = {
+    "nlpd": "Negative log predictive density, nats a row, raw units",
+    "crps": "Continuous ranked probability score, raw units",
+    "rmse": "Root mean squared error, raw units",
+    "coverage_90": "Share of test rows within central 90% intervals",
+    "nll": "Negative log probability of the label, nats a row",
+    "error": "Share of wrong labels",
+    "ece": "Expected calibration error, 15 bins",
+    "fit_seconds": "Processor time of fitting, seconds",
+    "predict_seconds": "Processor time of predicting all test rows, seconds",
+}
+_NOTES = """\
+Means over splits; in brackets the paired difference to the best, with its standard error. **Bold**:
+the best, or within one paired standard error of it. With few splits standard errors are rough
+themselves: from 5 their relative error is about 35%. A number after / says how many splits a mean
+is of where other models have more. Of every score but the coverage less is better."""
+
+
+def write_comparison(
+    records: Iterable[Record], directory: str | Path, splits: Sequence[int], tables: Sequence[str]
+) -> str:
+    """Write the report of some splits of some tables, with all models that a comparison has.
+
+    Splits that claims are made on have a report of their own beside that of splits that defaults
+    are chosen on: ``report-0-4.md``, ``scores-0-4.csv`` and ``relative-0-4.png`` for splits 0 to 4.
+
+    :param records: Records of a comparison.
+    :param directory: Where to.
+    :param splits: Numbers of splits.
+    :param tables: Names of tables.
+    :return: The text.
+    :raises ValueError: If no cell of them is finished.
+    :raises ImportError: If pandas or matplotlib is not installed.
+    """
+    chosen = [r for r in records if r.cell["split"] in splits and r.cell["table"] in tables]
+    scores = comparison_scores(comparison_frame(chosen))
+    ending, directory = _ranges(splits), Path(directory)
+    text = comparison_markdown(chosen, scores, ending)
+    figure = plot_relative_scores(scores)
+    write_whole(directory / f"report-{ending}.md", text)
+    write_whole(directory / f"scores-{ending}.csv", scores.to_csv(index=False))
+    with replacing(directory / f"relative-{ending}.png") as partial:
+        figure.savefig(partial, format="png")
+    return text
+
+
+def comparison_markdown(records: Sequence[Record], scores: pd.DataFrame, splits: str) -> str:
+    """Return the report as Markdown.
+
+    :param records: Those that the scores are of, with failures.
+    :param scores: As :func:`comparison_scores` gives them.
+    :param splits: What they are called.
+    """
+    parts = [f"# Comparison, splits {splits}", _NOTES]
+    won = tables_won(scores)
+    for task, rows in scores.groupby("task", sort=False):
+        parts += [f"## {str(task).capitalize()}"]
+        counts = won[won["task"] == task]
+        if len(counts):
+            text = counts["best"].astype(str) + " / " + counts["among_best"].astype(str)
+            table = counts.assign(text=text + " of " + counts["tables"].astype(str))
+            parts += ["### Tables won: best / among the best", _pivot(table, "metric")]
+        for metric, block in rows.groupby("metric", sort=False):
+            table = block.assign(text=_texts(block))
+            parts += [f"### {_TITLES[str(metric)]}", _pivot(table, "table")]
+    used = {table: TABLES[table] for table in dict.fromkeys(scores["table"])}
+    described = [[name, t.task, t.num_data, t.num_inputs, t.source] for name, t in used.items()]
+    headers = ["table", "task", "N", "D", "source"]
+    parts += ["## Tables", tabulate(described, headers, tablefmt="github")]
+    parts += _settings(records) + _failures(records)
+    machines = {str(record.provenance.get("machine")) for record in records}
+    commits = {str(record.provenance.get("commit")) for record in records}
+    parts += [f"One thread a cell, on {'; '.join(sorted(machines))}; commits: {len(commits)}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _pivot(rows: pd.DataFrame, index: str) -> str:
+    """A Markdown table of texts, a column for each label."""
+    names, labels = (rows[column].sort_values(key=in_order).unique() for column in (index, "label"))
+    table = rows.pivot(index=index, columns="label", values="text").loc[names, labels].fillna("")
+    # Numbers are text by now, which tabulate would read and write in its own way.
+    return tabulate(
+        table.reset_index(),
+        headers="keys",
+        tablefmt="github",
+        showindex=False,
+        disable_numparse=True,
+    )
+
+
+def _texts(rows: pd.DataFrame) -> list[str]:
+    most = rows.groupby("table")["splits"].transform("max")
+    texts = []
+    for row, full in zip(rows.itertuples(index=False), most, strict=True):
+        text = f"**{row.mean:.4g}**" if row.among_best else f"{row.mean:.4g}"
+        if row.difference > 0.0:
+            text += f" (+{_short(row.difference)}"
+            if row.difference_standard_error == row.difference_standard_error:  # of several splits
+                text += f" ± {_short(row.difference_standard_error)}"
+            text += ")"
+        texts.append(text if row.splits == full else f"{text} /{row.splits}")
+    return texts
+
+
+def _short(number: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{number:.2g}" if number < 100.0 else f"{number:.0f}"
+
+
+def _settings(records: Sequence[Record]) -> list[str]:
+    """What a deep Wishart process was made with, by label."""
+    told = {
+        (record.cell["label"], json.dumps({**record.cell["defaults"], **record.cell["settings"]}))
+        for record in records
+        if record.cell["model"] == "dwp"
+    }
+    lines = [f"- {label}: `{settings}`" for label, settings in sorted(told)]
+    return ["## Settings", "\n".join(lines)] if lines else []
+
+
+def _failures(records: Sequence[Record]) -> list[str]:
+    lines = [
+        f"- {r.cell['table']}, {r.cell['label']}, split {r.cell['split']}: {r.error}"
+        for r in records
+        if r.status == "failed"
+    ]
+    return ["## Failed", "\n".join(lines)] if lines else []
+
+
+def _ranges(splits: Sequence[int]) -> str:
+    """Numbers as a name: 0-4, or 0-2_7."""
+    numbers, parts = sorted(set(splits)), list[list[int]]()
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return "_".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)

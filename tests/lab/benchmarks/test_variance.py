@@ -1,0 +1,158 @@
+"""Estimators of the bound agree in the mean, and their noise is measured as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.lab.benchmarks import (
+    ESTIMATORS,
+    GradientSampler,
+    benchmark_variance,
+    parameter_groups,
+    variance,
+)
+from gpflow_dwp.lab.benchmarks._sampled_output import SampledOutputLayer
+from gpflow_dwp.layers import GlobalInducingGPLayer
+from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.random import as_seed
+
+NUM_SIGMAS = 5.0
+
+
+def small_data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(7, 2))
+    return X, np.sin(X.sum(axis=1, keepdims=True))
+
+
+@pytest.fixture
+def model() -> DeepWishartProcess:
+    return build_deep_wishart_process(small_data(), 2, num_inducing=4, output="pseudo_targets")
+
+
+@pytest.mark.parametrize("name", ["sampled", "closed, landing, sampled output"])
+def test_estimators_have_one_mean(model: DeepWishartProcess, name: str) -> None:
+    # The hidden layers' draws are the same, which makes the comparison sharp.
+    default = GradientSampler(model, small_data(), ESTIMATORS["closed, landing"], 3).draw(150)
+    other = GradientSampler(model, small_data(), ESTIMATORS[name], 3).draw(150)
+
+    assert set(default) == set(other) == set(parameter_groups(model).values())
+    differs = False
+    for group, gradients in default.items():
+        difference = other[group] - gradients
+        error = difference.std(axis=0) / np.sqrt(len(difference))
+        allowed = NUM_SIGMAS * error + 1e-8 * np.abs(gradients).max()
+        assert np.all(np.abs(difference.mean(axis=0)) < allowed), group
+        differs = differs or bool(np.any(error > 1e-3 * gradients.std()))
+    assert differs
+    (layer,) = model.hidden_layers
+    assert model.num_samples == 2  # as the builder made it
+    assert layer.expected_log_ratio and layer.stick_the_landing  # type: ignore[attr-defined]
+
+
+def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(6, 6))
+    whole = root @ root.T + np.eye(6)
+    num_draws = 40_000
+    layer = GlobalInducingGPLayer(
+        gpflow.kernels.SquaredExponential(),
+        2,
+        pseudo_targets=rng.normal(size=(4, 2)),
+        precision=0.7,
+    )
+    K = tf.constant(np.broadcast_to(whole[:4, :4], (num_draws, 4, 4)))
+    targets = TargetBlocks(
+        tf.constant(np.broadcast_to(whole[:4, 4:], (num_draws, 4, 2))),
+        tf.constant(np.broadcast_to(np.diag(whole)[4:], (num_draws, 2))),
+    )
+
+    drawn = SampledOutputLayer(layer, as_seed(0)).infer_inducing(K)
+    means, within = layer.condition(drawn, targets, full_cov=False)
+    integrated = layer.infer_inducing(K[:1])
+    mean, total = layer.condition(
+        integrated, TargetBlocks(*(part[:1] for part in targets[:2])), full_cov=False
+    )
+
+    def standard_error(values: tf.Tensor) -> np.ndarray:
+        return np.std(values, axis=0) / np.sqrt(num_draws)
+
+    assert np.all(np.abs(np.mean(means, 0) - mean[0]) < NUM_SIGMAS * standard_error(means))
+    squares = (means - mean) ** 2
+    between = np.mean(squares, axis=0)
+    wanted = (total - within[:1])[0].numpy()[:, None]
+    assert np.all(np.abs(between - wanted) < NUM_SIGMAS * standard_error(squares))
+    error = standard_error(drawn.log_ratio)
+    assert abs(np.mean(drawn.log_ratio) - integrated.log_ratio[0]) < NUM_SIGMAS * error
+
+
+def test_variance_is_the_trace_of_the_covariance() -> None:
+    gradients = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 2.0, 5.0] + 7.0
+
+    found = variance._variance(gradients)
+
+    assert found.value == pytest.approx(np.trace(np.cov(gradients.T)))
+    assert 0.0 < found.standard_error < found.value
+
+
+def test_rows_say_where_they_were_measured(model: DeepWishartProcess) -> None:
+    lines: list[str] = []
+    before = model.likelihood.variance.numpy()
+
+    rows = benchmark_variance(
+        model,
+        small_data(),
+        num_steps=3,
+        num_samples=[1],
+        num_gradients=2,
+        estimators={"closed": ESTIMATORS["closed"]},
+        report=lines.append,
+    )
+
+    assert [(row["step"], row["estimator"], row["num_samples"]) for row in rows] == [
+        (0, "closed", 1),
+        (3, "closed", 1),
+    ]
+    assert set(rows[0]["variances"]) == set(parameter_groups(model).values())
+    assert lines[-1] == "step 3, closed, S = 1"
+    assert model.likelihood.variance.numpy() != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_steps": -1}, "num_steps must be an integer of at least 0, got -1"),
+        ({"num_gradients": 1}, "num_gradients must be an integer of at least 2, got 1"),
+        ({"num_samples": [0]}, "num_samples must be a positive integer, got 0"),
+    ],
+)
+def test_refusals(model: DeepWishartProcess, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        benchmark_variance(model, small_data(), **arguments)
+
+
+def test_an_output_without_pseudo_targets_cannot_be_sampled() -> None:
+    model = build_deep_wishart_process(small_data(), 2, num_inducing=4, output="regression")
+
+    with pytest.raises(ValueError, match="model must have pseudo-targets .* got RegressionGPLayer"):
+        benchmark_variance(model, small_data())
+
+
+def test_variance_falls_as_the_number_of_draws_grows(model: DeepWishartProcess) -> None:
+    model.likelihood.variance.assign(1.0)
+    one, four = (
+        GradientSampler(model, small_data(), ESTIMATORS["closed, landing"], count).draw(400, count)
+        for count in (1, 4)
+    )
+
+    assert set(one) == set(four) == set(parameter_groups(model).values())
+    for group in one:
+        first, second = variance._variance(one[group]), variance._variance(four[group])
+        error = np.hypot(first.standard_error, 4 * second.standard_error)
+        assert abs(first.value - 4 * second.value) < NUM_SIGMAS * error, group
