@@ -22,8 +22,10 @@ from gpflow_dwp.layers.matrix_gaussian import (
     Preactivation,
     dropout_kl,
 )
+from gpflow_dwp.layers.noise import TargetNoise, ZeroNoise
 from gpflow_dwp.layers.propagation import (
     InducingPath,
+    propagate_jointly,
     propagate_targets,
     sample_gram_matrices,
     sample_inducing_path,
@@ -60,13 +62,16 @@ __all__ = [
     "Preactivation",
     "RegressionGPLayer",
     "ScaleMixture",
+    "TargetNoise",
     "WishartLayer",
     "WishartPosterior",
+    "ZeroNoise",
     "append_latents",
     "as_inducing_points",
     "dropout_kl",
     "propagate_copies",
     "propagate_from_prior",
+    "propagate_jointly",
     "propagate_targets",
     "sample_gram_matrices",
     "sample_inducing_path",

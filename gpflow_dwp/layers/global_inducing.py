@@ -123,10 +123,10 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean, variance = moments_at_targets(draw, covariance, full_cov=full_cov)
+        mean, variance = moments_at_targets(draw, covariance)
         if self.mixing is None:
             return mean, variance
         mixing = tf.cast(self.mixing, mean.dtype)
-        return mixed_moments(mixing, mean, variance, full_cov=full_cov)
+        return mixed_moments(mixing, mean, variance)

@@ -129,7 +129,7 @@ class DeepKernelProcess(VariationalModel):
         if self.latent_layer is not None:
             return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
         X, Y, weights = batch
-        mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
+        mean, variance = propagate_targets(hidden, output, path, X[:, None], target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             self._with_likelihood(path.log_ratios),
@@ -149,18 +149,10 @@ class DeepKernelProcess(VariationalModel):
         latent_seed, target_seed = split_seed(seed, 2)
         shape = [self.num_samples, tf.shape(X)[0], num_copies, latent_layer.latent_dim]
         draw = latent_layer.sample(X, Y, normal(shape, latent_seed, X.dtype))
-        # Successive targets are the K copies of one datum.
-        features = append_latents(X[None, :, None, :], draw.latents)
-        targets = tf.reshape(features, [self.num_samples, -1, features.shape[-1]])
+        # A group is of the K copies of one datum.
+        targets = append_latents(X[None, :, None, :], draw.latents)
         mean, variance = propagate_targets(
-            self.hidden_layers,
-            self.output_layer,
-            path,
-            targets,
-            self.num_samples,
-            target_seed,
-            keys=X,
-            num_copies=num_copies,
+            self.hidden_layers, self.output_layer, path, targets, target_seed, keys=X
         )
         expectations = expected_log_likelihoods(
             self.likelihood,

@@ -138,7 +138,7 @@ def test_a_draw_is_that_of_the_reference_used_for_whole_models(size: int, width:
     blocks = TargetBlocks(joint[:, :size, size:], tf.linalg.diag_part(joint)[:, size:])
 
     draw = layer.sample_inducing(joint[:, :size, :size], 2, SEED)
-    gram = layer.condition(draw, blocks, tf.constant(noise), full_cov=False)
+    gram = model_reference.condition(layer, draw, blocks, tf.constant(noise), full_cov=False)
 
     numbers = normal([2, size, width], SEED, tf.float64).numpy()
     for s in range(2):
@@ -192,7 +192,7 @@ def log_ratio_and_gram(layer: GlobalInducingGramLayer, points: tf.Tensor) -> tf.
     draw = layer.sample_inducing(covariance, 2, SEED)
     noise = tf.ones([2, layer.num_inducing, layer.width], points.dtype)
     blocks = TargetBlocks(0.9 * covariance, tf.linalg.diag_part(covariance))
-    gram = layer.condition(draw, blocks, noise, full_cov=False)
+    gram = model_reference.condition(layer, draw, blocks, noise, full_cov=False)
     return tf.reduce_sum(draw.log_ratio) + tf.reduce_sum(gram.it) + tf.reduce_sum(gram.tt)
 
 
@@ -279,7 +279,7 @@ def test_starting_values() -> None:
 
     np.testing.assert_array_equal(layer.pseudo_targets, targets)
     np.testing.assert_allclose(layer.precision_tril, 2.0 * np.eye(4), atol=1e-12)
-    assert (layer.width, layer.num_inducing, layer.noise_width) == (2, 4, 2)
+    assert (layer.width, layer.num_inducing, layer.num_features) == (2, 4, 2)
 
 
 def test_starting_values_depend_on_the_seed() -> None:

@@ -12,6 +12,7 @@ from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     InducingPath,
     WishartLayer,
+    propagate_jointly,
     propagate_targets,
     sample_inducing_path,
 )
@@ -43,9 +44,10 @@ class Stack:
     def propagate(
         self, path: InducingPath, targets: tf.Tensor, *, full_cov: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return propagate_targets(
-            self.hidden, self.output, path, targets, NUM_SAMPLES, SEED, full_cov=full_cov
-        )
+        parts = self.hidden, self.output, path
+        if full_cov:
+            return propagate_jointly(*parts, targets, SEED)
+        return propagate_targets(*parts, targets[:, None], SEED)
 
 
 def test_shapes() -> None:

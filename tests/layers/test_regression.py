@@ -101,7 +101,9 @@ def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
     tt = K_tt if full_cov else np.diagonal(K_tt, axis1=1, axis2=2)
     blocks = TargetBlocks(tf.constant(K_it), tf.constant(tt))
 
-    mean, covariance = layer.condition(infer(layer, joint), blocks, full_cov=full_cov)
+    mean, covariance = model_reference.condition_output(
+        layer, infer(layer, joint), blocks, full_cov=full_cov
+    )
 
     for s in range(S):
         K = joint[s, :M, :M]

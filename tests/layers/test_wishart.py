@@ -288,8 +288,12 @@ def test_a_target_on_an_inducing_point_has_its_gram_entries(df: int, full_cov: b
     draw = layer.sample_inducing(covariance, 1, SEED)
     tt = covariance if full_cov else tf.linalg.diag_part(covariance)
 
-    gram = layer.condition(
-        draw, TargetBlocks(covariance, tt), tf.ones([1, 3, df], tf.float64), full_cov=full_cov
+    gram = model_reference.condition(
+        layer,
+        draw,
+        TargetBlocks(covariance, tt),
+        tf.ones([1, 3, df], tf.float64),
+        full_cov=full_cov,
     )
 
     expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
@@ -305,7 +309,9 @@ def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
         covariance = layer.kernel(points)[None]
         draw = layer.sample_inducing(covariance, 1, SEED)
         blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-        gram = layer.condition(draw, blocks, tf.ones([1, 3, 2], tf.float64), full_cov=False)
+        gram = model_reference.condition(
+            layer, draw, blocks, tf.ones([1, 3, 2], tf.float64), full_cov=False
+        )
         score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
 
     assert np.all(np.isfinite(tape.gradient(score, points)))
@@ -346,7 +352,7 @@ def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> Non
 def test_numpy_integers_are_integers() -> None:
     layer = WishartLayer(gpflow.kernels.Linear(), np.int64(2), np.int32(3))
 
-    assert (layer.df, layer.num_inducing, layer.noise_width) == (2, 3, 2)
+    assert (layer.df, layer.num_inducing, layer.num_features) == (2, 3, 2)
 
 
 def test_starting_values_depend_on_the_seed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers import GaussianDraw, GlobalInducingGPLayer, OutputLayer
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.random import normal
@@ -62,6 +62,6 @@ class SampledOutputLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: tf.Tensor, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._layer.condition(draw, covariance, full_cov=full_cov)
+        return self._layer.condition(draw, covariance)

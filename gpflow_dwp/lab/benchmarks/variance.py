@@ -193,7 +193,7 @@ def _sampled_output_bound(
     output = SampledOutputLayer(model.output_layer, output_seed)
     points = tf.convert_to_tensor(model.inducing_variable.Z)
     path = sample_inducing_path(hidden, output, points, num_samples, path_seed)
-    mean, variance = propagate_targets(hidden, output, path, data[0], num_samples, target_seed)
+    mean, variance = propagate_targets(hidden, output, path, data[0][:, None], target_seed)
     # The derivative of a root of zero is infinite.
     floor = tf.constant(np.finfo(mean.dtype.as_numpy_dtype).eps, mean.dtype)
     deviation = tf.sqrt(tf.maximum(variance, floor))[..., None]

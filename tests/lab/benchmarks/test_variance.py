@@ -70,15 +70,13 @@ def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
     K = tf.constant(np.broadcast_to(whole[:4, :4], (num_draws, 4, 4)))
     targets = TargetBlocks(
         tf.constant(np.broadcast_to(whole[:4, 4:], (num_draws, 4, 2))),
-        tf.constant(np.broadcast_to(np.diag(whole)[4:], (num_draws, 2))),
+        tf.constant(np.broadcast_to(np.diag(whole)[4:, None, None], (num_draws, 2, 1, 1))),
     )
 
     drawn = SampledOutputLayer(layer, as_seed(0)).infer_inducing(K)
-    means, within = layer.condition(drawn, targets, full_cov=False)
+    means, within = layer.condition(drawn, targets)
     integrated = layer.infer_inducing(K[:1])
-    mean, total = layer.condition(
-        integrated, TargetBlocks(*(part[:1] for part in targets[:2])), full_cov=False
-    )
+    mean, total = layer.condition(integrated, TargetBlocks(*(part[:1] for part in targets[:2])))
 
     def standard_error(values: tf.Tensor) -> np.ndarray:
         return np.std(values, axis=0) / np.sqrt(num_draws)
@@ -86,7 +84,7 @@ def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
     assert np.all(np.abs(np.mean(means, 0) - mean[0]) < NUM_SIGMAS * standard_error(means))
     squares = (means - mean) ** 2
     between = np.mean(squares, axis=0)
-    wanted = (total - within[:1])[0].numpy()[:, None]
+    wanted = (total - within[:1])[0, :, 0].numpy()
     assert np.all(np.abs(between - wanted) < NUM_SIGMAS * standard_error(squares))
     error = standard_error(drawn.log_ratio)
     assert abs(np.mean(drawn.log_ratio) - integrated.log_ratio[0]) < NUM_SIGMAS * error
