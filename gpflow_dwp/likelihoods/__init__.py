@@ -1,5 +1,7 @@
-"""Likelihoods that GPflow has not: noise in a function of the observations."""
+"""Likelihoods that GPflow has not: noise in a function of the observations, or with a posterior."""
 
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
+from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (
     Warp,
@@ -11,6 +13,8 @@ from gpflow_dwp.likelihoods.warped_gaussian import (
 from gpflow_dwp.likelihoods.warped_student_t import Noise, WarpedStudentT
 
 __all__ = [
+    "GammaGaussian",
+    "GammaPrecision",
     "Noise",
     "SinhArcsinh",
     "Warp",

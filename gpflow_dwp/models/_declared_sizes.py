@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models._moved_names import present_name
 
 __all__ = ["check_declared_sizes"]
 
@@ -56,7 +57,7 @@ def _objects(config: Any) -> Iterator[Mapping[str, Any]]:
 
 def _num_starting_values(described: Mapping[str, Any]) -> int:
     """How many numbers an object starts with that are not in its description one by one."""
-    count = _COUNTS.get(str(described["class"]))
+    count = _COUNTS.get(present_name(str(described["class"])))
     arguments = described.get("arguments")
     return 0 if count is None or not isinstance(arguments, Mapping) else count(_Sizes(arguments))
 
@@ -149,8 +150,8 @@ _COUNTS: dict[str, Callable[[_Sizes], int]] = {
     "gpflow_dwp.layers.GlobalInducingGPLayer": _of_output_layer,
     "gpflow_dwp.layers.GlobalInducingGramLayer": _of_gram_layer,
     "gpflow_dwp.layers.InverseWishartLayer": lambda sizes: sizes["num_inducing"] ** 2,
-    "gpflow_dwp.layers.LocalInducingGPLayer": _of_local_layer,
-    "gpflow_dwp.layers.MatrixGaussianLayer": _of_network_layer,
+    "gpflow_dwp.latent_variable_deep_gp.LocalInducingGPLayer": _of_local_layer,
+    "gpflow_dwp.matrix_gaussian.MatrixGaussianLayer": _of_network_layer,
     "gpflow_dwp.layers.NetworkEncoder": _of_encoder,
     "gpflow_dwp.layers.WishartLayer": _of_wishart_layer,
     "gpflow_dwp.layers.WishartPosterior": lambda sizes: sizes["num_inducing"] * sizes["df"],

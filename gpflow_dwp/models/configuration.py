@@ -22,6 +22,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models._moved_names import present_name
 
 __all__ = ["from_config", "to_config"]
 
@@ -188,7 +189,7 @@ def _class_name(cls: type) -> str:
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
     known: dict[str, type] = {_class_name(cls): cls for cls in custom_classes}
     namespace, _, class_name = name.rpartition(".")
-    found = known.get(name) or _find_ours(name)
+    found = known.get(name) or _find_ours(present_name(name))
     if namespace in _GPFLOW:
         found = getattr(_GPFLOW[namespace], class_name, None)
     if not (isinstance(found, type) and issubclass(found, tf.Module)):

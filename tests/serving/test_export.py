@@ -17,12 +17,9 @@ from crashes import crashes
 from model_reference import randomise, tiny_model, toy_data
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.models import (
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
-)
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
+from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
 from gpflow_dwp.serving import export_model
 from gpflow_dwp.serving.export import _filled
 

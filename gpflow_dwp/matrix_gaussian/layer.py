@@ -14,10 +14,10 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import positive, triangular
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
-from gpflow_dwp.layers.base import Description
-from gpflow_dwp.layers.gamma_precision import GammaPrecision
+from gpflow_dwp.layers import Description
+from gpflow_dwp.likelihoods import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.random import as_generator, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
