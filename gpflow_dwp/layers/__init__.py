@@ -1,6 +1,7 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
 from gpflow_dwp.layers.base import Description, GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
@@ -19,6 +20,7 @@ from gpflow_dwp.layers.wishart import WishartLayer
 from gpflow_dwp.layers.wishart_posterior import Mixing, PosteriorFamily, WishartPosterior
 
 __all__ = [
+    "DeclaredSizes",
     "Description",
     "Encoder",
     "FreeEncoder",

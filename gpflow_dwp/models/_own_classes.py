@@ -1,9 +1,15 @@
-"""What saved models may still call classes that have moved since."""
+"""Classes of this package by the full names that saved models have for them."""
 
 from __future__ import annotations
 
-__all__ = ["present_name"]
+import importlib
+import re
+from typing import Any
 
+__all__ = ["find_own", "public_name"]
+
+_FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
+# What saved models may still call classes that have moved since.
 _MOVED = {
     "gpflow_dwp.layers.GammaGaussian": "gpflow_dwp.likelihoods.GammaGaussian",
     "gpflow_dwp.layers.LocalInducingGPLayer": (
@@ -17,9 +23,27 @@ _MOVED = {
 }
 
 
-def present_name(name: str) -> str:
-    """The full name of a class that is described by this one.
+def public_name(cls: type) -> str | None:
+    """The full name under which one of this package's rooms exports a class, if one does.
+
+    :param cls: Any class.
+    """
+    room = _FULL_NAME.match(f"{cls.__module__}.{cls.__name__}")
+    name = f"gpflow_dwp.{room[1]}.{cls.__name__}" if room else ""
+    return name if find_own(name) is cls else None
+
+
+def find_own(name: str) -> Any:
+    """What one of this package's rooms exports under a full name; None where there is none.
 
     :param name: As a description has it, of whatever age.
     """
-    return _MOVED.get(name, name)
+    room = _FULL_NAME.fullmatch(_MOVED.get(name, name))
+    if room is None:
+        return None
+    try:
+        module = importlib.import_module(f"gpflow_dwp.{room[1]}")
+    except ImportError:
+        return None
+    class_name = name.rpartition(".")[2]
+    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
