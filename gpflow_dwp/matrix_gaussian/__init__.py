@@ -4,9 +4,9 @@ Louizos and Welling, "Structured and efficient variational deep learning with ma
 posteriors" (2016).
 """
 
+from gpflow_dwp.matrix_gaussian._covariance_root import CovarianceFamily
 from gpflow_dwp.matrix_gaussian.builder import build_matrix_gaussian_network
 from gpflow_dwp.matrix_gaussian.layer import (
-    CovarianceFamily,
     MatrixGaussianLayer,
     Preactivation,
     dropout_kl,
