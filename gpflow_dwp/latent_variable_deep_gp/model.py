@@ -149,12 +149,6 @@ class LatentVariableDeepGP(VariationalModel):
                     f"{width} come from below."
                 )
             width = layer.num_outputs
-        latent_dim = self.likelihood.latent_dim
-        if latent_dim is not None and latent_dim != output.num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"output layer has num_outputs={output.num_outputs}."
-            )
 
 
 class LatentVariablePosterior(MixturePosterior):

@@ -199,12 +199,6 @@ class MatrixGaussianNetwork(VariationalModel):
                     f"num_inputs={above.num_inputs}."
                 )
         check_choice(ACTIVATIONS, activation=self.activation)
-        latent_dim = self.likelihood.latent_dim
-        if latent_dim is not None and latent_dim != self.num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"last layer has num_outputs={self.num_outputs}."
-            )
 
 
 def _sample_units(
