@@ -1,7 +1,9 @@
-"""Likelihoods that GPflow has not: noise in a function of the observations, or with a posterior."""
+"""Likelihoods that GPflow has not: noise in functions of Y and of X, or with a posterior."""
 
 from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
 from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
+from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (
     Warp,
@@ -10,12 +12,14 @@ from gpflow_dwp.likelihoods.warped_gaussian import (
     warp_function,
     warp_of,
 )
-from gpflow_dwp.likelihoods.warped_student_t import Noise, WarpedStudentT
+from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 
 __all__ = [
     "GammaGaussian",
     "GammaPrecision",
+    "HeteroskedasticGaussian",
     "Noise",
+    "NormalMixture",
     "SinhArcsinh",
     "Warp",
     "WarpedGaussian",
