@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from gpflow_dwp.models import MatrixGaussianNetwork
+    from gpflow_dwp.matrix_gaussian import MatrixGaussianNetwork
     from gpflow_dwp.training import TrainingHistory
 
     Digits = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
@@ -196,7 +196,7 @@ def _check(options: MnistOptions, num_rows: int) -> None:
 def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
     import gpflow
 
-    from gpflow_dwp.models import build_matrix_gaussian_network
+    from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 
     return build_matrix_gaussian_network(
         train,

@@ -13,12 +13,12 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.data import Table
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_matrix_gaussian_network,
     suitable_output,
 )
 from gpflow_dwp.selection import Selection, select_model

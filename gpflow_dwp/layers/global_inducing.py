@@ -15,6 +15,7 @@ from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -99,6 +100,12 @@ class GlobalInducingGPLayer(OutputLayer):
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = max(declared["num_inducing"], declared.rows("pseudo_targets"))
+        return M * (M + declared["num_outputs"])
 
     def describe(self) -> Description:
         return Description(

@@ -13,6 +13,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.random import as_generator, normal
@@ -75,6 +76,12 @@ class GlobalInducingGramLayer(GramLayer):
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = declared["num_inducing"]
+        return M * (M + declared["width"])
 
     def describe(self) -> Description:
         return Description(

@@ -13,6 +13,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart, divide
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.random import as_generator
@@ -81,6 +82,11 @@ class InverseWishartLayer(GramLayer):
         self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
         self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        return declared["num_inducing"] ** 2
 
     def describe(self) -> Description:
         return super().describe()._replace(posterior="inverse Wishart")

@@ -17,6 +17,7 @@ from gpflow_dwp.distributions import (
 )
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
@@ -103,6 +104,14 @@ class WishartLayer(GramLayer):
         self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = declared["num_inducing"]
+        mixing = 0 if declared.holds("posterior", "GW") else M**2
+        mixture = 0 if declared.holds("whiten", True) else M**2
+        return M * min(declared["df"], M) + mixing + mixture
 
     def describe(self) -> Description:
         factor, size = self.bartlett_factor, self.num_inducing

@@ -1,5 +1,7 @@
-"""Likelihoods that GPflow has not: noise in functions of the observations and of the inputs."""
+"""Likelihoods that GPflow has not: noise in functions of Y and of X, or with a posterior."""
 
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
+from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
@@ -13,6 +15,8 @@ from gpflow_dwp.likelihoods.warped_gaussian import (
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 
 __all__ = [
+    "GammaGaussian",
+    "GammaPrecision",
     "HeteroskedasticGaussian",
     "Noise",
     "NormalMixture",

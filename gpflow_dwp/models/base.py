@@ -208,8 +208,7 @@ class DeepKernelProcess(VariationalModel):
         )
 
     def _check_parts(self) -> None:
-        output = self.output_layer
-        if len(self.hidden_layers) != len(self.layers) - 1:
+        if self.layers != [*self.hidden_layers, self.output_layer]:
             raise ValueError(
                 "layers must be hidden layers followed by one output layer, got "
                 + ", ".join(type(layer).__name__ for layer in self.layers)
@@ -226,10 +225,3 @@ class DeepKernelProcess(VariationalModel):
                 )
             if index > 0:
                 check_gram_kernel(layer.kernel)
-        latent_dim = self.likelihood.latent_dim
-        num_outputs = getattr(output, "num_outputs", latent_dim)
-        if latent_dim is not None and latent_dim != num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"output layer has num_outputs={num_outputs}."
-            )

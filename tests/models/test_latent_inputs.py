@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 from model_reference import assert_same_mean, tiny_model, toy_data
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_latent_variable_deep_gp,
     load_model,
     save_model,
 )

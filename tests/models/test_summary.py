@@ -10,11 +10,11 @@ import pytest
 from gpflow.utilities import parameter_dict, set_trainable
 from model_reference import set_to_prior, tiny_model, toy_data
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
     collapsed_layers,
     model_summary,
 )

@@ -14,14 +14,14 @@ from scipy import integrate, stats
 
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import FreeEncoder, GammaGaussian, LatentVariableLayer
+from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP, build_latent_variable_deep_gp
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
+from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
-    LatentVariableDeepGP,
     VariationalModel,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
 )
 from gpflow_dwp.objectives import Estimator
 

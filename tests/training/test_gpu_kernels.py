@@ -23,14 +23,14 @@ from tensorflow.core.framework.kernel_def_pb2 import KernelDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 from tensorflow.python.framework import kernels
 
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
 )
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed

@@ -9,7 +9,7 @@ import tensorflow as tf
 from gpflow.optimizers import NaturalGradient
 from model_reference import toy_data
 
-from gpflow_dwp.models import build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import NaturalGradientAdam, decayed_rate, fit
 

@@ -13,13 +13,14 @@ from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.study import Cell, make_cells
+from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     LatentVariableLayer,
     RegressionGPLayer,
     WishartLayer,
 )
-from gpflow_dwp.models import DeepWishartProcess, LatentVariableDeepGP
+from gpflow_dwp.models import DeepWishartProcess
 
 
 def test_a_cell_survives_json() -> None:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
+from gpflow_dwp.matrix_gaussian import expected_matrix_normal_kl, rank_one_root
 
 RNG = np.random.default_rng(3)
 ROWS, COLUMNS = 4, 3

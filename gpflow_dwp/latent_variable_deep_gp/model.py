@@ -10,17 +10,19 @@ from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import (
-    LatentVariableLayer,
-    LocalInducingGPLayer,
+from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
+from gpflow_dwp.latent_variable_deep_gp.propagation import (
     LocalLayer,
     propagate_copies,
     propagate_from_prior,
 )
-from gpflow_dwp.models.data_checks import Batch
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
-from gpflow_dwp.models.variational import VariationalModel
+from gpflow_dwp.layers import LatentVariableLayer
+from gpflow_dwp.models import (
+    Batch,
+    MixturePosterior,
+    VariationalModel,
+    copies_expected_log_likelihoods,
+)
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_instance
@@ -147,12 +149,6 @@ class LatentVariableDeepGP(VariationalModel):
                     f"{width} come from below."
                 )
             width = layer.num_outputs
-        latent_dim = self.likelihood.latent_dim
-        if latent_dim is not None and latent_dim != output.num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"output layer has num_outputs={output.num_outputs}."
-            )
 
 
 class LatentVariablePosterior(MixturePosterior):

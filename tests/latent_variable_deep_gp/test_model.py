@@ -11,13 +11,13 @@ import tensorflow as tf
 from model_reference import randomise, toy_data
 from scipy import stats
 
-from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer, LocalInducingGPLayer
-from gpflow_dwp.models import (
+from gpflow_dwp.latent_variable_deep_gp import (
     LatentVariableDeepGP,
+    LocalInducingGPLayer,
     build_latent_variable_deep_gp,
-    load_model,
-    save_model,
 )
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
+from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.objectives import Estimator
 
 NOISE, SLOPE = 0.4, 1.5

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.layers import LocalInducingGPLayer
+from gpflow_dwp.latent_variable_deep_gp import LocalInducingGPLayer
 
 
 def make_layer(num_outputs: int = 2, **arguments: object) -> LocalInducingGPLayer:

@@ -10,8 +10,12 @@ import pytest
 import tensorflow as tf
 from model_reference import randomise, tiny_model, toy_data
 
-from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer, LocalInducingGPLayer
-from gpflow_dwp.models import LatentVariableDeepGP, build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import (
+    LatentVariableDeepGP,
+    LocalInducingGPLayer,
+    build_latent_variable_deep_gp,
+)
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training import fit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow_probability as tfp
 
-from gpflow_dwp.layers import GammaGaussian, GammaPrecision
+from gpflow_dwp.likelihoods import GammaGaussian, GammaPrecision
 
 
 def precision() -> GammaPrecision:

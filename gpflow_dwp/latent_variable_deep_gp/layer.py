@@ -17,9 +17,8 @@ from gpflow.utilities import triangular
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import check_matrix
 from gpflow_dwp.kernels import check_input_kernel
-from gpflow_dwp.layers._reparameterisation import with_gradient_of
-from gpflow_dwp.layers.base import Description
-from gpflow_dwp.layers.inducing_points import as_inducing_points
+from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
+from gpflow_dwp.layers import DeclaredSizes, Description, as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
@@ -89,6 +88,13 @@ class LocalInducingGPLayer(gpflow.Module):
             dtype=dtype,
             transform=triangular(),
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        functions = declared.rows("mixing") or declared["num_outputs"]
+        # A triangle of each function is packed.
+        return functions * declared.rows("inducing_variable") ** 2 // 2
 
     @property
     def num_inputs(self) -> int:

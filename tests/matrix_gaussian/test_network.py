@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.layers import MatrixGaussianLayer
-from gpflow_dwp.models import (
+from gpflow_dwp.matrix_gaussian import (
+    MatrixGaussianLayer,
     MatrixGaussianNetwork,
     build_matrix_gaussian_network,
-    load_model,
-    save_model,
 )
+from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import fit
 

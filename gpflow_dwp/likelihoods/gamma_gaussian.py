@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from gpflow.likelihoods import ScalarLikelihood
 
-from gpflow_dwp.layers.gamma_precision import GammaPrecision
+from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
 
 __all__ = ["GammaGaussian"]
 

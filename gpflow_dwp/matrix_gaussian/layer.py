@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import gpflow
 import numpy as np
@@ -11,20 +11,21 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from gpflow import Parameter, default_float
-from gpflow.utilities import positive, triangular
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.distributions import expected_matrix_normal_kl, rank_one_root
-from gpflow_dwp.layers.base import Description
-from gpflow_dwp.layers.gamma_precision import GammaPrecision
+from gpflow_dwp.layers import DeclaredSizes, Description
+from gpflow_dwp.likelihoods import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.matrix_gaussian._covariance_root import (
+    CovarianceFamily,
+    CovarianceRoot,
+    times_root,
+)
+from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl
 from gpflow_dwp.random import as_generator, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
-__all__ = ["CovarianceFamily", "MatrixGaussianLayer", "Preactivation", "dropout_kl"]
-
-CovarianceFamily = Literal["diagonal", "rank_one", "full"]
-"""How many parameters the square root of a row or column covariance has."""
+__all__ = ["MatrixGaussianLayer", "Preactivation", "dropout_kl"]
 
 # Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
 _CUBIC = (1.16145124, -1.50204118, 0.58629921)
@@ -120,8 +121,8 @@ class MatrixGaussianLayer(gpflow.Module):
         # Inputs are divided by √D, which He et al. put into the weights.
         start = rng.normal(scale=np.sqrt(2.0), size=(width, num_outputs))
         self.mean = None if zero_mean else Parameter(start, dtype=dtype)
-        self.row_root = _Root("row_covariance", row_covariance, width, rng)
-        self.column_root = _Root("column_covariance", column_covariance, num_outputs, rng)
+        self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
+        self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
         self.row_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
         self.column_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
         if num_pseudo_data:
@@ -135,6 +136,16 @@ class MatrixGaussianLayer(gpflow.Module):
             self.dropout = Parameter(
                 np.full(2, 0.5 * largest_dropout), dtype=dtype, transform=bounded
             )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        rows, columns = declared["num_inputs"] + 1, declared["num_outputs"]
+        full_rows = rows**2 if declared.holds("row_covariance", "full") else 0
+        full_columns = columns**2 if declared.holds("column_covariance", "full") else 0
+        mean = 0 if declared.holds("zero_mean", True) else rows * columns
+        pseudo_data = declared["num_pseudo_data"] * (rows + columns)
+        return mean + rows + columns + pseudo_data + (full_rows + full_columns) // 2
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(
@@ -156,7 +167,7 @@ class MatrixGaussianLayer(gpflow.Module):
         """
         A = self._augmented(inputs)
         root = self.row_root.operator()
-        rooted = _times_root(A, root)
+        rooted = times_root(A, root)
         mean = self._linear(A)
         variance = _inner_products(rooted, full_cov=full_cov)
         if not self.num_pseudo_data:
@@ -265,7 +276,7 @@ class MatrixGaussianLayer(gpflow.Module):
         self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed, jitter: float
     ) -> _PseudoData:
         inputs, outputs = self._draw_pseudo_data(num_samples, seed)
-        rooted = _times_root(inputs, root)
+        rooted = times_root(inputs, root)
         sigma_11 = tf.matmul(rooted, rooted, transpose_b=True)
         noise = tf.eye(self.num_pseudo_data, dtype=rooted.dtype) * jitter
         return _PseudoData(inputs, outputs, rooted, tf.linalg.cholesky(sigma_11 + noise))
@@ -293,44 +304,6 @@ class _PseudoData(NamedTuple):
     outputs: tf.Tensor
     rooted: tf.Tensor
     factor: tf.Tensor
-
-
-class _Root(gpflow.Module):
-    """The square root of a covariance, that starts at the identity."""
-
-    def __init__(
-        self, name: str, family: CovarianceFamily, size: int, rng: np.random.Generator
-    ) -> None:
-        super().__init__(name="CovarianceRoot")
-        dtype = default_float()
-        self.family = family
-        if family == "full":
-            self.tril = Parameter(np.eye(size), dtype=dtype, transform=triangular())
-        elif family in ("diagonal", "rank_one"):
-            self.diagonal = Parameter(
-                np.ones(size), dtype=dtype, transform=positive(base="exp", lower=0.0)
-            )
-        else:
-            raise ValueError(f"{name} must be diagonal, rank_one or full, got {family!r}.")
-        if family == "rank_one":
-            # At zero the gradient of u uᵀ is zero.
-            self.direction = Parameter(rng.normal(scale=0.01, size=size), dtype=dtype)
-
-    def operator(self) -> tf.linalg.LinearOperator:
-        """The present root."""
-        if self.family == "full":
-            return tf.linalg.LinearOperatorLowerTriangular(tf.convert_to_tensor(self.tril))
-        diagonal = tf.convert_to_tensor(self.diagonal)
-        if self.family == "diagonal":
-            return tf.linalg.LinearOperatorDiag(diagonal, is_positive_definite=True)
-        return rank_one_root(diagonal, tf.convert_to_tensor(self.direction))
-
-
-def _times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
-    """A R, whose rows have the inner products A U Aᵀ."""
-    if isinstance(root, tf.linalg.LinearOperatorDiag):
-        return A * root.diag
-    return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A), adjoint=True))
 
 
 def _inner_products(rows: tf.Tensor, *, full_cov: bool) -> tf.Tensor:

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import MatrixGaussianLayer
-from gpflow_dwp.models._leading_axes import over_leading_axes
-from gpflow_dwp.models.data_checks import Batch, check_inputs
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.models.predictive import expected_log_likelihoods
-from gpflow_dwp.models.variational import VariationalModel
+from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
+from gpflow_dwp.models import (
+    Batch,
+    MixturePosterior,
+    VariationalModel,
+    expected_log_likelihoods,
+)
 from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_choice, check_flags, check_instance
+from gpflow_dwp.validation import check_choice, check_instance
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
 
@@ -199,12 +199,6 @@ class MatrixGaussianNetwork(VariationalModel):
                     f"num_inputs={above.num_inputs}."
                 )
         check_choice(ACTIVATIONS, activation=self.activation)
-        latent_dim = self.likelihood.latent_dim
-        if latent_dim is not None and latent_dim != self.num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"last layer has num_outputs={self.num_outputs}."
-            )
 
 
 def _sample_units(
@@ -242,11 +236,7 @@ class NetworkPosterior(MixturePosterior):
             column_factors=covariance / tf.linalg.diag_part(covariance)[:, None],
         )
 
-    @without_autograph
-    @over_leading_axes(axis=1)
-    def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
-        check_flags(full_cov=full_cov)
-        X = check_inputs(self, Xnew, "Xnew")
+    def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
         noise = None if full_cov else self._noise_at(X)
         return self._model.sample(X, self.num_samples, self._seed, noise)
 

@@ -1,4 +1,4 @@
-"""Gradients that are not those of the values: for doubly reparameterised latent variables."""
+"""Gradients that are not those of the values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-__all__ = ["with_gradient_of", "with_weighted_gradient"]
+__all__ = ["with_gradient_of"]
 
 
 def with_gradient_of(
@@ -32,25 +32,3 @@ def with_gradient_of(
         return tf.identity(values), gradient
 
     return attach(values, inputs)
-
-
-def with_weighted_gradient(draws: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return draws whose gradients are multiplied by their normalised importance weights.
-
-    :param draws: [S, N, K, W].
-    :return: The draws, and zeros [S, N, K] to be added to their log weights. In the gradient of a
-        log-mean-exp over K these zeros receive the weights, up to a factor for each datum.
-    """
-
-    @tf.custom_gradient
-    def attach(
-        draws: tf.Tensor,
-    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
-        def gradient(upstream: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-            total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-            return upstream * tf.math.divide_no_nan(weights, total)[..., None]
-
-        return (tf.identity(draws), tf.zeros_like(draws[..., 0])), gradient
-
-    values, zeros = attach(draws)
-    return values, zeros
