@@ -14,7 +14,7 @@ from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.files import read_sealed
 
 if TYPE_CHECKING:
-    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.cli.trained_run import TrainedRun
     from gpflow_dwp.models import VariationalModel
 
 __all__ = ["info"]
@@ -33,8 +33,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     :param run: A directory that fit, mnist or save_model wrote (default: versions only).
     """
     from gpflow_dwp.cli.provenance import list_versions
-    from gpflow_dwp.cli.reports import as_json
-    from gpflow_dwp.cli.scores import score_table, scores_from_names
+    from gpflow_dwp.cli.reports import as_json, score_table
 
     found: dict[str, dict[str, Any]]
     if run is None:
@@ -52,15 +51,14 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
-        task = found["run"]["task"]
-        print(score_table(scores_from_names(scores, task), task))
+        print(score_table(scores))
 
 
 def _describe(directory: Path) -> dict[str, dict[str, Any]]:
-    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.cli.trained_run import TrainedRun
 
     if (directory / DESCRIPTION).is_file():
-        run = RunDescription.read(directory)
+        run = TrainedRun.read(directory)
         return {
             "run": _describe_run(directory, run),
             "model": _describe_saved(directory / MODEL),
@@ -91,15 +89,16 @@ def _describe_saved(directory: Path) -> dict[str, Any]:
         return _describe_model(load_model(directory))
 
 
-def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
-    from gpflow_dwp.cli.scores import scores_by_name, scores_from_names
+def _describe_run(directory: Path, run: TrainedRun) -> dict[str, Any]:
+    from gpflow_dwp.cli.reports import scores_from_names
 
     path = directory / METRICS
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     try:
         metrics = read_sealed(path)
         known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
-        scores = scores_by_name(scores_from_names(metrics["scores"], run.task), run.task)
+        for scores in metrics["scores"].values():
+            scores_from_names(scores)
     except (OSError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is missing or damaged: {error}") from error
     unfinished = UnfinishedRun.latest(directory)
@@ -107,10 +106,10 @@ def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
         "target": run.target_name,
         "task": run.task,
         **({} if run.classes is None else {"classes": list(run.classes)}),
-        "columns": list(run.feature_names),
+        "columns": list(run.encoder.columns),
         **known,
         "can_go_on": unfinished is not None and unfinished.has_steps,
-        "scores": scores,
+        "scores": metrics["scores"],
     }
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import gpflow
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.data import Table
 from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
@@ -24,7 +23,7 @@ from gpflow_dwp.models import (
 from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
-__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood", "select"]
+__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "select"]
 
 _BUILDERS: dict[str, Callable[..., VariationalModel]] = {
     "DWP": build_deep_wishart_process,
@@ -40,6 +39,16 @@ TITLES = {
 }
 """What tables of scores call each model."""
 
+# Options that builders and selection take, by what they call them; what is left out has their
+# defaults.
+_ARGUMENTS = {
+    **{
+        name: name
+        for name in ("posterior", "whiten", "warp", "noise", "kernel", "width", "num_pseudo_data")
+    },
+    **{name: name for name in ("num_inducing", "inducing", "latent_dim")},
+    "output_posterior": "output",
+}
 _STEPS = {"fast": 3_000, "vmg": 20_000}
 _STEPS_OF_EACH = 1_000
 
@@ -64,7 +73,7 @@ def complete(options: FitOptions) -> CompleteOptions:
     if options.model != "DWP":
         given.append("model")
     if options.depth == "auto" and given:
-        raise UsageError(f"--depth auto cannot go with --{given[0].replace('_', '-')}")
+        raise UsageError(f"--depth auto cannot go with {_flag(given[0])}")
     defaults: dict[str, Any] = {"depth": 3 if given else "auto"}
     defaults |= {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
     if (options.depth or defaults["depth"]) == "auto":
@@ -90,30 +99,12 @@ def build_model(
     :raises UsageError: If an option is not for the model that is chosen.
     :raises ValueError: If an option's value cannot be used.
     """
-    process = {
-        "num_inducing": options.num_inducing or 100,
-        "inducing": options.inducing or "subset",
-        "kernel": "SquaredExponential" if options.kernel is None else options.kernel,
-        "latent_dim": options.latent_dim or 0,
-        "output_posterior": options.output_posterior,
-        "warp": options.warp,
-        "noise": options.noise or "gaussian",
-    }
-    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
-    own: dict[str, dict[str, Any]] = {
-        "DWP": {**process, **wishart, "width": options.width},
-        "DGP": {**process, "width": options.width},
-        "DIWP": process,
-        "VMG": {
-            "width": options.width or 50,
-            "num_pseudo_data": options.num_pseudo_data or 10,
-            "target_scale": target_scale,
-        },
-    }
-    choices = {name for arguments in own.values() for name in arguments}
-    for name in sorted(choices - {"num_inducing", "target_scale"}):
-        if name not in own[options.model] and getattr(options, name) not in (None, False):
-            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
+    build, arguments = _BUILDERS[options.model], _arguments(options)
+    known = inspect.signature(build).parameters
+    for name, argument in sorted(_ARGUMENTS.items()):
+        # Inducing points are also those of the sparse GP that is compared with.
+        if argument in arguments and argument not in known and name != "num_inducing":
+            raise UsageError(f"{_flag(name)} is not for --model {options.model}")
     if options.warp and likelihood is not None:
         raise UsageError("--warp is for --task regression: labels are not warped")
     if options.noise is not None and likelihood is not None:
@@ -122,18 +113,19 @@ def build_model(
         raise UsageError("--importance-samples must be 1 for --model VMG")
     if options.num_importance_samples > 1 and options.latent_dim is None:
         raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
-    arguments = own[options.model]
-    if options.model != "VMG":
-        arguments["output"] = arguments.pop("output_posterior") or suitable_output(
-            len(data[0]), likelihood, arguments["latent_dim"], options.batch_size
+    if options.model == "VMG":
+        arguments["target_scale"] = target_scale
+    elif "output" not in arguments:
+        arguments["output"] = suitable_output(
+            len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
         )
-    return _BUILDERS[options.model](
+    return build(
         data,
         1 if options.depth == "auto" else options.depth,
         likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
-        **arguments,
+        **{name: value for name, value in arguments.items() if name in known},
     )
 
 
@@ -142,37 +134,27 @@ def select(
 ) -> Selection:
     """Train the models that ``--depth auto`` tries, and return the best.
 
-    :param options: Complete ones.
+    :param options: Complete ones, which :func:`build_model` has taken.
     :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
     :param likelihood: None for a Gaussian one.
     """
     return select_model(
         data,
-        kernel=options.kernel or "auto",
-        warp=options.warp or "auto",
-        noise=options.noise or "auto",
-        num_inducing=options.num_inducing or "auto",
         likelihood=likelihood,
-        posterior=options.posterior or "AB",
-        whiten=options.whiten,
-        width=options.width,
-        output=options.output_posterior,
-        inducing=options.inducing or "subset",
         num_steps=options.num_steps,
         batch_size=options.batch_size,
         num_samples=options.num_samples,
         seed=options.seed,
         progress=not options.quiet,
+        **_arguments(options),
     )
 
 
-def make_likelihood(table: Table) -> Likelihood | None:
-    """Return the likelihood of a table's classes; None for a regression.
+def _arguments(options: CompleteOptions) -> dict[str, Any]:
+    """What the user says of the model."""
+    given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
+    return {name: value for name, value in given.items() if value not in (None, False)}
 
-    :param table: Of training.
-    """
-    if table.classes is None:
-        return None
-    if len(table.classes) == 2:
-        return gpflow.likelihoods.Bernoulli()
-    return gpflow.likelihoods.Softmax(len(table.classes))
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

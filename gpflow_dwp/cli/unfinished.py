@@ -1,4 +1,4 @@
-"""What a run's directory holds until the run is finished: its options, and how far training is."""
+"""A run until it is finished: its options, and how far training is, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIGURATION = "config.yaml"
 PARTIAL = ".run.partial"
 """What the names of folders begin with that are still written, or removed, by who holds a run."""
 
-_NAME = re.compile(r"unfinished(?:-(\d{1,3}))?")
+_NAME = re.compile(r"unfinished(?:-\d{1,3})?")
 _LOG = "replaced-log"
 _BEGUN = "begun.json"
 
@@ -30,13 +30,18 @@ _BEGUN = "begun.json"
 class UnfinishedRun:
     """A run that can go on, below the directory that it will fill.
 
-    It is a folder of its own, so that a run that is to be replaced stays whole meanwhile. A run
-    that replaces an unfinished one has the next number, and goes before it: see :meth:`latest`.
+    A run that is to be replaced stays whole meanwhile. One that replaces an unfinished run has the
+    next number, and goes before it: see :meth:`latest`.
 
     :param folder: Where everything of it is.
     """
 
     folder: Path
+
+    @property
+    def directory(self) -> Path:
+        """The directory that it will fill."""
+        return self.folder.parent
 
     @property
     def configuration(self) -> Path:
@@ -53,14 +58,21 @@ class UnfinishedRun:
         """Whether any step of training is kept, in good order or not."""
         return any(self.state.glob("save-*"))
 
+    @staticmethod
+    def is_its_name(name: str) -> bool:
+        """Whether an entry of a run's directory is an unfinished run.
+
+        :param name: Of the entry.
+        """
+        return _NAME.fullmatch(name) is not None
+
     @classmethod
     def latest(cls, directory: Path) -> UnfinishedRun | None:
         """Return what is unfinished in a directory, if anything is.
 
         :param directory: Of the run.
         """
-        found = _all(directory)
-        return found[-1] if found else None
+        return next(reversed(_all(directory)), None)
 
     @classmethod
     def find(cls, directory: Path) -> UnfinishedRun:
@@ -71,20 +83,12 @@ class UnfinishedRun:
         run = cls.latest(directory)
         if run is None:
             raise UsageError(f"{directory} holds no run that could go on")
-        if run._digest(CONFIGURATION) != _digest(run.configuration):
+        if run._begun(CONFIGURATION) != _digest(run.configuration):
             raise UsageError(
                 f"{run.configuration} is not as it was when the run began; begin a new run for "
                 "other options"
             )
         return run
-
-    @staticmethod
-    def is_its_name(name: str) -> bool:
-        """Whether an entry of a run's directory is an unfinished run.
-
-        :param name: Of the entry.
-        """
-        return _NAME.fullmatch(name) is not None
 
     @classmethod
     def begin(
@@ -106,19 +110,15 @@ class UnfinishedRun:
         try:
             new.folder.mkdir()
             write_options(new.configuration)
-            digests = {CONFIGURATION: _digest(new.configuration)}
-            if table is not None:
-                digests["table"] = _digest(table)
+            files = {CONFIGURATION: new.configuration, "table": table}
+            digests = {name: _digest(path) for name, path in files.items() if path is not None}
             write_whole(new.folder / _BEGUN, json.dumps(seal(digests)))
             # A run that was killed before its first step had the log begun anew, too.
-            kept = [run.folder / _LOG for run in before[-1:] if not run.has_steps]
-            last = next(
-                (path for path in (*kept, log) if path is not None and path.is_file()), None
-            )
-            if log is not None and last is not None:
-                shutil.copyfile(last, new.folder / _LOG)
+            logs = [*(run.folder / _LOG for run in before[-1:] if not run.has_steps), log]
+            for path in [path for path in logs if log and path and path.is_file()][:1]:
+                shutil.copyfile(path, new.folder / _LOG)
             sync_tree(new.folder)
-            begun = cls(directory / _name(_number(before[-1].folder) + 1 if before else 1))
+            begun = cls(directory / _name(before[-1].number + 1 if before else 1))
             new.folder.rename(begun.folder)
         finally:
             shutil.rmtree(new.folder, ignore_errors=True)
@@ -128,6 +128,11 @@ class UnfinishedRun:
                 run._remove()
         return begun
 
+    @property
+    def number(self) -> int:
+        """How many unfinished runs it has replaced, and one."""
+        return int(self.folder.name.partition("-")[2] or 1)
+
     def check_table(self, table: Path | None) -> None:
         """Refuse a table that is no longer what the run began with.
 
@@ -136,7 +141,7 @@ class UnfinishedRun:
         """
         if table is None:
             return
-        began, now = self._digest("table"), _digest(table)
+        began, now = self._begun("table"), _digest(table)
         if now != began:
             raise UsageError(
                 f"{table} has changed since the run began: its SHA-256 was {began[:12]}... and is "
@@ -166,26 +171,21 @@ class UnfinishedRun:
             self.folder.rename(gone)
             shutil.rmtree(gone)
 
-    def _digest(self, name: str) -> str:
-        """Of a file, as it was when the run began."""
+    def _begun(self, name: str) -> str:
+        """The digest of a file, as it was when the run began."""
         with user_mistakes():
             return str(read_sealed(self.folder / _BEGUN).get(name))
 
 
 def _all(directory: Path) -> list[UnfinishedRun]:
     """Those of a directory, the first first."""
-    folders = (path.parent for path in directory.glob(f"*/{CONFIGURATION}"))
-    named = [folder for folder in folders if _NAME.fullmatch(folder.name)]
-    return [UnfinishedRun(folder) for folder in sorted(named, key=_number)]
+    folders = [path.parent for path in directory.glob(f"*/{CONFIGURATION}")]
+    runs = [UnfinishedRun(folder) for folder in folders if UnfinishedRun.is_its_name(folder.name)]
+    return sorted(runs, key=lambda run: run.number)
 
 
 def _name(number: int) -> str:
     return "unfinished" if number == 1 else f"unfinished-{number}"
-
-
-def _number(folder: Path) -> int:
-    match = _NAME.fullmatch(folder.name)
-    return int(match[1] or 1) if match else 0
 
 
 def _digest(path: Path) -> str:

@@ -1,5 +1,6 @@
-"""Likelihoods that GPflow has not: noise in a function of the observations."""
+"""Likelihoods that GPflow has not, noise in a function of the observations; and those of labels."""
 
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (
     Warp,
@@ -16,6 +17,7 @@ __all__ = [
     "Warp",
     "WarpedGaussian",
     "WarpedStudentT",
+    "likelihood_of_labels",
     "unwarped_moments",
     "warp_function",
     "warp_of",

@@ -45,8 +45,8 @@ def untrained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"{FIT}.fit", take_no_step)
-    monkeypatch.setattr(f"{FIT}._baselines", lambda *_: {})
+    monkeypatch.setattr(f"{FIT}_training.fit", take_no_step)
+    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ def refused(
         raise AssertionError("training began")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"{FIT}.fit", fail)
-    monkeypatch.setattr(f"{FIT}._baselines", fail)
-    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", fail)
+    monkeypatch.setattr(f"{FIT}_training.fit", fail)
+    monkeypatch.setattr(f"{FIT}.simple_scores", fail)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predict", fail)
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))

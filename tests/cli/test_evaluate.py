@@ -11,6 +11,7 @@ import pytest
 from command_line import TrainedRun, run, write_csv
 
 from gpflow_dwp.data import Table
+from gpflow_dwp.evaluation import RawUnits
 
 Trained = Callable[[str], TrainedRun]
 
@@ -68,7 +69,7 @@ def test_scores_that_are_no_numbers_are_null(
     trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = trained("regression")
-    monkeypatch.setattr("gpflow_dwp.cli.scores.mean_log_density", lambda *_, **__: -np.inf)
+    monkeypatch.setattr(RawUnits, "log_density", lambda *_: np.array([-np.inf]))
     capsys.readouterr()
     assert run("evaluate", result.directory, write_rows(result.rows()[1]), "--json") == 0
     scores = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -329,7 +329,7 @@ def test_training_that_fails_leaves_no_run(
         assert Path("runs/table-1").is_dir()
         raise error
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", fail)
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION) == code
     printed = capsys.readouterr().err
@@ -346,7 +346,7 @@ def test_an_interrupted_run_is_kept(
             np.zeros(3), np.zeros([3, 2]), model.num_data, 1.0, "interrupted after step 3"
         )
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", stop_early)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", stop_early)
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--out", "run") == 0
     assert "Training was interrupted after step 3.\n" in capsys.readouterr().out
@@ -376,7 +376,7 @@ def test_minibatches_are_those_asked_for_or_the_protocols(
         assert batch_size == expected
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", look)
     table = write_csv(Path("table.csv"), columns("regression", rows))
     assert run("fit", table, *REGRESSION, *batch_size) == 130
 
@@ -412,7 +412,7 @@ def test_latent_variables_are_trained_by_the_importance_weighted_bound(
         asked.append(estimator.num_importance_samples)
         return fit(*arguments, estimator=estimator, **options)
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", train)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", train)
     table = write_csv(Path("table.csv"), columns("regression"))
     latents = ("--latent-dim", "2", "--importance-samples", "3")
 
@@ -508,7 +508,7 @@ def test_what_the_posterior_of_the_output_comes_from(
         assert type(model.output_layer).__name__ == expected
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, "--target", "price", "--depth", "2", *options) == 130
 
@@ -524,7 +524,7 @@ def test_what_a_model_is_trained_with_by_default(
         assert (protocol, num_steps, model.num_samples, batch_size) == expected
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", look)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
     arguments = ("--target", "price", "--model", model, "--depth", "3")
     assert run("fit", table, *arguments) == 130

@@ -177,8 +177,8 @@ def test_a_full_machine_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
     table = write_csv(tmp_path / "table.csv", columns("regression"))
 
     assert run("fit", table, "--target", "price", *TINY, "--out", tmp_path / "run") == 1
@@ -211,7 +211,7 @@ def test_columns_of_an_export_are_those_of_the_model(tmp_path: Path) -> None:
     table["town"] = np.resize(["York", "Bath"], 40).tolist()
     path = write_csv(tmp_path / "table.csv", table)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
         code = run(
             *("fit", path, "--target", "price", "--categorical", "town", *TINY),
             *("--out", tmp_path / "run"),

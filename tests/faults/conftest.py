@@ -60,8 +60,8 @@ def quick_commands() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matplotlib.figure.Figure, "savefig", save)
-        patch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
-        patch.setattr("gpflow_dwp.cli.fit._SECONDS_BETWEEN_SAVES", 0.0)
+        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
+        patch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
         yield
     tf.config.run_functions_eagerly(False)
     set_enable_check_shapes(shapes)
@@ -80,7 +80,7 @@ def begin_run(*options: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.predict", press)
+        patch.setattr("gpflow_dwp.cli.fit.judge", press)
         assert command("fit", *FIT, *FEW, *options).code == 130
 
 
@@ -101,9 +101,9 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(*_: Any, **__: Any) -> None:
         raise NonFiniteBoundError("it was taken", step=0)
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", begin)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predict", begin)
 
 
 def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:

@@ -1,0 +1,167 @@
+"""What a model says of each row, in a few numbers and raw units, and how good that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow import likelihoods
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.metrics import interval_coverage
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.evaluation.raw_units import RawUnits
+from gpflow_dwp.evaluation.scores import Scores
+
+__all__ = [
+    "INTERVAL",
+    "Judgement",
+    "LabelPredictions",
+    "NumberPredictions",
+    "judge",
+    "predict",
+]
+
+INTERVAL = 0.95
+"""Probability of the intervals of :class:`NumberPredictions`."""
+
+_LABELS = (likelihoods.Bernoulli, likelihoods.MultiClass, likelihoods.Softmax)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberPredictions:
+    """Moments and intervals of predictive distributions, [N] each.
+
+    :param mean: Predictive mean.
+    :param deviation: Predictive standard deviation, noise included.
+    :param lower: Lower end of the central interval of probability :data:`INTERVAL`.
+    :param upper: Upper end.
+    :param below: Predictive probability of less than the target; None where none was given.
+    """
+
+    mean: Array
+    deviation: Array
+    lower: Array
+    upper: Array
+    below: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPredictions:
+    """Probability of each class, [N, C]."""
+
+    probabilities: Array
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """Index of the most probable class, [N]."""
+        return self.probabilities.argmax(axis=1)
+
+
+class Judgement(NamedTuple):
+    """Predictions beside what was observed.
+
+    :param predictions: Of the rows.
+    :param scores: Of the predictions.
+    :param calibration: By name, how sure they are: the share of numbers within their intervals, or
+        the mean probability of the label that is predicted.
+    """
+
+    predictions: NumberPredictions | LabelPredictions
+    scores: Scores
+    calibration: dict[str, float]
+
+
+def predict(
+    units: RawUnits, X: Array, *, num_samples: int | None = None, seed: int = 0
+) -> NumberPredictions | LabelPredictions:
+    """Predict rows.
+
+    :param units: A trained model of one target, between the units of X and of the target.
+    :param X: Inputs, [N, D].
+    :param num_samples: Draws that make up the mixture; None for the model's own number.
+    :param seed: For the draws, and TensorFlow's global seed.
+    """
+    if isinstance(units.model.likelihood, _LABELS):
+        return _predict_labels(units, X, num_samples, seed)
+    return NumberPredictions(*_predict_numbers(units, X, None, num_samples, seed))
+
+
+def judge(
+    units: RawUnits,
+    X: Array,
+    Y: Array,
+    *,
+    num_samples: int | None = None,
+    seed: int = 0,
+    elbo: float | None = None,
+    seconds: float = 0.0,
+) -> Judgement:
+    """Predict rows, and compare with their targets.
+
+    :param Y: Targets, or class indices, [N, 1].
+    :param elbo: What the scores are to say of training.
+    :param seconds: Likewise.
+
+    All else is as for :func:`predict`.
+    """
+    predictions: NumberPredictions | LabelPredictions
+    targets = Y[:, 0]
+    if isinstance(units.model.likelihood, _LABELS):
+        predictions = _predict_labels(units, X, num_samples, seed)
+        probabilities = predictions.probabilities
+        calibration = {"mean_confidence": float(probabilities.max(axis=1).mean())}
+        density = _mean_log_density(units, X, Y, num_samples, seed)
+        scores = Scores.of_labels(
+            targets, probabilities, log_likelihood=density, seconds=seconds, elbo=elbo
+        )
+        return Judgement(predictions, scores, calibration)
+    *parts, crps = _predict_numbers(units, X, Y, num_samples, seed)
+    predictions = NumberPredictions(*parts)
+    scores = Scores.of_numbers(
+        targets,
+        predictions.mean,
+        crps=float(crps.mean()),
+        log_likelihood=_mean_log_density(units, X, Y, num_samples, seed),
+        seconds=seconds,
+        elbo=elbo,
+    )
+    coverage = interval_coverage(targets, predictions.lower, predictions.upper)
+    return Judgement(predictions, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
+
+
+def _predict_labels(
+    units: RawUnits, X: Array, num_samples: int | None, seed: int
+) -> LabelPredictions:
+    posterior = units.model.posterior(num_samples, seed=seed)
+    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+    return LabelPredictions(units.probabilities(posterior, X))
+
+
+def _predict_numbers(
+    units: RawUnits, X: Array, Y: Array | None, num_samples: int | None, seed: int
+) -> Array:
+    """The fields of :class:`NumberPredictions` as far as they are known, and then CRPS, [.., N]."""
+
+    def summary(distribution: PredictiveDistribution, Y: Array | None) -> Array:
+        ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
+        known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
+        if Y is not None:
+            known += [distribution.cdf(Y), distribution.crps(Y)]
+        return np.stack(known)[..., 0]
+
+    posterior = units.model.posterior(num_samples, seed=seed)
+    blocks = units.distributions(posterior, X)
+    parts = [summary(block, None if Y is None else Y[rows]) for rows, block in blocks]
+    return np.concatenate(parts, axis=1)
+
+
+def _mean_log_density(
+    units: RawUnits, X: Array, Y: Array, num_samples: int | None, seed: int
+) -> float:
+    posterior = units.model.posterior(num_samples, seed=seed)
+    tf.random.set_seed(seed)
+    return float(np.mean(units.log_density(posterior, X, Y)))
