@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from command_line import TrainedRun, columns, fit_options, run, write_csv
 
+from gpflow_dwp.evaluation import judge
 from gpflow_dwp.training import TrainingHistory
 
 FIT = "gpflow_dwp.cli.fit"
@@ -37,16 +39,30 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained
 
 
 @pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In an empty directory, ``fit`` takes no step, and no simpler model is trained."""
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """In an empty directory, nothing is compiled or drawn, and no simpler model is trained."""
+
+    def save(figure: Any, path: Path, **_: Any) -> None:
+        path.write_bytes(b"a figure")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
+    monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def untrained(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick, and ``fit`` takes no step."""
 
     def take_no_step(model: Any, data: Any, num_steps: int, **_: Any) -> TrainingHistory:
         bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{FIT}_training.fit", take_no_step)
-    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
 
 
 @pytest.fixture

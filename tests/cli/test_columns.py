@@ -16,10 +16,8 @@ OPTIONS = [*TINY, "--depth", "1", "--target", "price", "--test-fraction", "0.25"
 
 
 @pytest.fixture(autouse=True)
-def _houses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _houses(untrained: None) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
     rng = np.random.default_rng(0)
     town = rng.choice(["north", "south", "west"], 40)
     size = rng.normal(100.0, 20.0, 40)

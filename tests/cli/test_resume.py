@@ -24,9 +24,7 @@ Press = Callable[[TrainingProgress], None]
 
 
 @pytest.fixture(autouse=True)
-def _few_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
+def _a_table(quick: None) -> None:
     write_csv(Path("table.csv"), columns("regression"))
 
 
