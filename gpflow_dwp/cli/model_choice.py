@@ -25,29 +25,23 @@ from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
 __all__ = ["TITLES", "build_model", "choose_protocol", "complete", "select"]
 
-_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
-    "DWP": build_deep_wishart_process,
-    "DGP": build_deep_gaussian_process,
-    "DIWP": build_deep_inverse_wishart_process,
-    "VMG": build_matrix_gaussian_network,
+_BUILDERS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
+    "DWP": ("deep Wishart process", build_deep_wishart_process),
+    "DGP": ("deep GP", build_deep_gaussian_process),
+    "DIWP": ("deep inverse Wishart process", build_deep_inverse_wishart_process),
+    "VMG": ("matrix-Gaussian network", build_matrix_gaussian_network),
 }
-TITLES = {
-    "DWP": "deep Wishart process",
-    "DGP": "deep GP",
-    "DIWP": "deep inverse Wishart process",
-    "VMG": "matrix-Gaussian network",
-}
+TITLES = {name: title for name, (title, _) in _BUILDERS.items()}
 """What tables of scores call each model."""
 
 # Options that builders and selection take, by what they call them; what is left out has their
 # defaults.
 _ARGUMENTS = {
-    **{
-        name: name
-        for name in ("posterior", "whiten", "warp", "noise", "kernel", "width", "num_pseudo_data")
-    },
-    **{name: name for name in ("num_inducing", "inducing", "latent_dim")},
-    "output_posterior": "output",
+    name: {"output_posterior": "output"}.get(name, name)
+    for name in (
+        *("inducing", "kernel", "latent_dim", "noise", "num_inducing", "num_pseudo_data"),
+        *("output_posterior", "posterior", "warp", "whiten", "width"),
+    )
 }
 _STEPS = {"fast": 3_000, "vmg": 20_000}
 _STEPS_OF_EACH = 1_000
@@ -99,9 +93,9 @@ def build_model(
     :raises UsageError: If an option is not for the model that is chosen.
     :raises ValueError: If an option's value cannot be used.
     """
-    build, arguments = _BUILDERS[options.model], _arguments(options)
+    (_, build), arguments = _BUILDERS[options.model], _arguments(options)
     known = inspect.signature(build).parameters
-    for name, argument in sorted(_ARGUMENTS.items()):
+    for name, argument in _ARGUMENTS.items():
         # Inducing points are also those of the sparse GP that is compared with.
         if argument in arguments and argument not in known and name != "num_inducing":
             raise UsageError(f"{_flag(name)} is not for --model {options.model}")

@@ -78,6 +78,7 @@ def refused(
     monkeypatch.setattr(f"{FIT}_training.fit", fail)
     monkeypatch.setattr(f"{FIT}.simple_scores", fail)
     monkeypatch.setattr("gpflow_dwp.evaluation.predict", fail)
+    monkeypatch.setattr("gpflow_dwp.evaluation.judge", fail)
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))

@@ -34,7 +34,7 @@ def write_rows(table: Table) -> Path:
     ("task", "error", "others"),
     [
         ("regression", "rmse", ["crps", "r2", "coverage_of_95%_intervals"]),
-        ("two classes", "error_rate", ["ece", "mean_confidence"]),
+        ("three classes", "error_rate", ["ece", "mean_confidence"]),
     ],
 )
 def test_scores_of_test_rows_are_those_of_fit(

@@ -49,17 +49,12 @@ def test_a_run(trained: Trained, capsys: Printed) -> None:
         "GlobalInducingGPLayer (SquaredExponential)",
     ]
     assert found["model"]["likelihood"] == "Bernoulli"
+    assert info(capsys, result.directory / "model") == {"model": found["model"]}
 
     assert run("info", result.directory) == 0
     printed = capsys.readouterr().out
     assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
     assert "deep Wishart process, depth 2" in printed and "error rate" in printed
-
-
-def test_a_saved_model(trained: Trained, capsys: Printed) -> None:
-    directory = trained("two classes").directory
-
-    assert info(capsys, directory / "model") == {"model": info(capsys, directory)["model"]}
 
 
 def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from command_line import TINY, TrainedRun, columns, run, write_csv
@@ -177,8 +176,7 @@ def test_a_full_machine_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", fail)
-    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
+    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", fail)
     table = write_csv(tmp_path / "table.csv", columns("regression"))
 
     assert run("fit", table, "--target", "price", *TINY, "--out", tmp_path / "run") == 1
@@ -203,25 +201,3 @@ def test_damaged_scores(
     assert run("info", tmp_path / "run") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search("metrics.json is (missing or )?damaged", line)
-
-
-def test_columns_of_an_export_are_those_of_the_model(tmp_path: Path) -> None:
-    """A category has a column of its own there."""
-    table = columns("regression")
-    table["town"] = np.resize(["York", "Bath"], 40).tolist()
-    path = write_csv(tmp_path / "table.csv", table)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
-        code = run(
-            *("fit", path, "--target", "price", "--categorical", "town", *TINY),
-            *("--out", tmp_path / "run"),
-        )
-    assert code == 0
-
-    assert run("export", tmp_path / "run", "-o", tmp_path / "model") == 0
-
-    named = json.loads((tmp_path / "model/assets.extra/columns.json").read_text())
-    assert named["X"] == ["a", "b", "town=Bath", "town=York"]
-    assert named["encoder"]["categories"] == {"town": ["Bath", "York"]}
-    loaded = tf.saved_model.load(tmp_path / "model")
-    assert loaded.predict_y(np.zeros([3, 4]))["mean"].shape == (3, 1)

@@ -104,6 +104,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", begin)
     monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", begin)
     monkeypatch.setattr("gpflow_dwp.evaluation.predict", begin)
+    monkeypatch.setattr("gpflow_dwp.evaluation.judge", begin)
 
 
 def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:
