@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun
+from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun, number_of
 from gpflow_dwp.files import copy_tree, held, named, sync, sync_tree
 
 __all__ = [
@@ -221,4 +221,4 @@ def _place(directory: Path) -> None:
 
 def _is_content(name: str) -> bool:
     """Whether an entry of a run's directory is the run's own."""
-    return name in _CONTENT or UnfinishedRun.is_its_name(name)
+    return name in _CONTENT or number_of(name) > 0

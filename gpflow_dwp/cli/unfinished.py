@@ -13,7 +13,7 @@ from pathlib import Path
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.files import read_sealed, seal, sync, sync_tree, write_whole
 
-__all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun"]
+__all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun", "number_of"]
 
 CONFIGURATION = "config.yaml"
 """The file of a run's options, in the directory of a finished run as well."""
@@ -21,7 +21,7 @@ CONFIGURATION = "config.yaml"
 PARTIAL = ".run.partial"
 """What the names of folders begin with that are still written, or removed, by who holds a run."""
 
-_NAME = re.compile(r"unfinished(?:-\d{1,3})?")
+_NAME = re.compile(r"unfinished(?:-(\d{1,3}))?")
 _LOG = "replaced-log"
 _BEGUN = "begun.json"
 
@@ -57,14 +57,6 @@ class UnfinishedRun:
     def has_steps(self) -> bool:
         """Whether any step of training is kept, in good order or not."""
         return any(self.state.glob("save-*"))
-
-    @staticmethod
-    def is_its_name(name: str) -> bool:
-        """Whether an entry of a run's directory is an unfinished run.
-
-        :param name: Of the entry.
-        """
-        return _NAME.fullmatch(name) is not None
 
     @classmethod
     def latest(cls, directory: Path) -> UnfinishedRun | None:
@@ -118,7 +110,7 @@ class UnfinishedRun:
             for path in [path for path in logs if log and path and path.is_file()][:1]:
                 shutil.copyfile(path, new.folder / _LOG)
             sync_tree(new.folder)
-            begun = cls(directory / _name(before[-1].number + 1 if before else 1))
+            begun = cls(directory / _name(number_of(before[-1].folder.name) + 1 if before else 1))
             new.folder.rename(begun.folder)
         finally:
             shutil.rmtree(new.folder, ignore_errors=True)
@@ -127,11 +119,6 @@ class UnfinishedRun:
             if not run.has_steps:
                 run._remove()
         return begun
-
-    @property
-    def number(self) -> int:
-        """How many unfinished runs it has replaced, and one."""
-        return int(self.folder.name.partition("-")[2] or 1)
 
     def check_table(self, table: Path | None) -> None:
         """Refuse a table that is no longer what the run began with.
@@ -177,11 +164,20 @@ class UnfinishedRun:
             return str(read_sealed(self.folder / _BEGUN).get(name))
 
 
+def number_of(name: str) -> int:
+    """Return what number an entry of a run's directory has as an unfinished run; 0 for another.
+
+    :param name: Of the entry.
+    """
+    match = _NAME.fullmatch(name)
+    return int(match[1] or 1) if match else 0
+
+
 def _all(directory: Path) -> list[UnfinishedRun]:
     """Those of a directory, the first first."""
-    folders = [path.parent for path in directory.glob(f"*/{CONFIGURATION}")]
-    runs = [UnfinishedRun(folder) for folder in folders if UnfinishedRun.is_its_name(folder.name)]
-    return sorted(runs, key=lambda run: run.number)
+    folders = [path.parent for path in directory.glob(f"unfinished*/{CONFIGURATION}")]
+    numbered = sorted((number_of(folder.name), folder) for folder in folders)
+    return [UnfinishedRun(folder) for number, folder in numbered if number]
 
 
 def _name(number: int) -> str:

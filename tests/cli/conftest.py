@@ -15,20 +15,22 @@ import tensorflow as tf
 from command_line import TrainedRun, columns, fit_options, run, write_csv
 
 from gpflow_dwp.evaluation import judge
-from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.training import EarlyStopping, TrainingHistory
 
 FIT = "gpflow_dwp.cli.fit"
 
 
 def fit_for_real(task: str, folder: Path) -> TrainedRun:
-    """Run ``gpflow-dwp fit``, with less effort for the simpler models."""
+    """Run ``gpflow-dwp fit``, with less effort for the simpler models; only one is compiled."""
     table = write_csv(folder / "table.csv", columns(task))
     directory = folder / "run"
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr("gpflow_dwp.evaluation.baselines._ADAM_STEPS", 20)
         patch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
+        tf.config.run_functions_eagerly(task != "regression")
         code = run("fit", table, *fit_options(task), "--out", directory)
+        tf.config.run_functions_eagerly(False)
     return TrainedRun(task, table, directory, code, printed.getvalue())
 
 
@@ -49,6 +51,8 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
+    stopping = partial(EarlyStopping, num_samples=3)
+    monkeypatch.setattr(f"{FIT}_training.EarlyStopping", stopping)
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

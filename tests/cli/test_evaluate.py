@@ -86,11 +86,11 @@ def test_scores_that_are_no_numbers_are_null(
             "'dear' in data row 1 (line 2)",
         ),
         (
-            "two classes",
+            "three classes",
             {"a": [1.0], "b": [2.0], "label": ["perhaps"]},
             "holds 'perhaps' in data row 1 (line 2), which training did not see; the classes are",
         ),
-        ("two classes", {"a": [1.0], "b": [2.0], "label": [""]}, "column 'label' is empty"),
+        ("three classes", {"a": [1.0], "b": [2.0], "label": [""]}, "column 'label' is empty"),
     ],
 )
 def test_refuses(

@@ -74,7 +74,7 @@ def test_one_row_of_a_label(tmp_path: Path) -> None:
     assert written(tmp_path, predictions, labels([0.0], ("no", "yes"))) == ALL
 
 
-@pytest.mark.parametrize("name", ["$^$", "US$", "a_b^c", r"\alpha", "{", "100%"])
+@pytest.mark.parametrize("name", ["$^$", r"US$ a_b^c \alpha { 100%"])
 def test_names_are_shown_as_they_are(tmp_path: Path, name: str) -> None:
     (tmp_path / "numbers").mkdir()
     (tmp_path / "labels").mkdir()

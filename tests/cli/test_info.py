@@ -28,12 +28,12 @@ def test_versions(capsys: Printed) -> None:
 
 
 def test_a_run(trained: Trained, capsys: Printed) -> None:
-    result = trained("two classes")
+    result = trained("three classes")
 
     found = info(capsys, result.directory)
 
     described = found["run"]
-    assert described["columns"] == ["a", "b"] and described["classes"] == ["no", "yes"]
+    assert described["columns"] == ["a", "b"] and described["classes"] == ["blue", "green", "red"]
     assert (described["steps"], described["training_rows"], described["can_go_on"]) == (
         5,
         30,
@@ -48,7 +48,7 @@ def test_a_run(trained: Trained, capsys: Printed) -> None:
         "WishartLayer (SquaredExponential)",
         "GlobalInducingGPLayer (SquaredExponential)",
     ]
-    assert found["model"]["likelihood"] == "Bernoulli"
+    assert found["model"]["likelihood"] == "Softmax"
     assert info(capsys, result.directory / "model") == {"model": found["model"]}
 
     assert run("info", result.directory) == 0

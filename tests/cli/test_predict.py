@@ -39,7 +39,6 @@ NEW = {"a": [0.5, -1.0, 2.0], "b": [1e3, 950.0, 1.1e3]}
 FEW = ("--num-samples", "2")
 ADDED = {
     "regression": ["price_mean", "price_sd", "price_lower_95", "price_upper_95"],
-    "two classes": ["label_predicted", "label_probability_no", "label_probability_yes"],
     "three classes": [
         "label_predicted",
         "label_probability_blue",
