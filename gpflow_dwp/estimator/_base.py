@@ -33,6 +33,7 @@ from gpflow_dwp.models import (
     model_to_bytes,
     suitable_output,
 )
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Auto, Candidate, select_model
 from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
 from gpflow_dwp.validation import check_flags, check_integers
@@ -60,6 +61,8 @@ class DeepWishartEstimator(BaseEstimator):
         kernel: str | Kernel | Sequence[Kernel] = "auto",
         num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
+        latent_dim: int = 0,
+        num_importance_samples: int = 1,
         num_steps: int = 1_000,
         batch_size: int | None = None,
         num_samples: int = 2,
@@ -81,6 +84,8 @@ class DeepWishartEstimator(BaseEstimator):
         self.kernel = kernel
         self.num_inducing = num_inducing
         self.inducing = inducing
+        self.latent_dim = latent_dim
+        self.num_importance_samples = num_importance_samples
         self.num_steps = num_steps
         self.batch_size = batch_size
         self.num_samples = num_samples
@@ -181,6 +186,8 @@ class DeepWishartEstimator(BaseEstimator):
             width=self.width,
             output=self.output,
             inducing=self.inducing,
+            latent_dim=self.latent_dim,
+            estimator=Estimator(self.num_importance_samples),
             num_steps=self.num_steps,
             batch_size=self.batch_size,
             num_samples=self.num_samples,
@@ -210,23 +217,30 @@ class DeepWishartEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
-        num_rows = len(np.asarray(data[0]))
         return build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
             posterior=self.posterior,
             whiten=self.whiten,
-            output=self.output or suitable_output(num_rows, likelihood, 0, self.batch_size),
+            output=self._output(len(np.asarray(data[0])), likelihood),
             width=self.width,
             num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
             inducing=self.inducing,
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood,
             warp=self.warp is True and likelihood is None,
-            noise="student_t" if self.noise == "student_t" and likelihood is None else "gaussian",
+            noise="gaussian" if self.noise == "auto" or likelihood else self.noise,
+            latent_dim=self.latent_dim,
             num_samples=self.num_samples,
             seed=seed,
         )
+
+    def _output(self, num_rows: int, likelihood: Likelihood | None) -> OutputPosterior:
+        if self.output is not None:
+            return self.output
+        if likelihood is None and self.noise == "heteroskedastic":
+            return "pseudo_targets"
+        return suitable_output(num_rows, likelihood, self.latent_dim, self.batch_size)
 
     def _take_steps(
         self,
@@ -252,6 +266,7 @@ class DeepWishartEstimator(BaseEstimator):
             data,
             self.num_steps,
             batch_size=self.batch_size,
+            estimator=Estimator(self.num_importance_samples),
             kl_annealing_steps=kl_annealing_steps,
             seed=seed,
             callbacks=callbacks,

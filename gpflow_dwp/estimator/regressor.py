@@ -46,8 +46,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param warp: Whether the noise is Gaussian in a function of the targets that is learned, and not
         in the targets themselves: see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. Labels have
         none.
-    :param noise: "gaussian", or "student_t" for tails that are learned: see
-        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`. Labels have none.
+    :param noise: "gaussian", or "student_t" for tails that are learned (see
+        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`), of which "auto" takes the one with the
+        higher bound; or "heteroskedastic", a function of the inputs (see
+        :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`). Labels have none.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
@@ -56,6 +58,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param num_inducing: Inducing points, at most; "auto" for 100, and in a single layer with
         Gaussian noise for all rows up to 1,000, and 500 at most above.
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
+    :param latent_dim: Latent variables of each row, extra inputs that its target tells of: for
+        noise of any shape, several modes included.
+    :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
+        importance-weighted bound.
     :param num_steps: Gradient steps of a model of several layers, at most.
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
         labels for 500 above as many.

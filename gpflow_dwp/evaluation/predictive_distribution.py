@@ -13,7 +13,7 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
-from gpflow_dwp.likelihoods import Warp, WarpedStudentT, unwarped_moments, warp_of
+from gpflow_dwp.likelihoods import NormalMixture, Warp, unwarped_moments, warp_of
 from gpflow_dwp.models import PosteriorDraws
 
 __all__ = ["PredictiveDistribution"]
@@ -81,8 +81,8 @@ class PredictiveDistribution:
         """
         means, variances = (part.numpy() for part in posterior.predict_warped_components(X))
         likelihood, weights = posterior.likelihood, None
-        if isinstance(likelihood, WarpedStudentT):
-            of_nodes = likelihood.precision_nodes(means.dtype)[1].numpy()
+        if isinstance(likelihood, NormalMixture):
+            of_nodes = likelihood.component_weights(means.dtype).numpy()
             weights = np.repeat(of_nodes, len(means) // len(of_nodes)) * len(of_nodes) / len(means)
         return cls(means, variances, target, warp_of(likelihood), weights)
 

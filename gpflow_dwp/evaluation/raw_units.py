@@ -17,6 +17,7 @@ from gpflow_dwp.models import (
     PosteriorDraws,
     VariationalModel,
     accepted_observations,
+    count_columns,
     mixture_moments,
 )
 from gpflow_dwp.validation import check_instance
@@ -46,9 +47,10 @@ class RawUnits:
         input_standardiser: Standardiser | None = None,
         output_standardiser: Standardiser | None = None,
     ) -> None:
+        num_columns = count_columns(model.likelihood, model.num_outputs)
         for name, standardiser, expected in (
             ("input_standardiser", input_standardiser, model.num_inputs),
-            ("output_standardiser", output_standardiser, model.num_outputs),
+            ("output_standardiser", output_standardiser, num_columns),
         ):
             if standardiser is not None:
                 check_instance(Standardiser, **{name: standardiser})
@@ -72,19 +74,28 @@ class RawUnits:
         return self._to_raw_moments(X, *posterior.predict_y(self._to_model(X)))
 
     def function_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
-        """Return mean and variance of the latent functions, unwarped, [N, Q] each."""
+        """Return mean and variance of the latent functions, unwarped, [N, Q] each.
+
+        Where there are more than columns of observations, the first are taken to be in their units,
+        and the others, such as the log scale of noise, stay as they are.
+        """
         inputs = self._to_model(X)
         if self._warp is None:
-            return self._to_raw_moments(X, *posterior.predict_f(inputs))
-        components = posterior.predict_f_components(inputs)
-        return self._to_raw_moments(X, *mixture_moments(*unwarped_moments(self._warp, *components)))
+            moments = posterior.predict_f(inputs)
+        else:
+            components = posterior.predict_f_components(inputs)
+            moments = mixture_moments(*unwarped_moments(self._warp, *components))
+        return self._to_raw_moments(X, *moments)
 
     def sample(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = False) -> Any:
         """Draw observations, [S, N, P]: see :meth:`PosteriorDraws.sample_y`."""
         return self._to_raw(_as_given(X, posterior.sample_y(self._to_model(X), full_cov)))
 
     def sample_functions(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = True) -> Any:
-        """Draw the latent functions, unwarped, [S, N, Q]: see :meth:`PosteriorDraws.sample_f`."""
+        """Draw the latent functions, [S, N, Q], as :meth:`function_moments` has them.
+
+        See :meth:`PosteriorDraws.sample_f`.
+        """
         values = posterior.sample_f(self._to_model(X), full_cov)
         if self._warp is not None:
             values = self._warp.inverse(values)
@@ -138,7 +149,12 @@ def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any
     """Mean, scale and offset of log densities, to go with values of this type."""
     constants: tuple[Any, Any, Any] = (0.0, 1.0, 0.0)
     if standardiser is not None:
-        constants = standardiser.mean, standardiser.scale, standardiser.log_density_offset
+        more = (0, values.shape[-1] - len(standardiser.mean))
+        mean, scale = (
+            np.pad(standardiser.mean, more),
+            np.pad(standardiser.scale, more, constant_values=1.0),
+        )
+        constants = mean, scale, standardiser.log_density_offset
     if not tf.is_tensor(values):
         return constants
     with tf.init_scope():  # of its own constants a graph rearranges the arithmetic, and so rounding

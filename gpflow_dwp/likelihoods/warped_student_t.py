@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal
 
 import gpflow
 import numpy as np
@@ -20,10 +19,7 @@ from scipy.special import ndtr
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian, unwarped_moments
 
-__all__ = ["Noise", "WarpedStudentT"]
-
-Noise = Literal["gaussian", "student_t"]
-"""How observations, warped or not, scatter around functions."""
+__all__ = ["WarpedStudentT"]
 
 Rule = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
@@ -97,9 +93,9 @@ class WarpedStudentT(WarpedGaussian):
             gpflow.set_trainable(warp, False)
         return cls(warp, variance if len(variance) > 1 else variance[0])
 
-    def precision_nodes(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return values of λ and their weights, [K] each: a quadrature of its distribution."""
-        return self._nodes(_MOMENT_NODES, dtype)
+    def component_weights(self, dtype: tf.DType) -> tf.Tensor:
+        """Return the weights of the nodes of λ, a quadrature of its distribution, [K]."""
+        return self._nodes(_MOMENT_NODES, dtype)[1]
 
     def log_precision_factor(self, precisions: tf.Tensor) -> tf.Tensor:
         r"""Return ½ E log λ - KL(q(λ), p(λ)), of the best Gamma q(λ) with a given mean.
@@ -129,7 +125,7 @@ class WarpedStudentT(WarpedGaussian):
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return mean and variance of g(y) given each node of λ, [K, ..., P] each."""
-        precisions, _ = self.precision_nodes(Fmu.dtype)
+        precisions, _ = self._nodes(_MOMENT_NODES, Fmu.dtype)
         noise = self._scale_squared(X, Fmu)
         variances = tf.stack([Fvar + noise / each for each in tf.unstack(precisions)])
         return tf.broadcast_to(Fmu, tf.shape(variances)), variances
@@ -162,7 +158,7 @@ class WarpedStudentT(WarpedGaussian):
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        _, weights = self.precision_nodes(Fmu.dtype)
+        weights = self.component_weights(Fmu.dtype)
         means, variances = unwarped_moments(self.warp, *self.warped_components(X, Fmu, Fvar))
         mean = tf.tensordot(weights, means, 1)
         return mean, tf.tensordot(weights, variances + tf.square(means - mean), 1)

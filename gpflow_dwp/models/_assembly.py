@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
@@ -23,7 +24,13 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import Noise, SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import (
+    HeteroskedasticGaussian,
+    Noise,
+    SinhArcsinh,
+    WarpedGaussian,
+    WarpedStudentT,
+)
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._scales import warn_of_scales
@@ -104,6 +111,10 @@ def assemble(
             "noise must be 'gaussian' where a likelihood is given, which may be a WarpedStudentT, "
             f"got {noise!r} and {likelihood_type.__name__}."
         )
+    if warp and noise == "heteroskedastic":
+        raise ValueError("warp must be False where noise is 'heteroskedastic', got True.")
+    if likelihood is None:
+        likelihood = _likelihood_of(Y.shape[1], warp, noise)
     reason = _against_regression(Y, likelihood, latent_dim, num_functions)
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
@@ -122,10 +133,8 @@ def assemble(
         weights = check_weights(weights, len(X))
     rng = as_generator(seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
-    if likelihood is None:
-        likelihood = _likelihood_of(Y.shape[1], warp, noise)
     check_observations(likelihood, Y)
-    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
+    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
     warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(Place(below, width, len(Z), rng)) for below in hidden_kernels]
@@ -175,12 +184,12 @@ def assemble(
 
 def _against_regression(
     Y: npt.NDArray[np.float64],
-    likelihood: Likelihood | None,
+    likelihood: Likelihood,
     latent_dim: int,
     num_functions: int | None,
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
-    if likelihood is not None and not isinstance(likelihood, gpflow.likelihoods.Gaussian):
+    if not isinstance(likelihood, gpflow.likelihoods.Gaussian):
         return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
     if latent_dim:
         return "for a model with latent variables"
@@ -191,6 +200,8 @@ def _against_regression(
 
 def _likelihood_of(num_outputs: int, warp: bool, noise: Noise) -> Likelihood:
     """Outputs differ in their noise."""
+    if noise == "heteroskedastic":
+        return HeteroskedasticGaussian(num_outputs, math.sqrt(NOISE_VARIANCE))
     variance = np.full(num_outputs, NOISE_VARIANCE) if num_outputs > 1 else NOISE_VARIANCE
     with positive_by_exp():
         likelihood = (

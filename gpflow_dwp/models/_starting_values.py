@@ -12,10 +12,13 @@ from scipy.spatial.distance import cdist
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import check_matrix
-from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, warp_function
 from gpflow_dwp.models.accepted_observations import count_functions
 
 __all__ = ["initial_inducing", "initial_mixing", "initial_precision", "initial_pseudo_targets"]
+
+
+_WITH_SCALE = (gpflow.likelihoods.Gaussian, gpflow.likelihoods.StudentT, HeteroskedasticGaussian)
 
 
 def initial_inducing(
@@ -66,7 +69,7 @@ def initial_precision(likelihood: Likelihood) -> float:
     e⁻⁴, the published code's start, Adam needs thousands of steps to get there, and the bound of a
     short run is far lower. Where pseudo-targets are guesses, or the noise is a function, e⁻⁴ it is.
     """
-    if isinstance(likelihood, gpflow.likelihoods.Gaussian | gpflow.likelihoods.StudentT):
+    if isinstance(likelihood, _WITH_SCALE):
         scale, variance = likelihood.scale, getattr(likelihood, "variance", None)
         if isinstance(scale, gpflow.Parameter):
             return float(np.mean(scale.numpy() ** -2))
@@ -83,6 +86,8 @@ def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array
     lik = gpflow.likelihoods
     if isinstance(likelihood, lik.Gaussian | lik.StudentT):
         return observations
+    if isinstance(likelihood, HeteroskedasticGaussian):
+        return np.hstack([observations, np.zeros_like(observations)])
     if isinstance(likelihood, lik.Bernoulli):
         return 2.0 * observations - 1.0
     if isinstance(likelihood, lik.Softmax | lik.MultiClass):

@@ -85,7 +85,8 @@ def build_deep_wishart_process(
         :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
         :class:`WarpedGaussian`. For targets that are skewed, or have a scale that grows with them.
     :param noise: "student_t" for tails that are learned: see :class:`WarpedStudentT`. For targets
-        of which a few lie far from what the inputs tell.
+        of which a few lie far from what the inputs tell. "heteroskedastic" for Gaussian noise that
+        is a function of the inputs: see :class:`HeteroskedasticGaussian`.
     :param output: What the output layer's posterior comes from. "pseudo_targets": values and
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a

@@ -15,7 +15,7 @@ from gpflow.utilities import assert_params_false
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.data import as_pair
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models._leading_axes import over_leading_axes
 from gpflow_dwp.models.data_checks import check_data, check_inputs
@@ -164,8 +164,8 @@ class MixturePosterior(abc.ABC):
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
 
         g(y) is a mixture of normals with these moments, whose quantiles g⁻¹ turns into those of y;
-        of a :class:`WarpedStudentT`, of S for each of the nodes of its λ, which have weights. Of
-        any other likelihood they are those of :meth:`predict_y_components`.
+        of a :class:`NormalMixture`, such as :class:`WarpedStudentT`, of S for each of its K nodes,
+        which have weights. Of any other likelihood they are those of :meth:`predict_y_components`.
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] or [K S, N, P] each.
@@ -173,7 +173,7 @@ class MixturePosterior(abc.ABC):
         """
 
         def observe(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            if not isinstance(self.likelihood, WarpedGaussian):
+            if not isinstance(self.likelihood, WarpedGaussian | NormalMixture):
                 return self._observe(X)
             return warped_moments(self.likelihood, X, *self._propagate(X))
 

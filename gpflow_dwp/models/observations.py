@@ -12,7 +12,7 @@ from gpflow.utilities.parameter_or_function import evaluate_parameter_or_functio
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GammaGaussian
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.random import normal, split_seed, uniform
 
 __all__ = ["sample_observations"]
@@ -55,6 +55,14 @@ def _gaussian(
 ) -> tf.Tensor:
     scale = tf.sqrt(likelihood.conditional_variance(X, F))
     return F + scale * normal(tf.shape(F), seed, F.dtype)
+
+
+@_sample.register
+def _heteroskedastic(
+    likelihood: HeteroskedasticGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed
+) -> tf.Tensor:
+    mean, variance = likelihood.conditional_mean(X, F), likelihood.conditional_variance(X, F)
+    return mean + tf.sqrt(variance) * normal(tf.shape(mean), seed, F.dtype)
 
 
 @_sample.register

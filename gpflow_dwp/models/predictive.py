@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal_at_points
 
@@ -132,18 +132,18 @@ def predictive_moments(
     "X: [N, D]",
     "mean: [S, N, Q]",
     "variance: [S, N, columns...]",
-    "return[0]: [K, N, Q]",
-    "return[1]: [K, N, Q]",
+    "return[0]: [K, N, P]",
+    "return[1]: [K, N, P]",
 )
 def warped_moments(
-    likelihood: WarpedGaussian, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    likelihood: Likelihood, X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of g(y_n), which is normal, under each draw's Gaussian.
 
-    Of a :class:`WarpedStudentT` it is so given each node of its λ: K = S times their number, the
-    draws of the first node first. Else K = S. Parameters as for :func:`predictive_log_densities`.
+    Of a :class:`NormalMixture` it is so given each node: K = S times their number, the draws of the
+    first node first. Else K = S. Parameters as for :func:`predictive_log_densities`.
     """
-    if not isinstance(likelihood, WarpedStudentT):
+    if isinstance(likelihood, WarpedGaussian) and not isinstance(likelihood, NormalMixture):
         moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
         return moments[0], moments[1]
 

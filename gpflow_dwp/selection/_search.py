@@ -22,6 +22,7 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import (
+    HeteroskedasticGaussian,
     Noise,
     SinhArcsinh,
     WarpedGaussian,
@@ -36,6 +37,7 @@ from gpflow_dwp.models import (
     positive_by_exp,
     suitable_output,
 )
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.training import (
@@ -82,7 +84,7 @@ class Start(NamedTuple):
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether a single layer can be fitted by a regression."""
+        """Whether a Gaussian process with this noise is a regression."""
         return isinstance(self.likelihood, Gaussian)
 
 
@@ -100,6 +102,7 @@ class Search:
     progress: bool
     architecture: dict[str, Any]
     seed: int
+    estimator: Estimator = Estimator()
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
     validation_data: RegressionData | None = None
     patience: int = 10
@@ -151,12 +154,16 @@ class Search:
                 likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
             kernel = copy.deepcopy(best.kernel)
             best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
-        if noise != "gaussian":
+        if noise in ("auto", "student_t"):
             with positive_by_exp():
                 likelihood = WarpedStudentT.of(best.likelihood)
             kernel = copy.deepcopy(best.kernel)
             best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
-        return fitted[-1][1] if noise == "student_t" else best
+        best = fitted[-1][1] if noise == "student_t" else best
+        if noise == "heteroskedastic":
+            scale = math.sqrt(_noise_variance(best.likelihood))
+            return best._replace(likelihood=HeteroskedasticGaussian(num_outputs, scale))
+        return best
 
     def train(
         self, start: Start, depth: int, target: float = -math.inf
@@ -211,6 +218,7 @@ class Search:
                     self.rows(),
                     num_steps,
                     batch_size=self.batch_size,
+                    estimator=self.estimator,
                     seed=self.seed,
                     callbacks=callbacks,
                     callback_interval=interval,
@@ -222,10 +230,11 @@ class Search:
 
     def _build(self, start: Start, depth: int) -> DeepWishartProcess:
         num_data, num_inputs = self.X.shape
+        is_regression = start.is_gaussian and not self.latent_dim
         with positive_by_exp():
             kernels = [
-                copy.deepcopy(start.kernel),
-                *make_kernels(start.name, depth, num_inputs)[1:],
+                _with_latents(start.kernel, self.latent_dim),
+                *make_kernels(start.name, depth, num_inputs + self.latent_dim)[1:],
             ]
         if depth > 1:
             kernels[0].variance.assign(1.0)
@@ -237,17 +246,17 @@ class Search:
         num_inducing = self.num_inducing
         if num_inducing == "auto":
             least, most = _INDUCING
-            if depth > 1 or not start.is_gaussian:
+            if depth > 1 or not is_regression:
                 num_inducing = least
             elif num_data <= _EXACT_ROWS:
                 num_inducing = num_data
             else:
                 num_inducing = int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
         output = self.output
-        if output is None and depth == 1 and start.is_gaussian:
+        if output is None and depth == 1 and is_regression:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:
-            output = suitable_output(num_data, start.likelihood, 0, self.batch_size)
+            output = suitable_output(num_data, start.likelihood, self.latent_dim, self.batch_size)
         likelihood = _with_own_noise(start.likelihood, self.Y.shape[1])
         if depth > 1 and start.is_gaussian:
             # Features are random as yet, and the noise of a good process leaves no room for that.
@@ -267,13 +276,21 @@ class Search:
             layer.precisions.assign(start.precisions)
         return model
 
+    @property
+    def latent_dim(self) -> int:
+        """W, latent variables of each row."""
+        return int(self.architecture["latent_dim"])
+
     def _estimate_bound(self, model: DeepWishartProcess) -> float:
         """The bound of all rows, in nats."""
         num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
         try:
             num_data = len(self.X)
             blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
-            bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
+            bounds = [
+                float(model.elbo(self.rows(rows), estimator=self.estimator, seed=0))
+                for rows in blocks
+            ]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
         finally:
             model.num_samples = num_samples
@@ -282,6 +299,8 @@ class Search:
         warp = warp_of(start.likelihood)
         warped = isinstance(warp, gpflow.Module) and bool(warp.trainable_parameters)
         noise: Noise = "student_t" if isinstance(start.likelihood, WarpedStudentT) else "gaussian"
+        if isinstance(start.likelihood, HeteroskedasticGaussian):
+            noise = "heteroskedastic"
         seconds = time.perf_counter() - began
         ard = _num_lengthscales(start.kernel) > 1
         self.candidates.append(
@@ -317,6 +336,18 @@ def initial_kernel(
         start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
         kernel.lengthscales.assign(start)
     kernel.variance.assign(variance)
+    return kernel
+
+
+def _with_latents(kernel: Kernel, latent_dim: int) -> Kernel:
+    """A copy that also acts on latent variables, with lengthscales of theirs where inputs have."""
+    kernel = copy.deepcopy(kernel)
+    for name in ("lengthscales", "weight_variances"):
+        values = np.asarray(getattr(kernel, name, 0.0))
+        if latent_dim and values.ndim:
+            own = np.full(latent_dim, math.sqrt(2.0) if name == "lengthscales" else 1.0)
+            transform = getattr(kernel, name).transform
+            setattr(kernel, name, Parameter(np.append(values, own), transform=transform))
     return kernel
 
 

@@ -18,10 +18,11 @@ from gpflow_dwp.models import (
     build_deep_wishart_process,
     check_data,
 )
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._search import Search, Start, initial_kernel, rows_of_batches
 from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Selection
 from gpflow_dwp.training import EarlyStopping
-from gpflow_dwp.validation import check_choice, check_flags, check_integers
+from gpflow_dwp.validation import check_choice, check_flags, check_instance, check_integers
 
 __all__ = ["select_model"]
 
@@ -42,6 +43,8 @@ def select_model(
     width: int | None = None,
     output: OutputPosterior | None = None,
     inducing: InducingChoice = "subset",
+    latent_dim: int = 0,
+    estimator: Estimator = Estimator(),
     num_steps: int = 1_000,
     batch_size: int | None = None,
     num_samples: int = 2,
@@ -74,15 +77,21 @@ def select_model(
     :param warp: Whether observations are warped, by a :class:`SinhArcsinh`; not for a likelihood
         that is given.
     :param noise: "gaussian", or "student_t" with tails that are learned
-        (:class:`WarpedStudentT`); not for a likelihood that is given.
+        (:class:`WarpedStudentT`), of which "auto" takes the one with the higher bound; or
+        "heteroskedastic", a function of the inputs (:class:`HeteroskedasticGaussian`), for which
+        also a single layer takes gradient steps. Not for a likelihood that is given.
     :param num_inducing: M, at most; "auto" for all rows up to 1,000 and at most 500 above in a
         single layer, and for 100 in deeper models and for a likelihood that is given.
     :param likelihood: Of another kind than Gaussian; None for that.
-    :param posterior: As for :func:`build_deep_wishart_process`, like the next four.
+    :param posterior: As for :func:`build_deep_wishart_process`, like the next five.
     :param whiten: See there.
     :param width: See there.
     :param output: See there; for all depths.
     :param inducing: See there.
+    :param latent_dim: See there. Kernel and noise are chosen without latent variables, and a single
+        layer with some takes gradient steps, too.
+    :param estimator: Of the bound in these steps, and of what is compared: with latent variables
+        an importance-weighted one, say.
     :param num_steps: Gradient steps of a model of several layers, at most, and three fifths of them
         where a depth is looked for and a step goes through more than 500 rows; a single layer takes
         at most 100 iterations of L-BFGS, or of another likelihood half the steps.
@@ -121,18 +130,25 @@ def select_model(
         "whiten": whiten,
         "width": width,
         "inducing": inducing,
+        "latent_dim": latent_dim,
         "num_samples": num_samples,
     }
+    is_heteroskedastic = likelihood is None and noise == "heteroskedastic"
+    if is_heteroskedastic and warp == "auto":
+        warp = False
     # What cannot be used is refused here, before anything is fitted.
     smallest = build_deep_wishart_process(
         data,
         1 if depth == "auto" else depth,
         num_inducing=1 if num_inducing == "auto" else num_inducing,
         likelihood=likelihood,
+        warp=likelihood is None and warp is True,
+        noise="heteroskedastic" if is_heteroskedastic else "gaussian",
         output=output,
         seed=seed,
         **architecture,
     )
+    check_instance(Estimator, estimator=estimator)
     if validation_data is not None:
         try:
             EarlyStopping(validation_data, patience=patience)
@@ -150,6 +166,7 @@ def select_model(
         progress,
         architecture,
         seed,
+        estimator=estimator,
         validation_data=validation_data,
         patience=patience,
     )

@@ -173,6 +173,34 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
     np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)
 
 
+@pytest.mark.usefixtures("_eager")
+@pytest.mark.parametrize("kernel", ["SquaredExponential", gpflow.kernels.Matern52()])
+@pytest.mark.parametrize(
+    "noisy",
+    [{"noise": "heteroskedastic"}, {"latent_dim": 1, "num_importance_samples": 3}],
+    ids=["heteroskedastic", "latent"],
+)
+def test_noise_by_place_is_predicted_in_raw_units(kernel: Any, noisy: dict[str, Any]) -> None:
+    """Catches arguments that do not arrive, and a scale of noise in the targets' unit."""
+    short = {**SMALL, "depth": 1, "num_steps": 2, "kernel": kernel, **noisy}
+    regressor = DeepWishartRegressor(**short).fit(X, Y)
+    model = regressor.model_
+    assert model.likelihood.latent_dim == (2 if "noise" in noisy else None)
+    assert (model.latent_layer is not None) == ("latent_dim" in noisy)
+
+    mean, std = regressor.predict(X, return_std=True)
+    low, high = regressor.predict_interval(X[:3], 0.8)
+    samples = regressor.sample_y(X[:3], 4_000)
+    again = pickle.loads(pickle.dumps(regressor))
+
+    assert samples.shape == (3, 4_000)
+    error = std[:3] / np.sqrt(4_000) + 0.1 * std[:3]  # the mixture is of few draws
+    assert (np.abs(samples.mean(axis=1) - mean[:3]) < 5.0 * error).all()
+    inside = ((samples > low[:, None]) & (samples < high[:, None])).mean(axis=1)
+    np.testing.assert_allclose(inside, 0.8, atol=0.12)
+    np.testing.assert_array_equal(again.predict(X), mean)
+
+
 class Unpickler(pickle.Unpickler):
     """Notes which packages a pickle asks for."""
 

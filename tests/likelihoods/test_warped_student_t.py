@@ -99,7 +99,7 @@ def test_moments_and_quantiles_are_those_of_draws() -> None:
     np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 5.0 * error)
     np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.1)  # heavy tails
     means, variances = make().warped_components(X, MEAN, SPREAD)
-    weights = make().precision_nodes(tf.float64)[1].numpy()
+    weights = make().component_weights(tf.float64).numpy()
     distribution = PredictiveDistribution(
         means.numpy(), variances.numpy(), warp=make().warp, weights=weights
     )

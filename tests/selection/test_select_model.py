@@ -11,6 +11,7 @@ from sklearn.datasets import make_regression
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import select_model
 
 RNG = np.random.default_rng(0)
@@ -74,6 +75,28 @@ def test_tails_are_heavy_where_that_pays() -> None:
     assert errors[0] < 0.7 * errors[1]
 
 
+@pytest.mark.parametrize("arguments", [{"noise": "heteroskedastic"}, {"latent_dim": 1}])
+def test_noise_that_differs_by_place_gains_where_there_is_such(arguments: dict[str, Any]) -> None:
+    """Catches single layers with such noise that do not start at the process, or are not trained.
+
+    Rows to the right are fifteen times as noisy.
+    """
+    x = np.linspace(-2.0, 2.0, 120)[:, None]
+    noise = np.where(x > 0.0, 0.6, 0.04) * np.random.default_rng(1).standard_normal(x.shape)
+    data = standardised(x), standardised(np.sin(2.0 * x) + noise)
+    longer = {**SHORT, "num_steps": 300, "kernel": "SquaredExponential", "depth": 1}
+    usual = select_model(data, noise="gaussian", warp=False, **longer).best
+    selection = select_model(
+        data, **{"noise": "gaussian", **arguments}, estimator=Estimator(5), warp=False, **longer
+    )
+
+    assert selection.best.elbo > usual.elbo + 10.0
+    assert selection.best.noise == arguments.get("noise", "gaussian")
+    mean, variance = selection.model.predict_y(data[0])
+    assert np.mean(variance[80:]) > 3.0 * np.mean(variance[:40])
+    assert np.isfinite(mean).all()
+
+
 def test_few_rows_have_one_lengthscale() -> None:
     """Catches lengthscales that fit the noise, and one where inputs differ."""
     rng = np.random.default_rng(1)
@@ -135,6 +158,9 @@ def test_labels() -> None:
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"kernel": "Cubic"}, "kernel must be one of"),
         ({"warp": "yes"}, "warp must be"),
+        ({"noise": "heteroskedastic", "warp": True}, "warp must be False where noise is"),
+        ({"latent_dim": -1}, "latent_dim must be"),
+        ({"estimator": 5}, "estimator must be"),
         ({"noise": "cauchy"}, "noise must be one of"),
         ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
         ({"patience": 0}, "patience must be a positive integer, got 0"),

@@ -1,0 +1,100 @@
+"""Gaussian noise whose scale is a function of the inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow.likelihoods import HeteroskedasticTFPConditional
+from gpflow.quadrature import NDiagGHQuadrature
+from scipy import stats
+
+from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.models import model_from_bytes, model_to_bytes
+
+RNG = np.random.default_rng(0)
+SCALE, AMPLITUDE = np.array([0.3, 1.5]), np.array([0.7, 1.2])
+X = RNG.standard_normal((5, 2))
+MEAN = RNG.standard_normal((5, 4))
+SPREAD = RNG.uniform(0.05, 0.4, (5, 4))
+Y = RNG.standard_normal((5, 2))
+
+
+def make() -> HeteroskedasticGaussian:
+    return HeteroskedasticGaussian(2, SCALE, AMPLITUDE)
+
+
+def test_it_is_gpflows_where_that_has_it() -> None:
+    """GPflow's has one output, scale and amplitude 1, and quadrature in two dimensions."""
+    ours = HeteroskedasticGaussian(1, 1.0, 1.0)
+    theirs = HeteroskedasticTFPConditional(quadrature=NDiagGHQuadrature(2, 100))
+    at = X, MEAN[:, :2], SPREAD[:, :2]
+    for name in ("variational_expectations", "predict_log_density"):
+        found, expected = (getattr(each, name)(*at, Y[:, :1]) for each in (ours, theirs))
+        np.testing.assert_allclose(found, expected, rtol=2e-5)
+    for found, expected in zip(
+        ours.predict_mean_and_var(*at), theirs.predict_mean_and_var(*at), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        ours.log_prob(X, MEAN[:, :2], Y[:, :1]), theirs.log_prob(X, MEAN[:, :2], Y[:, :1])
+    )
+
+
+def draws(count: int = 200_000) -> np.ndarray:
+    functions = MEAN + np.sqrt(SPREAD) * RNG.standard_normal((count, 5, 4))
+    noise = SCALE * np.exp(AMPLITUDE * functions[..., 2:])
+    return functions[..., :2] + noise * RNG.standard_normal(noise.shape)
+
+
+def test_moments_and_quantiles_are_those_of_draws() -> None:
+    """Catches scales and amplitudes of the wrong output, and nodes without their weights."""
+    samples = draws()
+    mean, variance = (part.numpy() for part in make().predict_mean_and_var(X, MEAN, SPREAD))
+    error = samples.std(axis=0) / np.sqrt(len(samples))
+    np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 5.0 * error)
+    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.1)
+    components = [part.numpy() for part in make().warped_components(X, MEAN, SPREAD)]
+    weights = make().component_weights(tf.float64).numpy()
+    distribution = PredictiveDistribution(*components, weights=weights)
+    for level in (0.05, 0.5, 0.99):
+        below = (samples < distribution.quantile(level)).mean(axis=0)
+        np.testing.assert_allclose(below, level, atol=4e-3)
+    np.testing.assert_allclose(distribution.variance(), variance, rtol=1e-6)
+    density = make().predict_log_density(X, MEAN, SPREAD, Y)
+    np.testing.assert_allclose(density, distribution.log_density(Y).sum(axis=1), rtol=1e-10)
+
+
+def test_expectations_are_those_of_draws() -> None:
+    functions = MEAN + np.sqrt(SPREAD) * RNG.standard_normal((100_000, 5, 4))
+    scale = SCALE * np.exp(AMPLITUDE * functions[..., 2:])
+    each = stats.norm.logpdf(Y, functions[..., :2], scale).sum(axis=-1)
+    error = each.std(axis=0) / np.sqrt(len(each))
+    found = make().variational_expectations(X, MEAN, SPREAD, Y)
+    np.testing.assert_array_less(np.abs(each.mean(axis=0) - found), 5.0 * error)
+
+
+@pytest.mark.parametrize("name", ["scale", "amplitude"])
+@pytest.mark.parametrize("value", [0.0, np.nan, [0.1, 0.2, 0.3]])
+def test_what_is_not_positive_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a positive number, or 2 of them"):
+        HeteroskedasticGaussian(2, **{name: value})  # type: ignore[arg-type]
+
+
+def test_models_draw_save_and_miss_rows() -> None:
+    rows = RNG.uniform(-1.0, 1.0, (30, 1)), RNG.standard_normal((30, 2))
+    rows[1][3] = np.nan
+    model = build_deep_wishart_process(rows, 2, num_inducing=5, noise="heteroskedastic")
+    assert isinstance(model.likelihood, HeteroskedasticGaussian)
+    same = model_from_bytes(model_to_bytes(model))
+    np.testing.assert_array_equal(same.elbo(rows, seed=0), model.elbo(rows, seed=0))
+    at = rows[0][:3]
+    samples = model.predict_y_samples(at, 20_000, seed=1).numpy()
+    mean, variance = (part.numpy() for part in model.predict_y(at))
+    error = samples.std(axis=0) / np.sqrt(len(samples))
+    np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 0.1 + 5.0 * error)
+    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.3)
+    with pytest.raises(ValueError, match="warp must be False where noise is 'heteroskedastic'"):
+        build_deep_wishart_process(rows, 2, noise="heteroskedastic", warp=True)
