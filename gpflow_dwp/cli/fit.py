@@ -17,7 +17,15 @@ from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.cli.fit_training import LOGS, Course, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
 from gpflow_dwp.cli.provenance import describe_run, list_versions
-from gpflow_dwp.cli.reports import as_json, check_out, finite, named_scores, score_table
+from gpflow_dwp.cli.reports import (
+    as_json,
+    check_out,
+    finite,
+    named_scores,
+    print_now,
+    score_table,
+    silent,
+)
 from gpflow_dwp.cli.run_directory import (
     FIGURES,
     HISTORY,
@@ -78,11 +86,6 @@ def _check(options: CompleteOptions) -> None:
     if log is not None and log.suffix not in LOGS:
         raise UsageError(f"--log must end in {' or '.join(LOGS)}, got {str(log)!r}")
     check_out(log, overwrite=options.overwrite or resumes, parents=True)
-    for name in ("patience", "validation_metric"):
-        if getattr(options, name) is not None and options.validation_fraction is None:
-            raise UsageError(f"--{name.replace('_', '-')} goes with --validation-fraction only")
-    if options.validation_metric == "rmse" and options.task == "classification":
-        raise UsageError("--validation-metric rmse is not for --task classification")
     if options.out is not None:
         check_apart("--log", log, options.out)
         check_apart("the table", options.table, options.out)
@@ -112,15 +115,12 @@ def _train_and_write(
     run: UnfinishedRun, data: FitData, model: VariationalModel, options: CompleteOptions
 ) -> None:
     test, task = data.test, data.train.task
-
-    def show(*lines: str) -> None:
-        if lines and not options.json:
-            print(*lines, sep="\n", flush=True)
-
+    show = silent if options.json else print_now
     show(data.tell())
     scores = simple_scores(data, model, options)
     course = train(run, data, model, options)
-    show(*course.tell())
+    for line in course.tell():
+        show(line)
     start = time.perf_counter()
     judged = judge(
         RawUnits(course.model, data.inputs, data.target),

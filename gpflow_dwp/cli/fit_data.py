@@ -74,7 +74,7 @@ def read_fit_data(options: FitOptions) -> FitData:
     """Read the table, split it, and learn units from the training rows.
 
     :param options: Of ``gpflow-dwp fit``.
-    :raises UsageError: If options do not go together or with the table.
+    :raises UsageError: If the training rows hold nothing to learn.
     :raises TableError: If the table cannot be used.
     """
     split = _read(options)
@@ -107,17 +107,10 @@ def read_fit_data(options: FitOptions) -> FitData:
 
 
 def _read(options: FitOptions) -> SplitTable:
-    if options.table is None:
-        of_a_table = (options.target, options.categorical, options.columns, options.drop)
-        if any(of_a_table) or options.task != "regression":
-            raise UsageError("--target and --task belong to a table of yours; name its CSV file")
+    if options.table is None or options.target is None:
         table = load_yacht()
         parts = split_table(table, options.test_fraction, options.seed)
         return SplitTable(*parts, ColumnEncoder(table.feature_names))
-    if options.target is None:
-        raise UsageError("--target is missing: name the column to predict")
-    if options.columns and options.drop:
-        raise UsageError("--drop cannot go with --columns, which names all inputs")
     return read_split_table(
         options.table,
         options.target,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -25,13 +25,13 @@ from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
 __all__ = ["TITLES", "build_model", "choose_protocol", "complete", "select"]
 
-_BUILDERS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
+_MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
     "DWP": ("deep Wishart process", build_deep_wishart_process),
     "DGP": ("deep GP", build_deep_gaussian_process),
     "DIWP": ("deep inverse Wishart process", build_deep_inverse_wishart_process),
     "VMG": ("matrix-Gaussian network", build_matrix_gaussian_network),
 }
-TITLES = {name: title for name, (title, _) in _BUILDERS.items()}
+TITLES = {name: title for name, (title, _) in _MODELS.items()}
 """What tables of scores call each model."""
 
 # Options that builders and selection take, by what they call them; what is left out has their
@@ -59,16 +59,12 @@ def complete(options: FitOptions) -> CompleteOptions:
     """Fill in what depends on the model where the user left it open.
 
     :param options: As ``gpflow-dwp fit`` parses them.
-    :raises UsageError: If ``--depth auto`` is given with an option that is for one model.
+    :raises UsageError: If options do not go together.
     """
+    for mistake in _mistakes(options):
+        raise UsageError(mistake)
     protocol = choose_protocol(options)
-    for_one = ["latent_dim", "validation_fraction", "log"]
-    given = [name for name in for_one if getattr(options, name) is not None]
-    if options.model != "DWP":
-        given.append("model")
-    if options.depth == "auto" and given:
-        raise UsageError(f"--depth auto cannot go with {_flag(given[0])}")
-    defaults: dict[str, Any] = {"depth": 3 if given else "auto"}
+    defaults: dict[str, Any] = {"depth": 3 if _for_one_model(options) else "auto"}
     defaults |= {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
     if (options.depth or defaults["depth"]) == "auto":
         defaults["num_steps"] = _STEPS_OF_EACH
@@ -76,6 +72,47 @@ def complete(options: FitOptions) -> CompleteOptions:
         defaults["num_inducing"] = 100
     chosen = {name: value for name, value in asdict(options).items() if value is not None}
     return CompleteOptions(**{**defaults, **chosen})
+
+
+def _mistakes(options: FitOptions) -> Iterator[str]:
+    """What does not go together."""
+    if options.table is None:
+        of_a_table = (options.target, options.categorical, options.columns, options.drop)
+        if any(of_a_table) or options.task != "regression":
+            yield "--target and --task belong to a table of yours; name its CSV file"
+    elif options.target is None:
+        yield "--target is missing: name the column to predict"
+    if options.columns and options.drop:
+        yield "--drop cannot go with --columns, which names all inputs"
+    if options.depth == "auto":
+        for name in _for_one_model(options):
+            yield f"--depth auto cannot go with {_flag(name)}"
+    known, given = _known(options), _arguments(options)
+    for name, argument in _ARGUMENTS.items():
+        # Inducing points are also those of the sparse GP that is compared with.
+        if argument in given and argument not in known and name != "num_inducing":
+            yield f"{_flag(name)} is not for --model {options.model}"
+    if options.task == "classification":
+        if options.warp:
+            yield "--warp is for --task regression: labels are not warped"
+        if options.noise is not None:
+            yield "--noise is for --task regression: labels have none"
+        if options.validation_metric == "rmse":
+            yield "--validation-metric rmse is not for --task classification"
+    if options.num_importance_samples > 1 and options.model == "VMG":
+        yield "--importance-samples must be 1 for --model VMG"
+    if options.num_importance_samples > 1 and options.latent_dim is None:
+        yield "--importance-samples are draws of latent variables: give --latent-dim"
+    for name in ("patience", "validation_metric"):
+        if getattr(options, name) is not None and options.validation_fraction is None:
+            yield f"{_flag(name)} goes with --validation-fraction only"
+
+
+def _for_one_model(options: FitOptions) -> list[str]:
+    """Options that are given, and are for a model of one depth."""
+    names = ("latent_dim", "validation_fraction", "log")
+    given = [name for name in names if getattr(options, name) is not None]
+    return given + (["model"] if options.model != "DWP" else [])
 
 
 def build_model(
@@ -90,36 +127,23 @@ def build_model(
     :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
     :param likelihood: None for a Gaussian one.
     :param target_scale: What one unit of the model is in the target's.
-    :raises UsageError: If an option is not for the model that is chosen.
     :raises ValueError: If an option's value cannot be used.
     """
-    (_, build), arguments = _BUILDERS[options.model], _arguments(options)
-    known = inspect.signature(build).parameters
-    for name, argument in _ARGUMENTS.items():
-        # Inducing points are also those of the sparse GP that is compared with.
-        if argument in arguments and argument not in known and name != "num_inducing":
-            raise UsageError(f"{_flag(name)} is not for --model {options.model}")
-    if options.warp and likelihood is not None:
-        raise UsageError("--warp is for --task regression: labels are not warped")
-    if options.noise is not None and likelihood is not None:
-        raise UsageError("--noise is for --task regression: labels have none")
-    if options.num_importance_samples > 1 and options.model == "VMG":
-        raise UsageError("--importance-samples must be 1 for --model VMG")
-    if options.num_importance_samples > 1 and options.latent_dim is None:
-        raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
+    known = _known(options)
+    arguments = {name: value for name, value in _arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = target_scale
     elif "output" not in arguments:
         arguments["output"] = suitable_output(
             len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
         )
-    return build(
+    return _MODELS[options.model][1](
         data,
         1 if options.depth == "auto" else options.depth,
         likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
-        **{name: value for name, value in arguments.items() if name in known},
+        **arguments,
     )
 
 
@@ -144,10 +168,15 @@ def select(
     )
 
 
-def _arguments(options: CompleteOptions) -> dict[str, Any]:
+def _arguments(options: FitOptions) -> dict[str, Any]:
     """What the user says of the model."""
     given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
     return {name: value for name, value in given.items() if value not in (None, False)}
+
+
+def _known(options: FitOptions) -> Collection[str]:
+    """What can be said of the model."""
+    return inspect.signature(_MODELS[options.model][1]).parameters
 
 
 def _flag(name: str) -> str:

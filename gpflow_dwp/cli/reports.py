@@ -21,9 +21,11 @@ __all__ = [
     "check_out",
     "finite",
     "named_scores",
+    "print_now",
     "report_cells",
     "score_table",
     "scores_from_names",
+    "silent",
     "write_json",
 ]
 
@@ -119,6 +121,15 @@ def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
     ]
     for line in lines:
         print(f"gpflow-dwp {command}: {line}", file=sys.stderr)
+
+
+def print_now(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)
+
+
+def silent(text: str) -> None:
+    """Print nothing."""
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
