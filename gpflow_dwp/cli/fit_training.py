@@ -8,11 +8,11 @@ from typing import NamedTuple
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
-from gpflow_dwp.cli.model_choice import choose_protocol, select
+from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection import Candidate
+from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.training import (
     PROTOCOLS,
     CSVLog,
@@ -87,7 +87,16 @@ def train(
     """
     rows = data.standardised(data.train)
     if options.depth == "auto":
-        selection = select(options, rows, data.likelihood)
+        selection = select_model(
+            rows,
+            likelihood=data.likelihood,
+            num_steps=options.num_steps,
+            batch_size=options.batch_size,
+            num_samples=options.num_samples,
+            seed=options.seed,
+            progress=not options.quiet,
+            **model_arguments(options),
+        )
         return Course(
             selection.model,
             selection.best.elbo / len(rows[0]),

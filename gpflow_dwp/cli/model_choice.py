@@ -20,10 +20,9 @@ from gpflow_dwp.models import (
     build_matrix_gaussian_network,
     suitable_output,
 )
-from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
-__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "select"]
+__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
 
 _MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
     "DWP": ("deep Wishart process", build_deep_wishart_process),
@@ -87,7 +86,7 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
     if options.depth == "auto":
         for name in _for_one_model(options):
             yield f"--depth auto cannot go with {_flag(name)}"
-    known, given = _known(options), _arguments(options)
+    known, given = _known(options), model_arguments(options)
     for name, argument in _ARGUMENTS.items():
         # Inducing points are also those of the sparse GP that is compared with.
         if argument in given and argument not in known and name != "num_inducing":
@@ -130,7 +129,7 @@ def build_model(
     :raises ValueError: If an option's value cannot be used.
     """
     known = _known(options)
-    arguments = {name: value for name, value in _arguments(options).items() if name in known}
+    arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = target_scale
     elif "output" not in arguments:
@@ -147,29 +146,11 @@ def build_model(
     )
 
 
-def select(
-    options: CompleteOptions, data: tuple[Array, Array], likelihood: Likelihood | None
-) -> Selection:
-    """Train the models that ``--depth auto`` tries, and return the best.
+def model_arguments(options: FitOptions) -> dict[str, Any]:
+    """Return what the user says of the model, by what builders and selection call it.
 
-    :param options: Complete ones, which :func:`build_model` has taken.
-    :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
-    :param likelihood: None for a Gaussian one.
+    :param options: As ``gpflow-dwp fit`` parses them.
     """
-    return select_model(
-        data,
-        likelihood=likelihood,
-        num_steps=options.num_steps,
-        batch_size=options.batch_size,
-        num_samples=options.num_samples,
-        seed=options.seed,
-        progress=not options.quiet,
-        **_arguments(options),
-    )
-
-
-def _arguments(options: FitOptions) -> dict[str, Any]:
-    """What the user says of the model."""
     given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
     return {name: value for name, value in given.items() if value not in (None, False)}
 
