@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import tensorflow as tf
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from command_line import columns, write_csv
 from faults.outcomes import Tally, command, write_summary
+from faults.states import Tree, read_tree, restore
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
@@ -71,6 +73,17 @@ def quick_commands() -> Iterator[None]:
 def quick() -> Iterator[None]:
     with quick_commands():
         yield
+
+
+@cache
+def _finished(*options: object) -> Tree:
+    assert command("fit", *FIT, *FEW, "--out", "run", *options).code == 0
+    return read_tree(Path("run"))
+
+
+def finish_run(*options: object) -> None:
+    """A run in the folder of that name, which is trained once for all tests."""
+    restore(_finished(*options), Path("run"))
 
 
 def begin_run(*options: object) -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from command_line import columns, declared_options, write_csv
 from cyclopts import Argument, Parameter
-from faults.conftest import FEW, FIT, some
+from faults.conftest import finish_run, some
 from faults.outcomes import Tally, command
 
 PART = "bad options"
@@ -152,7 +152,7 @@ def test_options_of_no_use_are_refused(
     here: Path, tally: Tally, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
     prepare(here)
-    assert command("fit", *FIT, *FEW, "--out", "run").code == 0
+    finish_run()
     request.getfixturevalue("no_training")
     before = content(here)
     for arguments, piece in [*some([*generated()], is_long, IN_SHORT), *MISTAKES]:
