@@ -12,7 +12,7 @@ import numpy as np
 from cyclopts import Argument
 
 from gpflow_dwp.cli import main, program
-from gpflow_dwp.cli.app import COMMANDS, app
+from gpflow_dwp.cli.program import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table, split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 

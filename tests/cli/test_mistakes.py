@@ -13,8 +13,7 @@ import pytest
 import tensorflow as tf
 from command_line import TINY, TrainedRun, columns, run, write_csv
 
-from gpflow_dwp.cli.app import COMMANDS, app
-from gpflow_dwp.cli.program import parse
+from gpflow_dwp.cli.program import COMMANDS, app, parse
 from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.files import seal
 
