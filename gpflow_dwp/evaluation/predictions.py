@@ -12,9 +12,9 @@ from gpflow import likelihoods
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import interval_coverage
-from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.models import PosteriorDraws
 
 __all__ = [
     "INTERVAL",
@@ -85,9 +85,10 @@ def predict(
     :param num_samples: Draws that make up the mixture; None for the model's own number.
     :param seed: For the draws, and TensorFlow's global seed.
     """
+    posterior = units.model.posterior(num_samples, seed=seed)
     if isinstance(units.model.likelihood, _LABELS):
-        return _predict_labels(units, X, num_samples, seed)
-    return NumberPredictions(*_predict_numbers(units, X, None, num_samples, seed))
+        return _predict_labels(units, posterior, X, seed)
+    return NumberPredictions(*_predict_numbers(units, posterior, X))
 
 
 def judge(
@@ -108,60 +109,46 @@ def judge(
 
     All else is as for :func:`predict`.
     """
-    predictions: NumberPredictions | LabelPredictions
-    targets = Y[:, 0]
+    posterior, targets = units.model.posterior(num_samples, seed=seed), Y[:, 0]
+    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+    density = float(np.mean(units.log_density(posterior, X, Y)))
     if isinstance(units.model.likelihood, _LABELS):
-        predictions = _predict_labels(units, X, num_samples, seed)
-        probabilities = predictions.probabilities
-        calibration = {"mean_confidence": float(probabilities.max(axis=1).mean())}
-        density = _mean_log_density(units, X, Y, num_samples, seed)
+        labels = _predict_labels(units, posterior, X, seed)
         scores = Scores.of_labels(
-            targets, probabilities, log_likelihood=density, seconds=seconds, elbo=elbo
+            targets, labels.probabilities, log_likelihood=density, seconds=seconds, elbo=elbo
         )
-        return Judgement(predictions, scores, calibration)
-    *parts, crps = _predict_numbers(units, X, Y, num_samples, seed)
-    predictions = NumberPredictions(*parts)
+        confidence = float(labels.probabilities.max(axis=1).mean())
+        return Judgement(labels, scores, {"mean_confidence": confidence})
+    *parts, crps = _predict_numbers(units, posterior, X, Y)
+    numbers = NumberPredictions(*parts)
     scores = Scores.of_numbers(
         targets,
-        predictions.mean,
+        numbers.mean,
         crps=float(crps.mean()),
-        log_likelihood=_mean_log_density(units, X, Y, num_samples, seed),
+        log_likelihood=density,
         seconds=seconds,
         elbo=elbo,
     )
-    coverage = interval_coverage(targets, predictions.lower, predictions.upper)
-    return Judgement(predictions, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
+    coverage = interval_coverage(targets, numbers.lower, numbers.upper)
+    return Judgement(numbers, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
 
 
 def _predict_labels(
-    units: RawUnits, X: Array, num_samples: int | None, seed: int
+    units: RawUnits, posterior: PosteriorDraws, X: Array, seed: int
 ) -> LabelPredictions:
-    posterior = units.model.posterior(num_samples, seed=seed)
-    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+    tf.random.set_seed(seed)
     return LabelPredictions(units.probabilities(posterior, X))
 
 
 def _predict_numbers(
-    units: RawUnits, X: Array, Y: Array | None, num_samples: int | None, seed: int
+    units: RawUnits, posterior: PosteriorDraws, X: Array, Y: Array | None = None
 ) -> Array:
     """The fields of :class:`NumberPredictions` as far as they are known, and then CRPS, [.., N]."""
-
-    def summary(distribution: PredictiveDistribution, Y: Array | None) -> Array:
+    parts = []
+    for rows, distribution in units.distributions(posterior, X):
         ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
         known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
         if Y is not None:
-            known += [distribution.cdf(Y), distribution.crps(Y)]
-        return np.stack(known)[..., 0]
-
-    posterior = units.model.posterior(num_samples, seed=seed)
-    blocks = units.distributions(posterior, X)
-    parts = [summary(block, None if Y is None else Y[rows]) for rows, block in blocks]
+            known += [distribution.cdf(Y[rows]), distribution.crps(Y[rows])]
+        parts.append(np.stack(known)[..., 0])
     return np.concatenate(parts, axis=1)
-
-
-def _mean_log_density(
-    units: RawUnits, X: Array, Y: Array, num_samples: int | None, seed: int
-) -> float:
-    posterior = units.model.posterior(num_samples, seed=seed)
-    tf.random.set_seed(seed)
-    return float(np.mean(units.log_density(posterior, X, Y)))
