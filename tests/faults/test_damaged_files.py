@@ -55,8 +55,9 @@ def resume() -> Outcome:
         outcome = command("fit", "--resume", "going", "--quiet")
     if outcome.code != 0:
         return outcome
-    predict("going")
-    text = Path("../predictions.csv").read_text()
+    out = Path("../predictions.csv")
+    command("predict", "going", "table.csv", "-o", out, "--num-samples", "1", "--overwrite")
+    text = out.read_text()
     return outcome._replace(output=f"{sum(calls)} steps {text}")
 
 
