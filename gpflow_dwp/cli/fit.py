@@ -94,9 +94,7 @@ def _check(options: CompleteOptions) -> None:
 def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> UnfinishedRun:
     """The run that is begun, or goes on, in a directory that is held."""
     if options.resume is not None:
-        run = holding.enter_context(resume_directory(options.resume))
-        run.check_table(options.table)
-        return run
+        return holding.enter_context(resume_directory(options.resume, options.table))
     directory = holding.enter_context(
         hold_directory(options.out, options.table, overwrite=options.overwrite)
     )

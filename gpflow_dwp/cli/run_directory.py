@@ -69,14 +69,17 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
 
 
 @contextlib.contextmanager
-def resume_directory(directory: Path) -> Iterator[UnfinishedRun]:
+def resume_directory(directory: Path, table: Path | None = None) -> Iterator[UnfinishedRun]:
     """Hold the directory of a run that goes on.
 
-    :raises UsageError: If it is in use, or holds no run that could go on.
+    :param table: The user's table.
+    :raises UsageError: If it is in use, or holds no run that could go on with this table.
     """
     UnfinishedRun.find(directory)
     with _held(directory):
-        yield UnfinishedRun.find(directory)
+        run = UnfinishedRun.find(directory)
+        run.check_table(table)
+        yield run
 
 
 @contextlib.contextmanager
