@@ -12,11 +12,11 @@ import numpy as np
 from cyclopts import Argument
 
 from gpflow_dwp.cli import main, program
-from gpflow_dwp.cli.app import COMMANDS, app
+from gpflow_dwp.cli.program import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table, split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
-TASKS = ("regression", "two classes", "three classes")
+TASKS = ("regression", "three classes")
 TINY = ("--num-steps", "5", "--num-inducing", "8", "--depth", "2", "--num-samples", "2", "--quiet")
 TEST_FRACTION = 0.25
 

@@ -81,6 +81,7 @@ def read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentC
 
 
 def _read(path: Path, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Add what a file says to what the command line says."""
     known = {
         name.lstrip("-").replace("-", "_"): argument
         for argument in arguments
@@ -116,13 +117,12 @@ def _read_pairs(path: Path) -> list[tuple[str, Any]]:
     with user_mistakes():
         content = path.read_bytes()
     try:
-        node = yaml.compose(content, yaml.SafeLoader)
         values = yaml.safe_load(content)
         if not isinstance(values, dict):
             raise UsageError(f"{path} must hold options by name")
         plain = {str(name): value for name, value in values.items()}
-        names = [str(name.value) for name, _ in node.value]
-        return [(name.replace("-", "_"), plain.get(name)) for name in names]
+        pairs = yaml.compose(content, yaml.SafeLoader).value
+        return [(str(name.value).replace("-", "_"), plain.get(name.value)) for name, _ in pairs]
     # Dates that no calendar has are a ValueError, and deep brackets are a RecursionError.
     except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is neither YAML nor JSON: {error}") from error

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
-from gpflow_dwp.exceptions import TableError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from gpflow_dwp.cli.run_description import RunDescription
-    from gpflow_dwp.data import Cells
 
 __all__ = ["evaluate"]
 
@@ -34,28 +25,18 @@ def evaluate(
     :param table: CSV or Parquet file with the columns of training and the target.
     :param seed: For the draws.
     """
-    from gpflow_dwp.cli.predict import read_rows
-    from gpflow_dwp.cli.predictions import predict
-    from gpflow_dwp.cli.reports import as_json, report_cells
-    from gpflow_dwp.cli.run_description import read_model
-    from gpflow_dwp.cli.scores import error_name, mean_log_density
-    from gpflow_dwp.data import Standardiser
+    from gpflow_dwp import evaluation
+    from gpflow_dwp.cli.reports import as_json, named_scores, report_cells
+    from gpflow_dwp.cli.trained_run import read_model
 
     with user_mistakes():
-        trained, model = read_model(run)
-        cells, X = read_rows(table, trained)
-        Y = _read_known_target(cells, trained)
-        data = trained.standardise_inputs(X, cells), trained.standardise_target(Y, cells)
+        trained, units = read_model(run)
+        cells, X = trained.read_rows(table)
+        Y = trained.read_target(cells)
     report_cells("evaluate", trained.encoder, cells)
-    target = None if trained.target is None else Standardiser.from_dict(trained.target)
-    predictions = predict(model, data[0], target, Y=Y, num_samples=num_samples, seed=seed)
-    density = mean_log_density(model, data, target, num_samples=num_samples, seed=seed)
-    scores = {
-        "log_likelihood": density,
-        error_name(trained.task): predictions.error(Y),
-        **predictions.scores(Y),
-        **predictions.calibration(Y),
-    }
+    judged = evaluation.judge(units, X, Y, num_samples=num_samples, seed=seed)
+    scores = named_scores(judged.scores, trained.task) | judged.calibration
+    del scores["elbo"], scores["seconds"]  # of training
     if json:
         print(as_json({"rows": len(X), **scores}))
         return
@@ -63,23 +44,3 @@ def evaluate(
     for name, value in scores.items():
         shown = f"{value:.4g}" if name in ("rmse", "crps") else f"{value:.4f}"
         print(f"{name.replace('_', ' ')}: {shown}")
-
-
-def _read_known_target(cells: Cells, run: RunDescription) -> npt.NDArray[np.float64]:
-    """The target in raw units or as class indices, [N, 1]."""
-    import numpy as np
-
-    cells.check_has([run.target_name], "target")
-    if run.classes is None:
-        return cells.numbers(run.target_name)[:, None]
-    cells.check_complete(run.target_name)
-    indices = {name: float(index) for index, name in enumerate(run.classes)}
-    found = np.empty(len(cells))
-    for row, label in enumerate(cells.names(run.target_name, run.classes)):
-        if label not in indices:
-            raise TableError(
-                f"{cells.path}: column {run.target_name!r} holds {label!r} in {cells.place(row)}, "
-                f"which training did not see; the classes are {', '.join(run.classes)}"
-            )
-        found[row] = indices[label]
-    return found[:, None]

@@ -11,11 +11,7 @@ from cyclopts import Parameter
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
 
-__all__ = ["COLUMNS", "export"]
-
-COLUMNS = "columns.json"
-"""Where, in ``assets.extra``, the names of X's columns and of the classes go, and what a table's
-columns become them by."""
+__all__ = ["export"]
 
 
 def export(
@@ -41,13 +37,11 @@ def export(
     :param out: Directory to write; must not hold anything.
     :param seed: For the draws.
     """
-    from gpflow_dwp.cli.run_description import read_model
-    from gpflow_dwp.data import Standardiser
+    from gpflow_dwp.cli.trained_run import read_model
     from gpflow_dwp.serving import export_model
 
     with user_mistakes():
-        trained, model = read_model(run)
-        target = None if trained.target is None else Standardiser.from_dict(trained.target)
+        trained, units = read_model(run)
         columns = {
             "X": trained.encoder.feature_names,
             "Y": [trained.target_name],
@@ -55,13 +49,13 @@ def export(
             "encoder": trained.encoder.to_dict(),
         }
         export_model(
-            model,
+            units.model,
             out,
-            input_standardiser=Standardiser.from_dict(trained.inputs),
-            output_standardiser=target,
+            input_standardiser=trained.inputs,
+            output_standardiser=trained.target,
             num_samples=num_samples,
             seed=seed,
-            assets={COLUMNS: dumps(columns, indent=1)},
+            assets={"columns.json": dumps(columns, indent=1)},
         )
     if json:
         print(dumps({"out": str(out), **columns}))

@@ -14,7 +14,6 @@ from gpflow_dwp.cli.unfinished import UnfinishedRun
 from gpflow_dwp.files import read_sealed
 
 if TYPE_CHECKING:
-    from gpflow_dwp.cli.run_description import RunDescription
     from gpflow_dwp.models import VariationalModel
 
 __all__ = ["info"]
@@ -33,8 +32,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     :param run: A directory that fit, mnist or save_model wrote (default: versions only).
     """
     from gpflow_dwp.cli.provenance import list_versions
-    from gpflow_dwp.cli.reports import as_json
-    from gpflow_dwp.cli.scores import score_table, scores_from_names
+    from gpflow_dwp.cli.reports import as_json, score_table
 
     found: dict[str, dict[str, Any]]
     if run is None:
@@ -52,27 +50,49 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
-        task = found["run"]["task"]
-        print(score_table(scores_from_names(scores, task), task))
+        print(score_table(scores))
 
 
 def _describe(directory: Path) -> dict[str, dict[str, Any]]:
-    from gpflow_dwp.cli.run_description import RunDescription
-
-    if (directory / DESCRIPTION).is_file():
-        run = RunDescription.read(directory)
-        return {
-            "run": _describe_run(directory, run),
-            "model": _describe_saved(directory / MODEL),
-            "versions": run.versions,
-        }
     unfinished = UnfinishedRun.latest(directory)
+    has_steps = unfinished is not None and unfinished.has_steps
+    if (directory / DESCRIPTION).is_file():
+        return _describe_run(directory, can_go_on=has_steps)
     if unfinished is not None:
-        return {"run": {"unfinished": True, "has_steps": unfinished.has_steps}}
+        return {"run": {"unfinished": True, "has_steps": has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     saved = directory / MODEL if (directory / MODEL).is_dir() else directory  # mnist's directory
     return {"model": _describe_saved(saved)}
+
+
+def _describe_run(directory: Path, *, can_go_on: bool) -> dict[str, dict[str, Any]]:
+    from gpflow_dwp.cli.reports import scores_from_names
+    from gpflow_dwp.cli.trained_run import TrainedRun
+
+    run, path = TrainedRun.read(directory), directory / METRICS
+    kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
+    try:
+        metrics = read_sealed(path)
+        known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
+        for scores in metrics["scores"].values():
+            scores_from_names(scores)
+    except (OSError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is missing or damaged: {error}") from error
+    described = {
+        "target": run.target_name,
+        "task": run.task,
+        **({} if run.classes is None else {"classes": list(run.classes)}),
+        "columns": list(run.encoder.columns),
+        **known,
+        "can_go_on": can_go_on,
+        "scores": metrics["scores"],
+    }
+    return {
+        "run": described,
+        "model": _describe_saved(directory / MODEL),
+        "versions": run.versions,
+    }
 
 
 def _describe_saved(directory: Path) -> dict[str, Any]:
@@ -82,36 +102,13 @@ def _describe_saved(directory: Path) -> dict[str, Any]:
 
     from gpflow_dwp.models import load_model
 
-    try:
-        dtype = np.dtype(loads((directory / "model.json").read_text())["dtype"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return _describe_model(load_model(directory))  # which says what is wrong
     with gpflow.config.as_context():
-        gpflow.config.set_default_float(dtype.type)
+        try:
+            dtype = loads((directory / "model.json").read_text())["dtype"]
+            gpflow.config.set_default_float(np.dtype(dtype).type)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # loading says what is wrong
         return _describe_model(load_model(directory))
-
-
-def _describe_run(directory: Path, run: RunDescription) -> dict[str, Any]:
-    from gpflow_dwp.cli.scores import scores_by_name, scores_from_names
-
-    path = directory / METRICS
-    kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
-    try:
-        metrics = read_sealed(path)
-        known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
-        scores = scores_by_name(scores_from_names(metrics["scores"], run.task), run.task)
-    except (OSError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is missing or damaged: {error}") from error
-    unfinished = UnfinishedRun.latest(directory)
-    return {
-        "target": run.target_name,
-        "task": run.task,
-        **({} if run.classes is None else {"classes": list(run.classes)}),
-        "columns": list(run.feature_names),
-        **known,
-        "can_go_on": unfinished is not None and unfinished.has_steps,
-        "scores": scores,
-    }
 
 
 def _describe_model(model: VariationalModel) -> dict[str, Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
-import gpflow
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.data import Table
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
@@ -21,25 +20,28 @@ from gpflow_dwp.models import (
     build_deep_wishart_process,
     suitable_output,
 )
-from gpflow_dwp.selection import Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
 
-__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "make_likelihood", "select"]
+__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
 
-_BUILDERS: dict[str, Callable[..., VariationalModel]] = {
-    "DWP": build_deep_wishart_process,
-    "DGP": build_deep_gaussian_process,
-    "DIWP": build_deep_inverse_wishart_process,
-    "VMG": build_matrix_gaussian_network,
+_MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
+    "DWP": ("deep Wishart process", build_deep_wishart_process),
+    "DGP": ("deep GP", build_deep_gaussian_process),
+    "DIWP": ("deep inverse Wishart process", build_deep_inverse_wishart_process),
+    "VMG": ("matrix-Gaussian network", build_matrix_gaussian_network),
 }
-TITLES = {
-    "DWP": "deep Wishart process",
-    "DGP": "deep GP",
-    "DIWP": "deep inverse Wishart process",
-    "VMG": "matrix-Gaussian network",
-}
+TITLES = {name: title for name, (title, _) in _MODELS.items()}
 """What tables of scores call each model."""
 
+# Options that builders and selection take, by what they call them; what is left out has their
+# defaults.
+_ARGUMENTS = {
+    name: {"output_posterior": "output"}.get(name, name)
+    for name in (
+        *("inducing", "kernel", "latent_dim", "noise", "num_inducing", "num_pseudo_data"),
+        *("output_posterior", "posterior", "warp", "whiten", "width"),
+    )
+}
 _STEPS = {"fast": 3_000, "vmg": 20_000}
 _STEPS_OF_EACH = 1_000
 
@@ -56,16 +58,12 @@ def complete(options: FitOptions) -> CompleteOptions:
     """Fill in what depends on the model where the user left it open.
 
     :param options: As ``gpflow-dwp fit`` parses them.
-    :raises UsageError: If ``--depth auto`` is given with an option that is for one model.
+    :raises UsageError: If options do not go together.
     """
+    for mistake in _mistakes(options):
+        raise UsageError(mistake)
     protocol = choose_protocol(options)
-    for_one = ["latent_dim", "validation_fraction", "log"]
-    given = [name for name in for_one if getattr(options, name) is not None]
-    if options.model != "DWP":
-        given.append("model")
-    if options.depth == "auto" and given:
-        raise UsageError(f"--depth auto cannot go with --{given[0].replace('_', '-')}")
-    defaults: dict[str, Any] = {"depth": 3 if given else "auto"}
+    defaults: dict[str, Any] = {"depth": 3 if _for_one_model(options) else "auto"}
     defaults |= {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
     if (options.depth or defaults["depth"]) == "auto":
         defaults["num_steps"] = _STEPS_OF_EACH
@@ -73,6 +71,47 @@ def complete(options: FitOptions) -> CompleteOptions:
         defaults["num_inducing"] = 100
     chosen = {name: value for name, value in asdict(options).items() if value is not None}
     return CompleteOptions(**{**defaults, **chosen})
+
+
+def _mistakes(options: FitOptions) -> Iterator[str]:
+    """What does not go together."""
+    if options.table is None:
+        of_a_table = (options.target, options.categorical, options.columns, options.drop)
+        if any(of_a_table) or options.task != "regression":
+            yield "--target and --task belong to a table of yours; name its CSV file"
+    elif options.target is None:
+        yield "--target is missing: name the column to predict"
+    if options.columns and options.drop:
+        yield "--drop cannot go with --columns, which names all inputs"
+    if options.depth == "auto":
+        for name in _for_one_model(options):
+            yield f"--depth auto cannot go with {_flag(name)}"
+    known, given = _known(options), model_arguments(options)
+    for name, argument in _ARGUMENTS.items():
+        # Inducing points are also those of the sparse GP that is compared with.
+        if argument in given and argument not in known and name != "num_inducing":
+            yield f"{_flag(name)} is not for --model {options.model}"
+    if options.task == "classification":
+        if options.warp:
+            yield "--warp is for --task regression: labels are not warped"
+        if options.noise is not None:
+            yield "--noise is for --task regression: labels have none"
+        if options.validation_metric == "rmse":
+            yield "--validation-metric rmse is not for --task classification"
+    if options.num_importance_samples > 1 and options.model == "VMG":
+        yield "--importance-samples must be 1 for --model VMG"
+    if options.num_importance_samples > 1 and options.latent_dim is None:
+        yield "--importance-samples are draws of latent variables: give --latent-dim"
+    for name in ("patience", "validation_metric"):
+        if getattr(options, name) is not None and options.validation_fraction is None:
+            yield f"{_flag(name)} goes with --validation-fraction only"
+
+
+def _for_one_model(options: FitOptions) -> list[str]:
+    """Options that are given, and are for a model of one depth."""
+    names = ("latent_dim", "validation_fraction", "log")
+    given = [name for name in names if getattr(options, name) is not None]
+    return given + (["model"] if options.model != "DWP" else [])
 
 
 def build_model(
@@ -87,47 +126,17 @@ def build_model(
     :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
     :param likelihood: None for a Gaussian one.
     :param target_scale: What one unit of the model is in the target's.
-    :raises UsageError: If an option is not for the model that is chosen.
     :raises ValueError: If an option's value cannot be used.
     """
-    process = {
-        "num_inducing": options.num_inducing or 100,
-        "inducing": options.inducing or "subset",
-        "kernel": "SquaredExponential" if options.kernel is None else options.kernel,
-        "latent_dim": options.latent_dim or 0,
-        "output_posterior": options.output_posterior,
-        "warp": options.warp,
-        "noise": options.noise or "gaussian",
-    }
-    wishart = {"posterior": options.posterior or "AB", "whiten": options.whiten}
-    own: dict[str, dict[str, Any]] = {
-        "DWP": {**process, **wishart, "width": options.width},
-        "DGP": {**process, "width": options.width},
-        "DIWP": process,
-        "VMG": {
-            "width": options.width or 50,
-            "num_pseudo_data": options.num_pseudo_data or 10,
-            "target_scale": target_scale,
-        },
-    }
-    choices = {name for arguments in own.values() for name in arguments}
-    for name in sorted(choices - {"num_inducing", "target_scale"}):
-        if name not in own[options.model] and getattr(options, name) not in (None, False):
-            raise UsageError(f"--{name.replace('_', '-')} is not for --model {options.model}")
-    if options.warp and likelihood is not None:
-        raise UsageError("--warp is for --task regression: labels are not warped")
-    if options.noise is not None and likelihood is not None:
-        raise UsageError("--noise is for --task regression: labels have none")
-    if options.num_importance_samples > 1 and options.model == "VMG":
-        raise UsageError("--importance-samples must be 1 for --model VMG")
-    if options.num_importance_samples > 1 and options.latent_dim is None:
-        raise UsageError("--importance-samples are draws of latent variables: give --latent-dim")
-    arguments = own[options.model]
-    if options.model != "VMG":
-        arguments["output"] = arguments.pop("output_posterior") or suitable_output(
-            len(data[0]), likelihood, arguments["latent_dim"], options.batch_size
+    known = _known(options)
+    arguments = {name: value for name, value in model_arguments(options).items() if name in known}
+    if options.model == "VMG":
+        arguments["target_scale"] = target_scale
+    elif "output" not in arguments:
+        arguments["output"] = suitable_output(
+            len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
         )
-    return _BUILDERS[options.model](
+    return _MODELS[options.model][1](
         data,
         1 if options.depth == "auto" else options.depth,
         likelihood=likelihood,
@@ -137,42 +146,19 @@ def build_model(
     )
 
 
-def select(
-    options: CompleteOptions, data: tuple[Array, Array], likelihood: Likelihood | None
-) -> Selection:
-    """Train the models that ``--depth auto`` tries, and return the best.
+def model_arguments(options: FitOptions) -> dict[str, Any]:
+    """Return what the user says of the model, by what builders and selection call it.
 
-    :param options: Complete ones.
-    :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
-    :param likelihood: None for a Gaussian one.
+    :param options: As ``gpflow-dwp fit`` parses them.
     """
-    return select_model(
-        data,
-        kernel=options.kernel or "auto",
-        warp=options.warp or "auto",
-        noise=options.noise or "auto",
-        num_inducing=options.num_inducing or "auto",
-        likelihood=likelihood,
-        posterior=options.posterior or "AB",
-        whiten=options.whiten,
-        width=options.width,
-        output=options.output_posterior,
-        inducing=options.inducing or "subset",
-        num_steps=options.num_steps,
-        batch_size=options.batch_size,
-        num_samples=options.num_samples,
-        seed=options.seed,
-        progress=not options.quiet,
-    )
+    given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
+    return {name: value for name, value in given.items() if value not in (None, False)}
 
 
-def make_likelihood(table: Table) -> Likelihood | None:
-    """Return the likelihood of a table's classes; None for a regression.
+def _known(options: FitOptions) -> Collection[str]:
+    """What can be said of the model."""
+    return inspect.signature(_MODELS[options.model][1]).parameters
 
-    :param table: Of training.
-    """
-    if table.classes is None:
-        return None
-    if len(table.classes) == 2:
-        return gpflow.likelihoods.Bernoulli()
-    return gpflow.likelihoods.Softmax(len(table.classes))
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

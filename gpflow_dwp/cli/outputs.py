@@ -15,6 +15,16 @@ __all__ = ["OUTPUTS", "check_outputs"]
 OUTPUTS = ("out", "log", "json", "figure")
 """The options, of any command, that name what is written."""
 
+_KINDS: dict[str, Callable[[Path], bool]] = {
+    "a run": holds_run,
+    "a saved model": lambda folder: format_of(folder / "model.json") == "gpflow_dwp.model",
+    # Results that were copied from elsewhere have no lock.
+    "a study": lambda folder: any(
+        (folder / name).is_file() for name in ("study.lock", "results.jsonl")
+    ),
+    "an exported model": lambda folder: (folder / "saved_model.pb").is_file(),
+}
+
 
 def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
@@ -24,43 +34,32 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     :raises UsageError: If a place is a file that is read, no file at all, within a directory that
         holds a run, a study or a model and is not the command's own, or cannot be written to.
     """
-    paths = {}
-    for name in OUTPUTS:
+    others = {"the table that is read": options.get("table")}
+    others["also that of config"] = options.get("config")
+    own = _own(command, options)
+    for name in sorted(OUTPUTS):
         value = options.get(name)
         path = value[0] if isinstance(value, tuple) and value else value  # --json [FILE]
-        if isinstance(path, Path):
-            paths[name] = path
-    for name, path in paths.items():
-        _check_other_files(name, path, options, paths)
+        if not isinstance(path, Path):
+            continue
+        for what, other in others.items():
+            if isinstance(other, Path) and _is_same(path, other):
+                raise UsageError(f"--{name} {path} is {what}; choose another place for it")
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"--{name} {path} is neither a file nor a directory")
         if name == "out" and command in ("fit", "study", "compare") and path.is_file():
             raise UsageError(f"{path} is a file; --out takes a directory")
-        _check_place(name, path, _own(command, options))
+        for folder in _around(path):
+            kinds = [
+                kind for kind, is_one in _KINDS.items() if folder not in own and is_one(folder)
+            ]
+            if kinds:
+                raise UsageError(
+                    f"--{name} {path} is within {folder}, which holds {kinds[0]}; choose another "
+                    "place for it"
+                )
         _check_writable(name, path)
-
-
-def _check_other_files(
-    option: str, path: Path, options: Mapping[str, Any], outputs: Mapping[str, Path]
-) -> None:
-    others = {name: options.get(name) for name in ("table", "config")}
-    others.update({f"--{name}": other for name, other in outputs.items() if name < option})
-    for name, other in others.items():
-        if isinstance(other, Path) and _is_same(path, other):
-            what = "the table that is read" if name == "table" else f"also that of {name}"
-            raise UsageError(f"--{option} {path} is {what}; choose another place for it")
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise UsageError(f"--{option} {path} is neither a file nor a directory")
-
-
-def _check_place(option: str, path: Path, own: list[Path]) -> None:
-    for folder in _around(path):
-        if folder in own:
-            continue
-        what = next((what for what, is_one in _KINDS.items() if is_one(folder)), None)
-        if what is not None:
-            raise UsageError(
-                f"--{option} {path} is within {folder}, which holds {what}; choose another place "
-                "for it"
-            )
+        others[f"also that of --{name}"] = path
 
 
 def _own(command: str, options: Mapping[str, Any]) -> list[Path]:
@@ -98,24 +97,3 @@ def _is_same(path: Path, other: Path) -> bool:
     if path.resolve() == other.resolve():
         return True
     return path.exists() and other.exists() and path.samefile(other)
-
-
-def _holds_model(folder: Path) -> bool:
-    return format_of(folder / "model.json") == "gpflow_dwp.model"
-
-
-def _holds_study(folder: Path) -> bool:
-    # Results that were copied from elsewhere have no lock.
-    return (folder / "study.lock").is_file() or (folder / "results.jsonl").is_file()
-
-
-def _holds_export(folder: Path) -> bool:
-    return (folder / "saved_model.pb").is_file()
-
-
-_KINDS: dict[str, Callable[[Path], bool]] = {
-    "a run": holds_run,
-    "a saved model": _holds_model,
-    "a study": _holds_study,
-    "an exported model": _holds_export,
-}

@@ -5,10 +5,11 @@ Nothing heavy is imported here or where commands are declared, so that help is q
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter, Token
 
@@ -34,6 +35,7 @@ __all__ = [
     "assignments",
 ]
 
+_T = TypeVar("_T")
 _LARGEST = 1_000_000
 _MOST_DIGITS = 6
 
@@ -41,14 +43,25 @@ LIST = Parameter(consume_multiple=1, allow_repeating=False)
 """Of an option that takes one value or several, all at once: of two such lists none is dropped."""
 
 
-def _positive_integer(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise ValueError(f"must be a positive integer, got {text!r}")
-    return value
+def _reader(
+    name: str, number: Callable[[str], _T], is_right: Callable[[_T], bool], expected: str
+) -> Callable[[str], _T]:
+    """What reads a number that is right."""
+
+    def read(text: str) -> _T:
+        with contextlib.suppress(ValueError):
+            value = number(text)
+            if is_right(value):
+                return value
+        raise ValueError(f"must be {expected}, got {text!r}")
+
+    read.__name__ = name
+    return read
+
+
+_positive_integer = _reader("positive_integer", int, lambda value: value > 0, "a positive integer")
+_seed = _reader("seed", int, lambda value: 0 <= value < 2**32, "an integer from 0 to 2**32 - 1")
+_fraction = _reader("fraction", float, lambda value: 0.0 < value < 1.0, "between 0 and 1")
 
 
 def _size(text: str) -> int:
@@ -64,26 +77,6 @@ def _depth(text: str) -> int | str:
         return "auto" if text == "auto" else _size(text)
     except ValueError as error:
         raise ValueError(f"{error}, or auto") from None
-
-
-def _seed(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < 2**32:
-        raise ValueError(f"must be an integer from 0 to 2**32 - 1, got {text!r}")
-    return value
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"must be between 0 and 1, got {text!r}")
-    return value
 
 
 def _splits(*texts: str) -> tuple[int, ...]:

@@ -9,18 +9,16 @@ from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
-from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.files import replacing
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from gpflow_dwp.cli.run_description import RunDescription
+    from gpflow_dwp.base import Array
+    from gpflow_dwp.cli.trained_run import TrainedRun
     from gpflow_dwp.data import Cells
+    from gpflow_dwp.evaluation import LabelPredictions, NumberPredictions
 
-__all__ = ["predict", "read_rows"]
+__all__ = ["predict"]
 
 
 def predict(
@@ -48,58 +46,61 @@ def predict(
     :param overwrite: Replace --out if it exists.
     :param seed: For the draws.
     """
-    from gpflow_dwp.cli.predictions import predict
+    from gpflow_dwp import evaluation
     from gpflow_dwp.cli.reports import as_json, check_out, report_cells
-    from gpflow_dwp.cli.run_description import read_model
-    from gpflow_dwp.data import Standardiser
+    from gpflow_dwp.cli.trained_run import read_model
 
     with user_mistakes():
         check_out(out, overwrite=overwrite)
         if _is_parquet(out):
             import_optional("pyarrow", "cli")
-        trained, model = read_model(run)
-        cells, X = read_rows(table, trained)
-        inputs = trained.standardise_inputs(X, cells)
-    report_cells("predict", trained.encoder, cells)
-    target = None if trained.target is None else Standardiser.from_dict(trained.target)
-    predictions = predict(model, inputs, target, num_samples=num_samples, seed=seed)
-    columns = predictions.columns(trained.target_name, trained.classes)
+        trained, units = read_model(run)
+        cells, X = trained.read_rows(table)
+    encoder = trained.encoder
+    report_cells("predict", encoder, cells)
+    predictions = evaluation.predict(units, X, num_samples=num_samples, seed=seed)
+    columns = _columns(predictions, trained)
     with user_mistakes():
         clash = sorted(set(columns) & {*cells.header, *map(str, cells.original.index.names)})
         if clash:
             raise UsageError(f"{table} has a column {clash[0]!r} already")
         _write(out, _typed(cells, trained, out).assign(**columns))
     if json:
-        encoder = trained.encoder
         counts = {"unseen": encoder.unseen(cells), "filled": encoder.count_filled(cells)}
         print(as_json({"out": str(out), "rows": len(X), **counts}))
     else:
         print(f"{len(X)} predictions are in {out}")
 
 
-def read_rows(path: Path, run: RunDescription) -> tuple[Cells, npt.NDArray[np.float64]]:
-    """Return a table's cells, and its inputs in raw units, [N, D].
+def _columns(
+    predictions: NumberPredictions | LabelPredictions, run: TrainedRun
+) -> dict[str, Array]:
+    """What is added to the user's table, by column name."""
+    import numpy as np
 
-    :param path: The table.
-    :param run: Of the model that is to predict it.
-    :raises TableError: If the table cannot be used.
-    """
-    from gpflow_dwp.data import read_cells
+    from gpflow_dwp.evaluation import INTERVAL, NumberPredictions
 
-    cells = read_cells(path)
-    cells.check_has(run.encoder.columns, "feature")
-    if not len(cells):
-        raise TableError(f"{cells.path}: no data rows below the header")
-    return cells, run.encoder.transform(cells)
+    name, percent = run.target_name, f"{100 * INTERVAL:g}"
+    if isinstance(predictions, NumberPredictions):
+        return {
+            f"{name}_mean": predictions.mean,
+            f"{name}_sd": predictions.deviation,
+            f"{name}_lower_{percent}": predictions.lower,
+            f"{name}_upper_{percent}": predictions.upper,
+        }
+    classes = np.array(run.classes)
+    columns = zip(classes, predictions.probabilities.T, strict=True)
+    probabilities = {f"{name}_probability_{label}": column for label, column in columns}
+    return {f"{name}_predicted": classes[predictions.labels], **probabilities}
 
 
-def _typed(cells: Cells, run: RunDescription, path: Path) -> Any:
+def _typed(cells: Cells, run: TrainedRun, path: Path) -> Any:
     """The rows of a table with the types of its file, or with numbers where only text is known."""
     if not _is_parquet(path) or cells.lines is None:
         return cells.original
     frame = cells.original.copy()
     for name in run.encoder.columns:
-        if name not in run.categories:
+        if name not in run.encoder.categories:
             frame[name] = cells.numbers(name, missing=True)
     return frame
 

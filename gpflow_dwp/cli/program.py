@@ -1,6 +1,6 @@
-"""Arguments of the command, and what becomes of errors.
+"""All commands, what they are called with, and what becomes of errors.
 
-TensorFlow takes seconds to import, so commands are imported only once their arguments are right.
+TensorFlow takes seconds to import, so it is only once arguments are right.
 """
 
 from __future__ import annotations
@@ -16,17 +16,88 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from inspect import BoundArguments
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
-from gpflow_dwp.cli.app import COMMANDS, app, completion
+from gpflow_dwp.cli.configuration import read_configuration
 from gpflow_dwp.cli.errors import TerminatedError, explain
 from gpflow_dwp.cli.outputs import check_outputs
 
-__all__ = ["options_by_name", "parse", "run"]
+__all__ = ["COMMANDS", "app", "completion", "options_by_name", "parse", "run"]
 
+_HELP = """\
+Deep Wishart processes for tables of data, on GPflow.
+
+exit codes:
+
+    0    done
+    1    training failed, or a cell of a study or comparison; memory or disk
+         is full; or a mistake of ours
+    2    something that was given cannot be used; one line says what
+    130  ended by Ctrl-C; 128 + N: by signal N
+
+--debug, with any command, shows where in the program an error came up.
+"""
 _DEBUG = "--debug"
+
+COMMANDS = {
+    "fit": "fit_options:fit",
+    "predict": "predict:predict",
+    "evaluate": "evaluate:evaluate",
+    "export": "export:export",
+    "info": "info:info",
+    "study": "study:study",
+    "study-report": "study:study_report",
+    "compare": "compare:compare",
+    "benchmark": "benchmark:benchmark",
+    "iterates": "iterates:iterates",
+    "mnist": "mnist:mnist",
+    "completion": "program:completion",
+}
+"""Where in this package each command is declared; nothing heavy is imported there."""
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    examples:
+
+        eval "$(gpflow-dwp completion bash)"                            # in ~/.bashrc
+        gpflow-dwp completion zsh > "${fpath[1]}/_gpflow-dwp"
+        gpflow-dwp completion fish > ~/.config/fish/completions/gpflow-dwp.fish
+
+    :param shell: Which shell.
+    """
+    print(app.generate_completion(prog_name="gpflow-dwp", shell=shell))
+
+
+def _version() -> str:
+    from importlib.metadata import version  # slow to import
+
+    return f"gpflow-dwp {version('gpflow-dwp')}"
+
+
+def _shown(default: object) -> str | None:
+    """A default in the help; words tell of those that are nothing."""
+    if default is None or default is False or default == ():
+        return None
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+app = App(
+    "gpflow-dwp",
+    help=_HELP,
+    help_format="markdown",
+    version=_version,
+    config=read_configuration,
+    # Of an option that is repeated the last counts.
+    default_parameter=Parameter(negative=(), allow_repeating=True, show_default=_shown),
+)
+"""The command line."""
+
+for _place, (_name, _where) in enumerate(COMMANDS.items()):
+    app.command(f"gpflow_dwp.cli.{_where}", name=_name, sort_key=_place)
 
 
 def run(arguments: list[str]) -> int:
@@ -37,7 +108,9 @@ def run(arguments: list[str]) -> int:
     """
     debug = _DEBUG in arguments
     arguments = [argument for argument in arguments if argument != _DEBUG]
-    _print_any_text()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # of what its encoding has not
     try:
         with _signals_as_errors():
             code = _run(arguments)
@@ -54,6 +127,49 @@ def run(arguments: list[str]) -> int:
         chain = error.command_chain if isinstance(error, CycloptsError) else arguments[:1]
         print(f"{' '.join(['gpflow-dwp', *(chain or ())])}: {line}", file=sys.stderr)
         return code
+
+
+def _run(arguments: list[str]) -> int:
+    command, bound = parse(arguments)
+    if _is_help(command):
+        for name in COMMANDS if arguments[0] not in COMMANDS else ():
+            app[name]  # which has the line that the list of commands shows
+        command(*bound.args, **bound.kwargs)
+        return 0
+    check_outputs(arguments[0], options_by_name(bound))
+    if command is not completion:
+        _load_tensorflow()
+    return command(*bound.args, **bound.kwargs) or 0
+
+
+def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
+    """Return the function of a command, and what it is called with.
+
+    :param arguments: The command, and what follows it.
+    :raises CycloptsError: If they cannot be used.
+    :raises UsageError: If the file or run that they name cannot be used.
+    """
+    command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
+    asked = {*app.help_flags, *app.version_flags} & {*arguments}
+    if _is_help(command) and not asked:
+        raise CycloptsError(msg="a COMMAND is missing", command_chain=arguments)
+    bound.apply_defaults()
+    return command, bound
+
+
+def _is_help(command: Callable[..., object]) -> bool:
+    """Whether it is none of ours, but what shows help or version."""
+    return isinstance(getattr(command, "__self__", None), App)
+
+
+def options_by_name(bound: BoundArguments) -> dict[str, Any]:
+    """Return the options of a command, also those that it takes as one object.
+
+    :param bound: What the command is called with.
+    """
+    found = dict(bound.arguments)
+    options = found.pop("options", None)
+    return found if options is None else {**found, **asdict(options)}
 
 
 @contextlib.contextmanager
@@ -85,51 +201,6 @@ def _discard_output() -> None:
     except OSError:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _print_any_text() -> None:
-    """Have output show what its encoding has no character for, in place of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _run(arguments: list[str]) -> int:
-    command, bound = parse(arguments)
-    if isinstance(getattr(command, "__self__", None), App):  # help, or the version
-        for name in COMMANDS if arguments[0] not in COMMANDS else ():
-            app[name]  # which has the line that the list of commands shows
-        command(*bound.args, **bound.kwargs)
-        return 0
-    check_outputs(arguments[0], options_by_name(bound))
-    if command is not completion:
-        _load_tensorflow()
-    return command(*bound.args, **bound.kwargs) or 0
-
-
-def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
-    """Return the function of a command, and what it is called with.
-
-    :param arguments: The command, and what follows it.
-    :raises CycloptsError: If they cannot be used.
-    :raises UsageError: If the file or run that they name cannot be used.
-    """
-    command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
-    asked = {*app.help_flags, *app.version_flags} & {*arguments}
-    if isinstance(getattr(command, "__self__", None), App) and not asked:
-        raise CycloptsError(msg="a COMMAND is missing", command_chain=arguments)
-    bound.apply_defaults()
-    return command, bound
-
-
-def options_by_name(bound: BoundArguments) -> dict[str, Any]:
-    """Return the options of a command, also those that it takes as one object.
-
-    :param bound: What the command is called with.
-    """
-    found = dict(bound.arguments)
-    options = found.pop("options", None)
-    return found if options is None else {**found, **asdict(options)}
 
 
 def _load_tensorflow() -> None:

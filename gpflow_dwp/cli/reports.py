@@ -5,24 +5,50 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tabulate import tabulate
+
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.data import Cells, ColumnEncoder
+from gpflow_dwp.data import Cells, ColumnEncoder, Task
+from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.files import write_whole
 
-__all__ = ["as_json", "check_out", "finite", "print_now", "report_cells", "silent", "write_json"]
+__all__ = [
+    "as_json",
+    "check_out",
+    "finite",
+    "named_scores",
+    "print_now",
+    "report_cells",
+    "score_table",
+    "scores_from_names",
+    "silent",
+    "write_json",
+]
 
 _MANY_CATEGORIES = 30
+# Titles of scores, and how they are shown.
+_SHOWN = {
+    "elbo": ("ELBO per datum", ".3f"),
+    "log_likelihood": ("log-likelihood", ".3f"),
+    "crps": ("CRPS", ".4g"),  # in units of any size
+    "rmse": ("RMSE", ".4g"),
+    "error_rate": ("error rate", ".4g"),
+    "r2": ("R²", ".3f"),
+    "ece": ("ECE", ".3f"),
+    "seconds": ("seconds", ".1f"),
+}
 
 
-def check_out(path: Path | None, *, overwrite: bool) -> None:
+def check_out(path: Path | None, *, overwrite: bool, parents: bool = False) -> None:
     """Refuse a file that cannot be written before anything is computed for it.
 
     :param path: The file; None for none.
     :param overwrite: Whether it may exist.
+    :param parents: Whether the folders above it are made for it.
     :raises UsageError: If it exists, is a directory, or would be in none.
     """
     if path is None:
@@ -31,7 +57,7 @@ def check_out(path: Path | None, *, overwrite: bool) -> None:
         raise UsageError(f"{path} is a directory, not a file")
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; give --overwrite to replace it")
-    if not path.resolve().parent.is_dir():
+    if not parents and not path.resolve().parent.is_dir():
         raise UsageError(f"{path.resolve().parent} is not a directory")
 
 
@@ -77,22 +103,24 @@ def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
     :param encoder: Fitted on training rows.
     :param cells: Rows of a table.
     """
-    for name, categories in encoder.categories.items():
-        if len(categories) > _MANY_CATEGORIES:
-            _warn(
-                command,
-                f"column {name!r} holds {len(categories)} categories, each of which is an input: "
-                "join rare ones, or leave it out (--drop)",
-            )
+    lines = [
+        f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
+        "ones, or leave it out (--drop)"
+        for name, categories in encoder.categories.items()
+        if len(categories) > _MANY_CATEGORIES
+    ]
     for name, counts in encoder.unseen(cells).items():
         found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
-        _warn(
-            command,
+        lines.append(
             f"column {name!r} holds categories that training did not see, taken as none of the "
-            f"known ones: {found}",
+            f"known ones: {found}"
         )
-    for name, count in encoder.count_filled(cells).items():
-        _warn(command, f"column {name!r}: {count} missing cells filled with {encoder.fill[name]}")
+    lines += [
+        f"column {name!r}: {count} missing cells filled with {encoder.fill[name]}"
+        for name, count in encoder.count_filled(cells).items()
+    ]
+    for line in lines:
+        print(f"gpflow-dwp {command}: {line}", file=sys.stderr)
 
 
 def print_now(text: str) -> None:
@@ -104,5 +132,43 @@ def silent(text: str) -> None:
     """Print nothing."""
 
 
-def _warn(command: str, text: str) -> None:
-    print(f"gpflow-dwp {command}: {text}", file=sys.stderr)
+def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
+    """Return scores as plain values, each with its name in results.
+
+    :param scores: Of a model.
+    :param task: What the model was trained for, which its error has a name by.
+    """
+    names = {"error": "rmse" if task == "regression" else "error_rate"}
+    return {
+        names.get(name, name): value
+        for name, value in scores._asdict().items()
+        if value is not None or name == "elbo"
+    }
+
+
+def scores_from_names(found: Mapping[str, Any]) -> Scores:
+    """Return the inverse of :func:`named_scores`.
+
+    :raises TypeError: If a score is missing, or there is another.
+    """
+    errors = ("rmse", "error_rate")
+    return Scores(**{"error" if name in errors else name: found[name] for name in found})
+
+
+def score_table(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of what :func:`named_scores` gives, by model: of test rows, but for the ELBO.
+
+    :param scores: Of models by name, all of one task.
+    """
+    known = [name for name in _SHOWN if any(name in score for score in scores.values())]
+    rows = [
+        [model, *(_show(score.get(name), _SHOWN[name][1]) for name in known)]
+        for model, score in scores.items()
+    ]
+    headers = ["model", *(_SHOWN[name][0] for name in known)]
+    right = ["right"] * len(known)
+    return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
+
+
+def _show(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

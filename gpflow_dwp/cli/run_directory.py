@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun
+from gpflow_dwp.cli.unfinished import CONFIGURATION, PARTIAL, UnfinishedRun, number_of
 from gpflow_dwp.files import copy_tree, held, named, sync, sync_tree
 
 __all__ = [
@@ -33,16 +33,12 @@ __all__ = [
     "write_run",
 ]
 
-DESCRIPTION = "run.json"
-FIGURES = "figures"
+DESCRIPTION, FIGURES, HISTORY = "run.json", "figures", "history.csv"
+METRICS, MODEL = "metrics.json", "model"
 FORMAT = "gpflow_dwp.run"
-HISTORY = "history.csv"
-METRICS = "metrics.json"
-MODEL = "model"
 _CONTENT = (CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL)
 _LOCK = ".run.lock"
-_WHOLE = ".run.whole"
-_PLACED = ".run.placed"
+_WHOLE, _PLACED = ".run.whole", ".run.placed"
 
 
 @contextlib.contextmanager
@@ -59,13 +55,10 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
         holds anything else.
     :raises OSError: If the directory cannot be made.
     """
-    if wanted is None:
-        directory = _make_next("yacht" if table is None else table.stem)
-    else:
-        directory = wanted
-        if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
-            raise UsageError(f"{directory} is where you are, or above it; choose another --out")
-        directory.mkdir(parents=True, exist_ok=True)
+    directory = wanted or _make_next("yacht" if table is None else table.stem)
+    if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise UsageError(f"{directory} is where you are, or above it; choose another --out")
+    directory.mkdir(parents=True, exist_ok=True)
     try:
         with _held(directory):
             _check_free(directory, overwrite=overwrite)
@@ -76,14 +69,17 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
 
 
 @contextlib.contextmanager
-def resume_directory(directory: Path) -> Iterator[UnfinishedRun]:
+def resume_directory(directory: Path, table: Path | None = None) -> Iterator[UnfinishedRun]:
     """Hold the directory of a run that goes on.
 
-    :raises UsageError: If it is in use, or holds no run that could go on.
+    :param table: The user's table.
+    :raises UsageError: If it is in use, or holds no run that could go on with this table.
     """
     UnfinishedRun.find(directory)
     with _held(directory):
-        yield UnfinishedRun.find(directory)
+        run = UnfinishedRun.find(directory)
+        run.check_table(table)
+        yield run
 
 
 @contextlib.contextmanager
@@ -133,10 +129,10 @@ def check_apart(name: str, path: Path | None, directory: Path) -> None:
     :param directory: Of the run.
     :raises UsageError: If the run would replace the file.
     """
-    if path is None or not path.resolve().is_relative_to(directory.resolve()):
+    if path is None or directory.resolve() not in path.resolve().parents:
         return
-    parts = path.resolve().relative_to(directory.resolve()).parts
-    if parts and (_is_content(parts[0]) or parts[0].startswith(".run.")):
+    part = path.resolve().relative_to(directory.resolve()).parts[0]
+    if _is_content(part) or part.startswith(".run."):
         raise UsageError(
             f"{name} {path} is among the files that a run itself has in {directory}; choose "
             "another place for it"
@@ -148,10 +144,6 @@ def holds_run(directory: Path) -> bool:
     return _is_finished(directory) or UnfinishedRun.latest(directory) is not None
 
 
-def _is_finished(directory: Path) -> bool:
-    return (directory / _WHOLE).is_dir() or format_of(directory / DESCRIPTION) == FORMAT
-
-
 def format_of(path: Path) -> object:
     """Return what a file of JSON says that it is; None for any other file, or none at all."""
     try:
@@ -161,14 +153,18 @@ def format_of(path: Path) -> object:
     return fields.get("format") if isinstance(fields, dict) else None
 
 
+def _is_finished(directory: Path) -> bool:
+    return (directory / _WHOLE).is_dir() or format_of(directory / DESCRIPTION) == FORMAT
+
+
 def _make_next(name: str) -> Path:
-    numbers = itertools.count(1)
-    while True:
-        directory = Path("runs") / f"{name}-{next(numbers)}"
+    for number in itertools.count(1):
+        directory = Path("runs") / f"{name}-{number}"
         # Two runs that start at once both see a free number, but only one of them makes it.
         with contextlib.suppress(FileExistsError):
             directory.mkdir(parents=True)
-            return directory
+            break
+    return directory
 
 
 @contextlib.contextmanager
@@ -176,19 +172,16 @@ def _held(directory: Path) -> Iterator[None]:
     """Hold a directory for this process, and clear away what killed ones left in it."""
     lock = directory / _LOCK
     lock.touch()
-    try:
-        hold = contextlib.ExitStack()
-        hold.enter_context(held(lock))
-    except BlockingIOError:
-        raise UsageError(f"{directory} is in use by another gpflow-dwp fit") from None
-    with hold:
+    with contextlib.ExitStack() as hold:
         try:
-            _place(directory)
-            for path in directory.glob(f"{PARTIAL}*"):
-                shutil.rmtree(path)
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
+            hold.enter_context(held(lock))
+        except BlockingIOError:
+            raise UsageError(f"{directory} is in use by another gpflow-dwp fit") from None
+        hold.callback(lock.unlink, missing_ok=True)
+        _place(directory)
+        for path in directory.glob(f"{PARTIAL}*"):
+            shutil.rmtree(path)
+        yield
 
 
 def _check_free(directory: Path, *, overwrite: bool) -> None:
@@ -217,21 +210,18 @@ def _place(directory: Path) -> None:
         if not whole.is_dir():
             return  # another process has done it
         for path in directory.iterdir():
-            if _is_content(path.name):
-                _remove(path)
+            if not _is_content(path.name):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         copy_tree(whole, directory)
         whole.rename(placed)
         sync(directory)
         shutil.rmtree(placed)
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
 def _is_content(name: str) -> bool:
     """Whether an entry of a run's directory is the run's own."""
-    return name in _CONTENT or UnfinishedRun.is_its_name(name)
+    return name in _CONTENT or number_of(name) > 0

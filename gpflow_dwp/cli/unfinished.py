@@ -1,4 +1,4 @@
-"""What a run's directory holds until the run is finished: its options, and how far training is."""
+"""A run until it is finished: its options, and how far training is, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.files import read_sealed, seal, sync, sync_tree, write_whole
 
-__all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun"]
+__all__ = ["CONFIGURATION", "PARTIAL", "UnfinishedRun", "number_of"]
 
 CONFIGURATION = "config.yaml"
 """The file of a run's options, in the directory of a finished run as well."""
@@ -30,13 +30,18 @@ _BEGUN = "begun.json"
 class UnfinishedRun:
     """A run that can go on, below the directory that it will fill.
 
-    It is a folder of its own, so that a run that is to be replaced stays whole meanwhile. A run
-    that replaces an unfinished one has the next number, and goes before it: see :meth:`latest`.
+    A run that is to be replaced stays whole meanwhile. One that replaces an unfinished run has the
+    next number, and goes before it: see :meth:`latest`.
 
     :param folder: Where everything of it is.
     """
 
     folder: Path
+
+    @property
+    def directory(self) -> Path:
+        """The directory that it will fill."""
+        return self.folder.parent
 
     @property
     def configuration(self) -> Path:
@@ -59,8 +64,7 @@ class UnfinishedRun:
 
         :param directory: Of the run.
         """
-        found = _all(directory)
-        return found[-1] if found else None
+        return next(reversed(_all(directory)), None)
 
     @classmethod
     def find(cls, directory: Path) -> UnfinishedRun:
@@ -71,20 +75,12 @@ class UnfinishedRun:
         run = cls.latest(directory)
         if run is None:
             raise UsageError(f"{directory} holds no run that could go on")
-        if run._digest(CONFIGURATION) != _digest(run.configuration):
+        if run._begun(CONFIGURATION) != _digest(run.configuration):
             raise UsageError(
                 f"{run.configuration} is not as it was when the run began; begin a new run for "
                 "other options"
             )
         return run
-
-    @staticmethod
-    def is_its_name(name: str) -> bool:
-        """Whether an entry of a run's directory is an unfinished run.
-
-        :param name: Of the entry.
-        """
-        return _NAME.fullmatch(name) is not None
 
     @classmethod
     def begin(
@@ -106,19 +102,15 @@ class UnfinishedRun:
         try:
             new.folder.mkdir()
             write_options(new.configuration)
-            digests = {CONFIGURATION: _digest(new.configuration)}
-            if table is not None:
-                digests["table"] = _digest(table)
+            files = {CONFIGURATION: new.configuration, "table": table}
+            digests = {name: _digest(path) for name, path in files.items() if path is not None}
             write_whole(new.folder / _BEGUN, json.dumps(seal(digests)))
             # A run that was killed before its first step had the log begun anew, too.
-            kept = [run.folder / _LOG for run in before[-1:] if not run.has_steps]
-            last = next(
-                (path for path in (*kept, log) if path is not None and path.is_file()), None
-            )
-            if log is not None and last is not None:
-                shutil.copyfile(last, new.folder / _LOG)
+            logs = [*(run.folder / _LOG for run in before[-1:] if not run.has_steps), log]
+            for path in [path for path in logs if log and path and path.is_file()][:1]:
+                shutil.copyfile(path, new.folder / _LOG)
             sync_tree(new.folder)
-            begun = cls(directory / _name(_number(before[-1].folder) + 1 if before else 1))
+            begun = cls(directory / _name(number_of(before[-1].folder.name) + 1 if before else 1))
             new.folder.rename(begun.folder)
         finally:
             shutil.rmtree(new.folder, ignore_errors=True)
@@ -136,7 +128,7 @@ class UnfinishedRun:
         """
         if table is None:
             return
-        began, now = self._digest("table"), _digest(table)
+        began, now = self._begun("table"), _digest(table)
         if now != began:
             raise UsageError(
                 f"{table} has changed since the run began: its SHA-256 was {began[:12]}... and is "
@@ -166,26 +158,30 @@ class UnfinishedRun:
             self.folder.rename(gone)
             shutil.rmtree(gone)
 
-    def _digest(self, name: str) -> str:
-        """Of a file, as it was when the run began."""
+    def _begun(self, name: str) -> str:
+        """The digest of a file, as it was when the run began."""
         with user_mistakes():
             return str(read_sealed(self.folder / _BEGUN).get(name))
 
 
+def number_of(name: str) -> int:
+    """Return what number an entry of a run's directory has as an unfinished run; 0 for another.
+
+    :param name: Of the entry.
+    """
+    match = _NAME.fullmatch(name)
+    return int(match[1] or 1) if match else 0
+
+
 def _all(directory: Path) -> list[UnfinishedRun]:
     """Those of a directory, the first first."""
-    folders = (path.parent for path in directory.glob(f"*/{CONFIGURATION}"))
-    named = [folder for folder in folders if _NAME.fullmatch(folder.name)]
-    return [UnfinishedRun(folder) for folder in sorted(named, key=_number)]
+    folders = [path.parent for path in directory.glob(f"unfinished*/{CONFIGURATION}")]
+    numbered = sorted((number_of(folder.name), folder) for folder in folders)
+    return [UnfinishedRun(folder) for number, folder in numbered if number]
 
 
 def _name(number: int) -> str:
     return "unfinished" if number == 1 else f"unfinished-{number}"
-
-
-def _number(folder: Path) -> int:
-    match = _NAME.fullmatch(folder.name)
-    return int(match[1] or 1) if match else 0
 
 
 def _digest(path: Path) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.exceptions import TableError
 
 __all__ = ["Standardiser"]
 
@@ -87,6 +88,32 @@ class Standardiser:
         :raises ValueError: If the last axis is not D long.
         """
         return (self._columns(values) - self.mean) / self.scale
+
+    def check_near(
+        self,
+        values: npt.ArrayLike,
+        *,
+        names: Sequence[str],
+        path: object,
+        place: Callable[[int], str],
+    ) -> None:
+        """Refuse numbers so far from those of training that the square of one, as in a distance, is
+        not finite.
+
+        :param values: In raw units, [N, D].
+        :param names: Of the columns.
+        :param path: Of the table; None for one that is no file.
+        :param place: Says where a row is, given its index.
+        :raises TableError: If there is one.
+        """
+        rows = np.asarray(values, np.float64)
+        with np.errstate(over="ignore"):
+            wrong = np.argwhere(~np.isfinite(np.square(self.transform(rows))))
+        for row, column in wrong[:1]:
+            raise TableError(
+                f"{path}: column {names[column]!r} holds {rows[row, column]:g} in {place(row)}, "
+                "too far from what is trained on to be computed with"
+            )
 
     def inverse_transform(self, values: npt.ArrayLike) -> Array:
         """From standardised to raw units: for means, samples and quantiles.

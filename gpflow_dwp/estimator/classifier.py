@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gpflow
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
@@ -11,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.likelihoods import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
 
@@ -66,11 +66,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         indices = np.searchsorted(classes, y)
         if len(classes) < 2:
             raise ValueError(f"y must hold two classes or more, got one class, {classes[0]!r}.")
-        likelihood = (
-            gpflow.likelihoods.Bernoulli()
-            if len(classes) == 2
-            else gpflow.likelihoods.Softmax(len(classes))
-        )
+        likelihood = likelihood_of_labels(len(classes))
         self._train(inputs, indices.astype(np.float64)[:, None], weights, likelihood)
         self.classes_: npt.NDArray[np.generic] = classes
         return self

@@ -1,7 +1,6 @@
 """Scores and plots of predictions, in raw units."""
 
 from gpflow_dwp.evaluation.baselines import (
-    Scores,
     linear_scores,
     logistic_scores,
     sparse_gp_scores,
@@ -32,14 +31,27 @@ from gpflow_dwp.evaluation.plots import (
     plot_relevance,
     plot_reliability,
 )
+from gpflow_dwp.evaluation.predictions import (
+    INTERVAL,
+    Judgement,
+    LabelPredictions,
+    NumberPredictions,
+    judge,
+    predict,
+)
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.sampled_marginals import (
     kernel_log_density,
     shapiro_wilk_statistics,
 )
+from gpflow_dwp.evaluation.scores import Scores
 
 __all__ = [
+    "INTERVAL",
+    "Judgement",
+    "LabelPredictions",
+    "NumberPredictions",
     "PredictiveDistribution",
     "RawUnits",
     "Scores",
@@ -47,6 +59,7 @@ __all__ = [
     "expected_calibration_error",
     "explained_variance",
     "interval_coverage",
+    "judge",
     "kernel_log_density",
     "linear_scores",
     "logistic_scores",
@@ -68,6 +81,7 @@ __all__ = [
     "plot_predictions",
     "plot_relevance",
     "plot_reliability",
+    "predict",
     "rmse",
     "shapiro_wilk_statistics",
     "sparse_gp_scores",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import gpflow
 import numpy as np
@@ -14,16 +13,11 @@ from gpflow.likelihoods import Likelihood
 from scipy import stats
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.metrics import (
-    expected_calibration_error,
-    explained_variance,
-    mixture_crps,
-    rmse,
-)
+from gpflow_dwp.evaluation.metrics import mixture_crps
+from gpflow_dwp.evaluation.scores import Scores
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
-    "Scores",
     "linear_scores",
     "logistic_scores",
     "sparse_gp_scores",
@@ -33,28 +27,6 @@ __all__ = [
 _SCIPY_ITERATIONS = 200
 _ADAM_STEPS = 1_000
 _BATCH_SIZE = 1_000
-
-
-class Scores(NamedTuple):
-    """How well a model does, in the units of the targets that it was given.
-
-    :param elbo: Bound on, or logarithm of, the marginal likelihood, per training row, in nats;
-        None for a model that has neither.
-    :param log_likelihood: Mean log density (regression) or log probability of the test targets.
-    :param error: Root mean squared error, or for labels the share that is wrong.
-    :param seconds: Wall-clock time of training.
-    :param crps: Mean continuous ranked probability score of regression.
-    :param r2: Share of the test targets' variance that regression explains.
-    :param ece: Expected calibration error of labels' probabilities.
-    """
-
-    elbo: float | None
-    log_likelihood: float
-    error: float
-    seconds: float
-    crps: float | None = None
-    r2: float | None = None
-    ece: float | None = None
 
 
 def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
@@ -91,12 +63,11 @@ def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Sc
     seconds = time.perf_counter() - start
     log_probabilities = model.predict_log_proba(test[0])
     labels = test[1][:, 0].astype(int)
-    return Scores(
-        elbo=None,
+    return Scores.of_labels(
+        labels,
+        np.exp(log_probabilities),
         log_likelihood=float(log_probabilities[np.arange(len(labels)), labels].mean()),
-        error=float(np.mean(log_probabilities.argmax(axis=1) != labels)),
         seconds=seconds,
-        ece=expected_calibration_error(np.exp(log_probabilities), labels),
     )
 
 
@@ -142,13 +113,12 @@ def sparse_gp_scores(
         deviation = np.sqrt(variance[:, 0])
         return _normal_scores(elbo, mean[:, 0], deviation, test[1][:, 0], seconds)
     probabilities = mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
-    labels = test[1][:, 0].astype(int)
-    return Scores(
-        elbo=elbo,
+    return Scores.of_labels(
+        test[1][:, 0],
+        probabilities,
         log_likelihood=_mean_log_density(model, test),
-        error=float(np.mean(probabilities.argmax(axis=1) != labels)),
         seconds=seconds,
-        ece=expected_calibration_error(probabilities, labels),
+        elbo=elbo,
     )
 
 
@@ -199,11 +169,11 @@ def _is_softmax(likelihood: Likelihood) -> bool:
 def _normal_scores(
     elbo: float, mean: Array, deviation: Array, target: Array, seconds: float
 ) -> Scores:
-    return Scores(
-        elbo=elbo,
-        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
-        error=rmse(target, mean),
-        seconds=seconds,
+    return Scores.of_numbers(
+        target,
+        mean,
         crps=mixture_crps(target, mean[None], np.square(deviation)[None]),
-        r2=explained_variance(target, mean),
+        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
+        seconds=seconds,
+        elbo=elbo,
     )

@@ -59,9 +59,15 @@ class RawUnits:
                     f"{name} must have {expected} columns, as the model has, got "
                     f"{len(standardiser.mean)}."
                 )
+        self._model = model
         self._inputs, self._outputs = input_standardiser, output_standardiser
         self._accepted = accepted_observations(model.likelihood)
         self._warp = warp_of(model.likelihood)
+
+    @property
+    def model(self) -> VariationalModel:
+        """The model."""
+        return self._model
 
     def moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
         """Return mean and variance of observations, [N, P] each."""

@@ -1,8 +1,9 @@
-"""Likelihoods that GPflow has not: noise in functions of Y and of X, or with a posterior."""
+"""Likelihoods that GPflow has not, and the one for labels."""
 
 from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
 from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import (
@@ -24,6 +25,7 @@ __all__ = [
     "Warp",
     "WarpedGaussian",
     "WarpedStudentT",
+    "likelihood_of_labels",
     "unwarped_moments",
     "warp_function",
     "warp_of",

@@ -14,6 +14,7 @@ from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser, check_arrays
+from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.likelihoods import warp_of
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
 from gpflow_dwp.serving.trajectories import TrajectorySampler
@@ -112,14 +113,14 @@ class BayesianOptimizationModel:
         :return: Mean and variance, [..., E] each.
         :raises ValueError: If the inputs do not have D columns.
         """
-        return self._predict_moments("predict_f", query_points)
+        return self._predict_moments("function_moments", query_points)
 
     def predict_y(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of observations, noise included.
 
         Parameters and errors as for :meth:`predict`.
         """
-        return self._predict_moments("predict_y", query_points)
+        return self._predict_moments("moments", query_points)
 
     def predict_joint(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and covariance of the function at B points.
@@ -169,8 +170,7 @@ class BayesianOptimizationModel:
         """
 
         def draw(query_points: tf.Tensor) -> tuple[tf.Tensor]:
-            samples = self._model.posterior(num_samples).sample_f(self._standardise(query_points))
-            return (samples * self._outputs.scale + self._outputs.mean,)
+            return (self._units.sample_functions(self._model.posterior(num_samples), query_points),)
 
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
@@ -260,6 +260,7 @@ class BayesianOptimizationModel:
                 f"{type(model.likelihood).__name__}: its functions have no Gaussian marginals."
             )
         self._model = model
+        self._units = RawUnits(model, self._inputs, self._outputs)
         self._draw()
         return data
 
@@ -291,13 +292,10 @@ class BayesianOptimizationModel:
 
     def _predict_moments(self, method: str, query_points: TensorType) -> MeanAndVariance:
         def predict(points: tf.Tensor) -> MeanAndVariance:
-            flat = tf.reshape(self._standardise(points), [-1, self._num_columns[0]])
-            mean, variance = getattr(self._posterior, method)(flat)
-            outputs, leading = self._outputs, tf.shape(points)[:-1]
-            return (
-                _unflatten(mean * outputs.scale + outputs.mean, leading),
-                _unflatten(variance * tf.square(outputs.scale), leading),
-            )
+            flat = tf.reshape(points, [-1, self._num_columns[0]])
+            moments = getattr(self._units, method)(self._posterior, flat)
+            mean, variance = (_unflatten(part, tf.shape(points)[:-1]) for part in moments)
+            return mean, variance
 
         points = self._checked(query_points)
         shape = [*points.shape[:-1], self._num_columns[1]]

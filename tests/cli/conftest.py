@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from command_line import TrainedRun, columns, fit_options, run, write_csv
 
-from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.evaluation import judge
+from gpflow_dwp.training import EarlyStopping, TrainingHistory
 
 FIT = "gpflow_dwp.cli.fit"
 
 
 def fit_for_real(task: str, folder: Path) -> TrainedRun:
-    """Run ``gpflow-dwp fit``, with less effort for the simpler models."""
+    """Run ``gpflow-dwp fit``, with less effort for the simpler models; only one is compiled."""
     table = write_csv(folder / "table.csv", columns(task))
     directory = folder / "run"
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr("gpflow_dwp.evaluation.baselines._ADAM_STEPS", 20)
         patch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
+        tf.config.run_functions_eagerly(task != "regression")
         code = run("fit", table, *fit_options(task), "--out", directory)
+        tf.config.run_functions_eagerly(False)
     return TrainedRun(task, table, directory, code, printed.getvalue())
 
 
@@ -37,16 +41,32 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained
 
 
 @pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In an empty directory, ``fit`` takes no step, and no simpler model is trained."""
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """In an empty directory, nothing is compiled or drawn, and no simpler model is trained."""
+
+    def save(figure: Any, path: Path, **_: Any) -> None:
+        path.write_bytes(b"a figure")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
+    monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
+    stopping = partial(EarlyStopping, num_samples=3)
+    monkeypatch.setattr(f"{FIT}_training.EarlyStopping", stopping)
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def untrained(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick, and ``fit`` takes no step."""
 
     def take_no_step(model: Any, data: Any, num_steps: int, **_: Any) -> TrainingHistory:
         bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"{FIT}.fit", take_no_step)
-    monkeypatch.setattr(f"{FIT}._baselines", lambda *_: {})
+    monkeypatch.setattr(f"{FIT}_training.fit", take_no_step)
 
 
 @pytest.fixture
@@ -59,9 +79,10 @@ def refused(
         raise AssertionError("training began")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"{FIT}.fit", fail)
-    monkeypatch.setattr(f"{FIT}._baselines", fail)
-    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", fail)
+    monkeypatch.setattr(f"{FIT}_training.fit", fail)
+    monkeypatch.setattr(f"{FIT}.simple_scores", fail)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predict", fail)
+    monkeypatch.setattr("gpflow_dwp.evaluation.judge", fail)
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -16,10 +17,8 @@ OPTIONS = [*TINY, "--depth", "1", "--target", "price", "--test-fraction", "0.25"
 
 
 @pytest.fixture(autouse=True)
-def _houses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _houses(untrained: None) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
     rng = np.random.default_rng(0)
     town = rng.choice(["north", "south", "west"], 40)
     size = rng.normal(100.0, 20.0, 40)
@@ -33,7 +32,7 @@ def _houses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_table_with_categories_and_missing_cells(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ["--categorical", "town", "--impute", "median", *OPTIONS]
     assert run("fit", "houses.parquet", *options, "--json") == 0
@@ -64,6 +63,17 @@ def test_a_table_with_categories_and_missing_cells(
         assert written["size"].dtype == np.float64 and len(written) == 2
         expected = [float(mean) for mean in read_csv(Path("out.csv"))["price_mean"]]
         np.testing.assert_allclose(written["price_mean"], expected, rtol=1e-12)
+
+    # The columns of an export are those of the model.
+    def export(model: Any, out: Path, *, assets: dict[str, str], **_: Any) -> None:
+        exported.append((model.num_inputs, json.loads(assets["columns.json"])))
+
+    exported: list[tuple[int, dict[str, Any]]] = []
+    monkeypatch.setattr("gpflow_dwp.serving.export_model", export)
+    assert run("export", "run", "-o", "model") == 0
+    ((num_inputs, named),) = exported
+    assert named["X"] == ["town=north", "town=south", "town=west", "size"]
+    assert num_inputs == 4 and named["encoder"]["categories"] == description["categories"]
 
     # Rerun from what the run wrote.
     options = ["--config", "run/config.yaml", "--out", "again", "--quiet"]

@@ -11,6 +11,7 @@ import pytest
 from command_line import TrainedRun, run, write_csv
 
 from gpflow_dwp.data import Table
+from gpflow_dwp.evaluation import RawUnits
 
 Trained = Callable[[str], TrainedRun]
 
@@ -33,7 +34,7 @@ def write_rows(table: Table) -> Path:
     ("task", "error", "others"),
     [
         ("regression", "rmse", ["crps", "r2", "coverage_of_95%_intervals"]),
-        ("two classes", "error_rate", ["ece", "mean_confidence"]),
+        ("three classes", "error_rate", ["ece", "mean_confidence"]),
     ],
 )
 def test_scores_of_test_rows_are_those_of_fit(
@@ -68,7 +69,7 @@ def test_scores_that_are_no_numbers_are_null(
     trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = trained("regression")
-    monkeypatch.setattr("gpflow_dwp.cli.scores.mean_log_density", lambda *_, **__: -np.inf)
+    monkeypatch.setattr(RawUnits, "log_density", lambda *_: np.array([-np.inf]))
     capsys.readouterr()
     assert run("evaluate", result.directory, write_rows(result.rows()[1]), "--json") == 0
     scores = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
@@ -85,11 +86,11 @@ def test_scores_that_are_no_numbers_are_null(
             "'dear' in data row 1 (line 2)",
         ),
         (
-            "two classes",
+            "three classes",
             {"a": [1.0], "b": [2.0], "label": ["perhaps"]},
             "holds 'perhaps' in data row 1 (line 2), which training did not see; the classes are",
         ),
-        ("two classes", {"a": [1.0], "b": [2.0], "label": [""]}, "column 'label' is empty"),
+        ("three classes", {"a": [1.0], "b": [2.0], "label": [""]}, "column 'label' is empty"),
     ],
 )
 def test_refuses(

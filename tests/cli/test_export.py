@@ -19,16 +19,20 @@ NEW = np.array([[0.3, 1000.0], [-1.0, 950.0], [2.0, 1050.0]])
 
 @pytest.fixture
 def exported(
-    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained: Trained,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], Path]:
-    """Where the model of a task was exported to."""
+    """Where the model of a task was exported to: the current directory."""
 
     def export(task: str) -> Path:
-        folder = tmp_path / task
+        directory = trained(task).directory
+        monkeypatch.chdir(tmp_path)
         capsys.readouterr()
-        assert run("export", trained(task).directory, "-o", folder, "--num-samples", 7) == 0
-        assert f"tf.saved_model.load('{folder}')" in capsys.readouterr().out
-        return folder
+        assert run("export", directory, "-o", ".", "--num-samples", 7) == 0
+        assert "tf.saved_model.load('.')" in capsys.readouterr().out
+        return tmp_path
 
     return export
 
@@ -62,14 +66,6 @@ def test_classification(trained: Trained, exported: Callable[[str], Path]) -> No
     np.testing.assert_allclose(got, mean, rtol=1e-10)
     columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
     assert columns["Y"] == ["label"] and columns["classes"] == list(result.rows()[0].classes or ())
-
-
-def test_the_current_directory_is_taken(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run("export", trained("regression").directory, "-o", ".", "--num-samples", 7) == 0
-    assert Path("saved_model.pb").is_file() and Path("assets.extra/columns.json").is_file()
 
 
 def test_refuses_what_is_there(

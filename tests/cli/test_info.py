@@ -28,12 +28,12 @@ def test_versions(capsys: Printed) -> None:
 
 
 def test_a_run(trained: Trained, capsys: Printed) -> None:
-    result = trained("two classes")
+    result = trained("three classes")
 
     found = info(capsys, result.directory)
 
     described = found["run"]
-    assert described["columns"] == ["a", "b"] and described["classes"] == ["no", "yes"]
+    assert described["columns"] == ["a", "b"] and described["classes"] == ["blue", "green", "red"]
     assert (described["steps"], described["training_rows"], described["can_go_on"]) == (
         5,
         30,
@@ -48,18 +48,13 @@ def test_a_run(trained: Trained, capsys: Printed) -> None:
         "WishartLayer (SquaredExponential)",
         "GlobalInducingGPLayer (SquaredExponential)",
     ]
-    assert found["model"]["likelihood"] == "Bernoulli"
+    assert found["model"]["likelihood"] == "Softmax"
+    assert info(capsys, result.directory / "model") == {"model": found["model"]}
 
     assert run("info", result.directory) == 0
     printed = capsys.readouterr().out
     assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
     assert "deep Wishart process, depth 2" in printed and "error rate" in printed
-
-
-def test_a_saved_model(trained: Trained, capsys: Printed) -> None:
-    directory = trained("two classes").directory
-
-    assert info(capsys, directory / "model") == {"model": info(capsys, directory)["model"]}
 
 
 def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:

@@ -5,10 +5,32 @@ from __future__ import annotations
 import json
 import math
 
-from gpflow_dwp.cli.reports import as_json
+import pytest
+
+from gpflow_dwp.cli.reports import as_json, named_scores, score_table, scores_from_names
+from gpflow_dwp.evaluation import Scores
 
 
 def test_json_has_null_for_what_is_not_finite() -> None:
     values = {"a": [1, math.nan, (math.inf, "inf")], "b": {"c": -math.inf, "d": 0.5, "e": None}}
     expected = {"a": [1, None, [None, "inf"]], "b": {"c": None, "d": 0.5, "e": None}}
     assert json.loads(as_json(values)) == expected
+
+
+def test_scores_are_read_back() -> None:
+    for scores in (Scores(None, 1.0, 0.5, 2.0, crps=3.0, r2=0.1), Scores(1.0, 2.0, 3.0, 4.0)):
+        named = named_scores(scores, "regression")
+        assert named["rmse"] == scores.error and ("crps" in named) == (scores.crps is not None)
+        assert scores_from_names(named) == scores
+        assert named_scores(scores, "classification")["error_rate"] == scores.error
+    with pytest.raises(TypeError):
+        scores_from_names({**named, "nope": 1.0})
+
+
+def test_errors_of_any_size_are_told_apart() -> None:
+    scores = {
+        str(error): named_scores(Scores(None, 1.0, error, 2.0), "regression")
+        for error in (1.234567e-12, 0.25, 1234567.0)
+    }
+    rows = score_table(scores).splitlines()[2:]
+    assert [row.split()[-2] for row in rows] == ["1.235e-12", "0.25", "1.235e+06"]

@@ -24,9 +24,7 @@ Press = Callable[[TrainingProgress], None]
 
 
 @pytest.fixture(autouse=True)
-def _few_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
+def _a_table(quick: None) -> None:
     write_csv(Path("table.csv"), columns("regression"))
 
 
@@ -40,7 +38,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Press | None], None]:
             named["seconds_between_checkpoints"] = 0.0
             return fit(*arguments, callbacks=more, **named)
 
-        monkeypatch.setattr("gpflow_dwp.cli.fit.fit", disturbed)
+        monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", disturbed)
 
     return set_press
 
@@ -114,7 +112,7 @@ def test_what_is_replaced_is_kept_until_the_new_run_is_written(
         assert not Path("log.csv").exists() and not Path("run/unfinished/state").exists()
         raise NonFiniteBoundError("Training stopped at step 3.", step=3)
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", fail)
     assert run(*again) == 1
     assert content(Path()) == before
 

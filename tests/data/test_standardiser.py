@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.exceptions import TableError
 
 VALUES = np.array([[1.0, 0.1, -3.0], [2.0, 0.1, 5.0], [4.0, 0.1, 0.0]])
 
@@ -112,3 +113,14 @@ def test_refuses_other_columns() -> None:
 def test_refuses_a_damaged_dictionary() -> None:
     with pytest.raises(ValueError, match=r"missing: \['scale'\]"):
         Standardiser.from_dict({"mean": [0.0]})
+
+
+def test_a_number_that_is_too_far_is_named() -> None:
+    standardiser = Standardiser([2.0, 20.0], [1.0, 10.0])
+
+    def check(values: list[list[float]]) -> None:
+        standardiser.check_near(values, names="ab", path="t.csv", place="row {}".format)
+
+    check([[1.0, 10.0], [1e100, -1e100]])
+    with pytest.raises(TableError, match=r"t.csv: column 'b' holds -1e\+200 in row 1, too far"):
+        check([[1.0, 10.0], [1.0, -1e200]])

@@ -12,7 +12,7 @@ import tensorflow as tf
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 
-from gpflow_dwp.evaluation import Scores, linear_scores, logistic_scores, sparse_gp_scores
+from gpflow_dwp.evaluation import linear_scores, logistic_scores, sparse_gp_scores
 
 Data = tuple[np.ndarray, np.ndarray]
 BASELINES = "gpflow_dwp.evaluation.baselines"
@@ -194,15 +194,3 @@ def test_names_what_is_not_installed(scores: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(ImportError, match=r"sklearn .* gpflow-dwp\[cli\]"):
         scores(linear_data(5, 0), linear_data(5, 1))
-
-
-def test_scores_are_named() -> None:
-    assert Scores(None, 1.0, 2.0, 3.0)._asdict() == {
-        "elbo": None,
-        "log_likelihood": 1.0,
-        "error": 2.0,
-        "seconds": 3.0,
-        "crps": None,
-        "r2": None,
-        "ece": None,
-    }

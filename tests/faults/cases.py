@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from faults.conftest import FEW, FIT, begin_run, quick_commands
+from faults.conftest import FEW, FIT, begin_run, finish_run, quick_commands
 from faults.outcomes import Outcome, attempt, command
 from faults.states import read_tree
 from model_reference import tiny_model, toy_data
@@ -98,7 +98,7 @@ def resume_or_finished() -> Outcome:
 
 
 def finished_run() -> None:
-    assert fit_run("--seed", "1").code == 0
+    finish_run("--seed", "1")
     Path("run/notes.txt").write_text("mine")
 
 
@@ -258,13 +258,15 @@ CASES = {
         resume_or_finished,
         predictions,
     ),
-    "predict": Case(fit_run, predict_run, read_file("p.csv"), lambda: predict_run("--overwrite")),
+    "predict": Case(
+        finish_run, predict_run, read_file("p.csv"), lambda: predict_run("--overwrite")
+    ),
     "predict --overwrite": Case(
-        lambda: (fit_run(), Path("p.csv").write_text("old")),
+        lambda: (finish_run(), Path("p.csv").write_text("old")),
         lambda: predict_run("--overwrite"),
         read_file("p.csv"),
     ),
-    "export": Case(fit_run, export_run, read_export),
+    "export": Case(finish_run, export_run, read_export),
     "study": Case(
         lambda: write_archive(Path("uci")), lambda: study(0, 1), read_study, lambda: study(0, 1)
     ),

@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import tensorflow as tf
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from command_line import columns, write_csv
 from faults.outcomes import Tally, command, write_summary
+from faults.states import Tree, read_tree, restore
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
@@ -60,8 +62,8 @@ def quick_commands() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matplotlib.figure.Figure, "savefig", save)
-        patch.setattr("gpflow_dwp.cli.fit._baselines", lambda *_: {})
-        patch.setattr("gpflow_dwp.cli.fit._SECONDS_BETWEEN_SAVES", 0.0)
+        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
+        patch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
         yield
     tf.config.run_functions_eagerly(False)
     set_enable_check_shapes(shapes)
@@ -73,6 +75,17 @@ def quick() -> Iterator[None]:
         yield
 
 
+@cache
+def _finished(*options: object) -> Tree:
+    assert command("fit", *FIT, *FEW, "--out", "run", *options).code == 0
+    return read_tree(Path("run"))
+
+
+def finish_run(*options: object) -> None:
+    """A run in the folder of that name, which is trained once for all tests."""
+    restore(_finished(*options), Path("run"))
+
+
 def begin_run(*options: object) -> None:
     """A run that Ctrl-C ended after its last step."""
 
@@ -80,7 +93,7 @@ def begin_run(*options: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.predict", press)
+        patch.setattr("gpflow_dwp.cli.fit.judge", press)
         assert command("fit", *FIT, *FEW, *options).code == 130
 
 
@@ -101,9 +114,10 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(*_: Any, **__: Any) -> None:
         raise NonFiniteBoundError("it was taken", step=0)
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit.fit", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.fit._baselines", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.predictions.predict", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", begin)
+    monkeypatch.setattr("gpflow_dwp.evaluation.predict", begin)
+    monkeypatch.setattr("gpflow_dwp.evaluation.judge", begin)
 
 
 def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:

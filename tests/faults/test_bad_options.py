@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from command_line import columns, declared_options, write_csv
 from cyclopts import Argument, Parameter
-from faults.conftest import FEW, FIT, some
+from faults.conftest import finish_run, some
 from faults.outcomes import Tally, command
 
 PART = "bad options"
@@ -38,79 +38,33 @@ NEEDED = {
 }
 T = ("fit", "table.csv", "--target", "price")
 P = ("predict", "run", "table.csv", "-o")
+# Those that tests of the commands do not have.
 MISTAKES: list[tuple[tuple[str, ...], str]] = [
-    ((), "COMMAND"),
-    (("nope",), "nope"),
-    (("fit", "--nope"), "--nope"),
-    (("fit", "table.csv"), "--target"),
-    (("fit", "table.csv", "--target", "nope"), "'nope'"),
     (("fit", "table.csv", "--target", ""), "''"),
-    (("fit", "absent.csv", "--target", "price"), "absent.csv"),
-    (("fit", "--target", "price"), "--target"),
     (("fit", "--categorical", "a"), "table"),
-    ((*T, "--kernel", ""), "--kernel|kernel"),
-    ((*T, "--kernel", "nope"), "kernel.*nope"),
-    ((*T, "--model", "VMG", "--kernel", "Matern32"), "--kernel"),
-    ((*T, "--model", "DGP", "--posterior", "GW"), "--posterior"),
-    ((*T, "--model", "DGP", "--whiten"), "--whiten"),
-    ((*T, "--model", "VMG", "--latent-dim", "1"), "--latent-dim"),
-    ((*T, "--num-pseudo-data", "3"), "--num-pseudo-data"),
     ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
-    ((*T, "--patience", "3"), "--patience"),
-    ((*T, "--validation-metric", "rmse"), "--validation-metric"),
-    ((*T, "--test-fraction", "0.999"), "training"),
-    ((*T, "--validation-fraction", "0.999"), "training"),
     ((*T, "--categorical", "price"), "price"),
-    ((*T, "--categorical", "nope"), "nope"),
     ((*T, "--categorical", ""), "''"),
-    ((*T, "--log", "log.txt"), "--log"),
-    ((*T, "--log", "table.csv"), "table.csv"),
     ((*T, "--log", "folder"), "folder"),
     ((*T, "--log", "table.csv/log.csv"), "log.csv|table.csv"),
     ((*T, "--log", "/proc/nope/log.csv"), "/proc/nope"),
-    ((*T, "--out", "run"), "--overwrite"),
-    ((*T, "--out", "table.csv"), "table.csv"),
-    ((*T, "--out", "table.csv/x"), "table.csv"),
-    ((*T, "--out", "folder"), "folder"),
-    ((*T, "--out", "."), "--out"),
     ((*T, "--out", "/proc/nope"), "/proc/nope"),
-    ((*T, "--out", "run", "--overwrite", "--log", "run/run.json"), "--log"),
     (("fit", "run/table.csv", "--target", "price"), "run/table.csv"),
-    (("fit", "--config", "absent.yaml"), "absent.yaml"),
     (("fit", "--config", "folder"), "folder"),
-    (("fit", "--config", "twice.yaml"), "twice.yaml.*depth"),
-    (("fit", "--config", "list.yaml"), "list.yaml"),
     (("fit", "--config", "binary.yaml"), "binary.yaml"),
-    (("fit", "--config", "unknown.yaml"), "depht"),
-    (("fit", "--config", "wrong.yaml"), "depth"),
     (("fit", "--config", "nested.yaml"), "depth"),
-    (("fit", "--resume", "run"), "run"),
     (("fit", "--resume", "absent"), "absent"),
     (("fit", "--resume", "table.csv"), "table.csv"),
-    (("fit", "--resume", "run", "--depth", "2"), "--depth"),
     ((*P, "run"), "run"),
-    ((*P, "absent/p.csv"), "absent"),
-    ((*P, "table.csv"), "table.csv"),
-    ((*P, "table.csv/x.csv"), "table.csv"),
-    ((*P, "run/run.json"), "run"),
     *(
         ((*P, f"run/{name}", "--overwrite"), name)
         for name in ("run.json", "model/model.json", "metrics.json", "new.csv", "model/new.csv")
     ),
-    (("predict", "absent", "table.csv", "-o", "p.csv"), "absent"),
-    (("predict", "folder", "table.csv", "-o", "p.csv"), "folder"),
     (("predict", "run/model", "table.csv", "-o", "p.csv"), "run/model"),
-    (("predict", "run", "absent.csv", "-o", "p.csv"), "absent.csv"),
-    (("evaluate", "run", "inputs.csv"), "price"),
     (("evaluate", "run", "run"), "run"),
     (("evaluate", "absent", "table.csv"), "absent"),
-    (("export", "run", "-o", "folder"), "folder"),
     (("export", "run", "-o", "table.csv"), "table.csv"),
-    (("export", "run", "-o", "run/program"), "run"),
     (("export", "run", "-o", "run/model"), "run/model"),
-    (("export", "absent", "-o", "program"), "absent"),
-    (("info", "absent"), "absent"),
-    (("info", "folder"), "folder"),
     (("info", "table.csv"), "table.csv"),
     (("study", "--out", "study"), "--datasets"),
     (("study", "--datasets", "nope", "--out", "study"), "nope"),
@@ -183,10 +137,6 @@ def prepare(folder: Path) -> None:
     write_csv(folder / "inputs.csv", table)
     write_csv(folder / "other.csv", table)
     for name, text in {
-        "twice": "depth: 1\ndepth: 2\ntable: table.csv\ntarget: price\n",
-        "list": "- depth\n",
-        "unknown": "depht: 2\n",
-        "wrong": "depth: x\n",
         "nested": "depth: {a: 1}\ntable: table.csv\ntarget: price\n",
     }.items():
         (folder / f"{name}.yaml").write_text(text)
@@ -202,7 +152,7 @@ def test_options_of_no_use_are_refused(
     here: Path, tally: Tally, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
     prepare(here)
-    assert command("fit", *FIT, *FEW, "--out", "run").code == 0
+    finish_run()
     request.getfixturevalue("no_training")
     before = content(here)
     for arguments, piece in [*some([*generated()], is_long, IN_SHORT), *MISTAKES]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 from command_line import columns
-from faults.conftest import FEW, FIT, some
+from faults.conftest import FEW, FIT, finish_run, some
 from faults.outcomes import Tally, command
 
 PART = "bad tables"
@@ -202,7 +202,7 @@ def parquets() -> list[Row]:
 def test_tables_of_no_use_are_refused(
     here: Path, tally: Tally, is_long: bool, request: pytest.FixtureRequest
 ) -> None:
-    assert command("fit", *FIT, *FEW, "--out", "run").code == 0
+    finish_run()
     request.getfixturevalue("no_training")
     rows = [*cells(), *encodings(), *packed(), *structures()]
     cases = [(row, name) for row in rows for name in row.commands]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import columns, write_csv
-from faults.conftest import FEW, FIT, begin_run, quick_commands
+from faults.conftest import begin_run, finish_run, quick_commands
 from faults.outcomes import Outcome, Tally, attempt, command
 from faults.states import Tree, read_tree, restore
 from model_reference import tiny_model
@@ -55,8 +55,9 @@ def resume() -> Outcome:
         outcome = command("fit", "--resume", "going", "--quiet")
     if outcome.code != 0:
         return outcome
-    predict("going")
-    text = Path("../predictions.csv").read_text()
+    out = Path("../predictions.csv")
+    command("predict", "going", "table.csv", "-o", out, "--num-samples", "1", "--overwrite")
+    text = out.read_text()
     return outcome._replace(output=f"{sum(calls)} steps {text}")
 
 
@@ -105,7 +106,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     os.chdir(folder)
     write_csv(folder / "table.csv", columns("regression", 12))
     with quick_commands():
-        assert command("fit", *FIT, *FEW, "--out", "run").code == 0
+        finish_run()
         begin_run("--out", "going")
         for record in invented_study()[:8]:
             Path("study").mkdir(exist_ok=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gpflow
 import numpy as np
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import train_sparse_classifier
 from gpflow_dwp.lab.comparison._regressors import kmeans_centres
+from gpflow_dwp.likelihoods import likelihood_of_labels
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["fit_hist_gb", "fit_logistic", "fit_random_forest", "fit_svc", "fit_svgp"]
@@ -54,15 +54,12 @@ def fit_svgp(X: Array, y: Array, seed: int) -> Predict:
     inputs, num_classes = Standardiser.fit(X), int(y.max()) + 1
     scaled = inputs.transform(X)
     centres = kmeans_centres(scaled, np.random.default_rng(seed))
-    is_binary = num_classes == 2
-    likelihood = (
-        gpflow.likelihoods.Bernoulli() if is_binary else gpflow.likelihoods.Softmax(num_classes)
-    )
+    likelihood = likelihood_of_labels(num_classes)
     model, _ = train_sparse_classifier((scaled, y[:, None]), centres, likelihood, seed=seed)
 
     def predict(X: Array) -> Array:
         mean = np.asarray(model.predict_y(inputs.transform(X))[0], np.float64)
-        return np.hstack([1.0 - mean, mean]) if is_binary else mean
+        return np.hstack([1.0 - mean, mean]) if num_classes == 2 else mean
 
     return predict
 

@@ -1,0 +1,149 @@
+"""How ``gpflow-dwp fit`` trains its model, or those that it chooses from."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.fit_data import FitData
+from gpflow_dwp.cli.fit_options import CompleteOptions
+from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments
+from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.selection import Candidate, select_model
+from gpflow_dwp.training import (
+    PROTOCOLS,
+    CSVLog,
+    EarlyStopping,
+    JSONLinesLog,
+    RunLog,
+    TrainingHistory,
+    TrainingProgress,
+    ValidationMetric,
+    fit,
+)
+
+__all__ = ["LOGS", "Course", "train"]
+
+LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
+"""What writes the log, by the file's suffix."""
+
+_METRIC: ValidationMetric = "log_density"
+_PATIENCE = 10
+_STEPS_IN_FINAL_BOUND = 100
+_SECONDS_BETWEEN_SAVES = 10.0
+
+
+class Course(NamedTuple):
+    """What training led to.
+
+    :param model: The trained model.
+    :param elbo: Its bound per row, in its own units.
+    :param seconds: That all models took.
+    :param history: Of the model.
+    :param best_step: That early stopping chose.
+    :param candidates: What the model was chosen from.
+    """
+
+    model: VariationalModel
+    elbo: float
+    seconds: float
+    history: TrainingHistory
+    best_step: int | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.history.stop_reason.startswith("interrupted")
+
+    def tell(self) -> list[str]:
+        """Lines that say what there is to say."""
+        lines = [f"Training was {self.history.stop_reason}."] if self.is_interrupted else []
+        if self.best_step is not None:
+            lines.append(f"The validation rows are predicted best after step {self.best_step}.")
+        if self.candidates:
+            depth = len(self.model.layers)
+            best = next(each for each in reversed(self.candidates) if each.depth == depth)
+            warp = ", warped" if best.warp else ""
+            noise = ", Student's noise" if best.noise == "student_t" else ""
+            deepest = max(candidate.depth for candidate in self.candidates)
+            lines.append(
+                f"Of depths 1 to {deepest} depth {depth} has the highest bound: "
+                f"{best.kernel}{warp}{noise}"
+            )
+        return lines
+
+
+def train(
+    run: UnfinishedRun, data: FitData, model: VariationalModel, options: CompleteOptions
+) -> Course:
+    """Train the model in place, or with ``--depth auto`` others, of which the best is taken.
+
+    :param run: Where the state of training is kept.
+    :param options: Complete ones of ``gpflow-dwp fit``.
+    """
+    rows = data.standardised(data.train)
+    if options.depth == "auto":
+        selection = select_model(
+            rows,
+            likelihood=data.likelihood,
+            num_steps=options.num_steps,
+            batch_size=options.batch_size,
+            num_samples=options.num_samples,
+            seed=options.seed,
+            progress=not options.quiet,
+            **model_arguments(options),
+        )
+        return Course(
+            selection.model,
+            selection.best.elbo / len(rows[0]),
+            sum(candidate.seconds for candidate in selection.candidates),
+            selection.history,
+            candidates=selection.candidates,
+        )
+    protocol = choose_protocol(options)
+    stopping = None
+    if data.validation is not None:
+        stopping = EarlyStopping(
+            data.standardised(data.validation),
+            options.validation_metric or _METRIC,
+            patience=options.patience or _PATIENCE,
+            start_step=PROTOCOLS[protocol].kl_annealing_steps(model, options.num_steps),
+            seed=options.seed,
+        )
+    log = _make_log(options, stopping)
+    # What a run finds that goes on, such as its log, is the user's.
+    with contextlib.nullcontext() if options.resume is None else user_mistakes():
+        history = fit(
+            model,
+            rows,
+            options.num_steps,
+            batch_size=options.batch_size,
+            protocol=protocol,
+            estimator=Estimator(options.num_importance_samples),
+            seed=options.seed,
+            callbacks=[callback for callback in (stopping, log) if callback is not None],
+            callback_interval=options.callback_interval,
+            progress=not options.quiet,
+            checkpoint_directory=run.state,
+            seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
+        )
+    best_step = None if stopping is None else stopping.best_step
+    elbo = float(history.elbo_per_datum[:best_step][-_STEPS_IN_FINAL_BOUND:].mean())
+    return Course(model, elbo, history.seconds, history, best_step)
+
+
+def _make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> RunLog | None:
+    """What writes the log, also of what early stopping finds, if there is to be one."""
+    if options.log is None:
+        return None
+
+    def last_value(progress: TrainingProgress) -> float:
+        judged = stopping is not None and stopping.steps[-1:] == [progress.step]
+        return stopping.values[-1] if stopping is not None and judged else float("nan")
+
+    name = f"validation_{options.validation_metric or _METRIC}"
+    return LOGS[options.log.suffix](options.log, {} if stopping is None else {name: last_value})

@@ -1,0 +1,154 @@
+"""What a model says of each row, in a few numbers and raw units, and how good that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow import likelihoods
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.metrics import interval_coverage
+from gpflow_dwp.evaluation.raw_units import RawUnits
+from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.models import PosteriorDraws
+
+__all__ = [
+    "INTERVAL",
+    "Judgement",
+    "LabelPredictions",
+    "NumberPredictions",
+    "judge",
+    "predict",
+]
+
+INTERVAL = 0.95
+"""Probability of the intervals of :class:`NumberPredictions`."""
+
+_LABELS = (likelihoods.Bernoulli, likelihoods.MultiClass, likelihoods.Softmax)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberPredictions:
+    """Moments and intervals of predictive distributions, [N] each.
+
+    :param mean: Predictive mean.
+    :param deviation: Predictive standard deviation, noise included.
+    :param lower: Lower end of the central interval of probability :data:`INTERVAL`.
+    :param upper: Upper end.
+    :param below: Predictive probability of less than the target; None where none was given.
+    """
+
+    mean: Array
+    deviation: Array
+    lower: Array
+    upper: Array
+    below: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPredictions:
+    """Probability of each class, [N, C]."""
+
+    probabilities: Array
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """Index of the most probable class, [N]."""
+        return self.probabilities.argmax(axis=1)
+
+
+class Judgement(NamedTuple):
+    """Predictions beside what was observed.
+
+    :param predictions: Of the rows.
+    :param scores: Of the predictions.
+    :param calibration: By name, how sure they are: the share of numbers within their intervals, or
+        the mean probability of the label that is predicted.
+    """
+
+    predictions: NumberPredictions | LabelPredictions
+    scores: Scores
+    calibration: dict[str, float]
+
+
+def predict(
+    units: RawUnits, X: Array, *, num_samples: int | None = None, seed: int = 0
+) -> NumberPredictions | LabelPredictions:
+    """Predict rows.
+
+    :param units: A trained model of one target, between the units of X and of the target.
+    :param X: Inputs, [N, D].
+    :param num_samples: Draws that make up the mixture; None for the model's own number.
+    :param seed: For the draws, and TensorFlow's global seed.
+    """
+    posterior = units.model.posterior(num_samples, seed=seed)
+    if isinstance(units.model.likelihood, _LABELS):
+        return _predict_labels(units, posterior, X, seed)
+    return NumberPredictions(*_predict_numbers(units, posterior, X))
+
+
+def judge(
+    units: RawUnits,
+    X: Array,
+    Y: Array,
+    *,
+    num_samples: int | None = None,
+    seed: int = 0,
+    elbo: float | None = None,
+    seconds: float = 0.0,
+) -> Judgement:
+    """Predict rows, and compare with their targets.
+
+    :param Y: Targets, or class indices, [N, 1].
+    :param elbo: What the scores are to say of training.
+    :param seconds: Likewise.
+
+    All else is as for :func:`predict`.
+    """
+    posterior, targets = units.model.posterior(num_samples, seed=seed), Y[:, 0]
+    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+    density = float(np.mean(units.log_density(posterior, X, Y)))
+    if isinstance(units.model.likelihood, _LABELS):
+        labels = _predict_labels(units, posterior, X, seed)
+        scores = Scores.of_labels(
+            targets, labels.probabilities, log_likelihood=density, seconds=seconds, elbo=elbo
+        )
+        confidence = float(labels.probabilities.max(axis=1).mean())
+        return Judgement(labels, scores, {"mean_confidence": confidence})
+    *parts, crps = _predict_numbers(units, posterior, X, Y)
+    numbers = NumberPredictions(*parts)
+    scores = Scores.of_numbers(
+        targets,
+        numbers.mean,
+        crps=float(crps.mean()),
+        log_likelihood=density,
+        seconds=seconds,
+        elbo=elbo,
+    )
+    coverage = interval_coverage(targets, numbers.lower, numbers.upper)
+    return Judgement(numbers, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
+
+
+def _predict_labels(
+    units: RawUnits, posterior: PosteriorDraws, X: Array, seed: int
+) -> LabelPredictions:
+    tf.random.set_seed(seed)
+    return LabelPredictions(units.probabilities(posterior, X))
+
+
+def _predict_numbers(
+    units: RawUnits, posterior: PosteriorDraws, X: Array, Y: Array | None = None
+) -> Array:
+    """The fields of :class:`NumberPredictions` as far as they are known, and then CRPS, [.., N]."""
+    parts = []
+    for rows, distribution in units.distributions(posterior, X):
+        ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
+        known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
+        if Y is not None:
+            known += [distribution.cdf(Y[rows]), distribution.crps(Y[rows])]
+        parts.append(np.stack(known)[..., 0])
+    return np.concatenate(parts, axis=1)

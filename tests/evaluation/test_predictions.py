@@ -1,0 +1,107 @@
+"""Predictions of rows in raw units, and how they are judged, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import (
+    INTERVAL,
+    LabelPredictions,
+    NumberPredictions,
+    RawUnits,
+    judge,
+    predict,
+)
+from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.models import build_deep_wishart_process
+
+INPUTS, TARGET = Standardiser([1.0, -3.0], [2.0, 0.5]), Standardiser([100.0], [20.0])
+X = INPUTS.inverse_transform(np.random.default_rng(0).normal(size=[7, 2]))
+Y = 100.0 + 20.0 * np.random.default_rng(1).normal(size=[7, 1])
+LABELS = np.array([0.0, 1.0, 2.0, 1.0, 0.0, 1.0, 0.0])[:, None]
+
+
+def numbers() -> RawUnits:
+    data = INPUTS.transform(X), TARGET.transform(Y)
+    return RawUnits(build_deep_wishart_process(data, 2, num_inducing=5), INPUTS, TARGET)
+
+
+def labels(classes: int) -> tuple[RawUnits, np.ndarray]:
+    indices = np.minimum(LABELS, classes - 1.0)
+    likelihood = likelihood_of_labels(classes)
+    model = build_deep_wishart_process(
+        (INPUTS.transform(X), indices), 2, num_inducing=5, likelihood=likelihood
+    )
+    return RawUnits(model, INPUTS), indices
+
+
+def test_numbers_are_predicted_and_judged_as_the_mixture_says() -> None:
+    units = numbers()
+    posterior = units.model.posterior(4, seed=3)
+    components = posterior.predict_y_components(INPUTS.transform(X))
+    means, variances = (part.numpy()[..., 0] for part in components)
+    means, variances = 100.0 + 20.0 * means, 400.0 * variances
+
+    got, scores, calibration = judge(units, X, Y, num_samples=4, seed=3, elbo=-7.0, seconds=2.0)
+
+    assert isinstance(got, NumberPredictions)
+    mean = means.mean(axis=0)
+    np.testing.assert_allclose(got.mean, mean)
+    second_moment = (variances + means**2).mean(axis=0)
+    np.testing.assert_allclose(got.deviation, np.sqrt(second_moment - mean**2))
+
+    def below(y: np.ndarray) -> np.ndarray:
+        return stats.norm.cdf(y, means, np.sqrt(variances)).mean(axis=0)
+
+    np.testing.assert_allclose(below(got.lower), 0.5 - 0.5 * INTERVAL, atol=1e-9)
+    np.testing.assert_allclose(below(got.upper), 0.5 + 0.5 * INTERVAL, atol=1e-9)
+    np.testing.assert_allclose(got.below, below(Y[:, 0]))
+    densities = stats.norm.logpdf(Y[:, 0], means, np.sqrt(variances))
+    assert scores.log_likelihood == pytest.approx(
+        np.mean(special.logsumexp(densities, axis=0) - np.log(4))
+    )
+    assert scores.error == pytest.approx(np.sqrt(np.mean((mean - Y[:, 0]) ** 2)))
+    assert scores.r2 == pytest.approx(1.0 - scores.error**2 / Y.var())
+    assert scores.crps is not None and 0.0 < scores.crps < scores.error
+    assert (scores.elbo, scores.seconds, scores.ece) == (-7.0, 2.0, None)
+    inside = (got.lower <= Y[:, 0]) & (Y[:, 0] <= got.upper)
+    assert calibration == {"coverage_of_95%_intervals": inside.mean()}
+
+
+def test_blocks_and_targets_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = numbers()
+    whole = judge(units, X, Y, num_samples=4, seed=3)
+    monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 3)
+    parts = judge(units, X, Y, num_samples=4, seed=3)
+    alone = predict(units, X, num_samples=4, seed=3)
+    for name in ("mean", "deviation", "lower", "upper", "below"):
+        expected = getattr(whole.predictions, name)
+        np.testing.assert_allclose(getattr(parts.predictions, name), expected, rtol=1e-9)
+        if name != "below":
+            np.testing.assert_allclose(getattr(alone, name), expected, rtol=1e-9)
+    assert isinstance(alone, NumberPredictions) and alone.below is None
+    assert parts.scores == pytest.approx(whole.scores)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_are_predicted_and_judged(classes: int) -> None:
+    units, truth = labels(classes)
+
+    got, scores, calibration = judge(units, X, truth, num_samples=4, seed=3)
+    tf.random.set_seed(7)  # whatever was drawn before
+    again = predict(units, X, num_samples=4, seed=3)
+
+    assert isinstance(got, LabelPredictions) and isinstance(again, LabelPredictions)
+    np.testing.assert_array_equal(got.probabilities, again.probabilities)
+    assert got.probabilities.shape == (7, classes)
+    np.testing.assert_allclose(got.probabilities.sum(axis=1), 1.0)
+    chosen = got.probabilities[np.arange(7), truth[:, 0].astype(int)]
+    # The softmax has no closed form: other random numbers estimate its density.
+    assert scores.log_likelihood == pytest.approx(np.log(chosen).mean(), abs=0.05)
+    assert scores.error == np.mean(got.probabilities.argmax(axis=1) != truth[:, 0])
+    assert scores.ece is not None and scores.crps is None
+    assert calibration == {"mean_confidence": pytest.approx(got.probabilities.max(axis=1).mean())}
