@@ -121,7 +121,7 @@ def study(options: StudyOptions) -> int:
             options=assignments(options.options),
             uci_folder=options.uci_folder,
         )
-        records = keep_cells("study", options, study.run_study, cells, threads=options.threads)
+        records = keep_cells("study", options, study.run_cells, cells, threads=options.threads)
     finished = sum(record.status != "failed" for record in records)
     if options.json:
         results = [asdict(record) for record in records]

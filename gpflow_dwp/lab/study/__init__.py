@@ -13,7 +13,7 @@ from gpflow_dwp.lab.study.figures import (
 )
 from gpflow_dwp.lab.study.frame import configurations, read_results_table, results_frame
 from gpflow_dwp.lab.study.grid import make_cells
-from gpflow_dwp.lab.study.provenance import count_of_other_code, describe_provenance
+from gpflow_dwp.lab.study.provenance import describe_provenance, list_versions
 from gpflow_dwp.lab.study.published import published_scores
 from gpflow_dwp.lab.study.report import markdown_table, write_report
 from gpflow_dwp.lab.study.results import (
@@ -24,7 +24,8 @@ from gpflow_dwp.lab.study.results import (
     append_record,
     read_results,
 )
-from gpflow_dwp.lab.study.runner import run_cells, run_study
+from gpflow_dwp.lab.study.runnable import RunnableCell, check_each_once, check_split, sorted_pairs
+from gpflow_dwp.lab.study.runner import run_cells
 from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.lab.study.tables import (
     calibration_table,
@@ -43,12 +44,15 @@ __all__ = [
     "STUDY_PROTOCOLS",
     "Cell",
     "Record",
+    "RunnableCell",
     "append_record",
     "calibration_table",
+    "check_each_once",
+    "check_split",
     "configurations",
-    "count_of_other_code",
     "density_table",
     "describe_provenance",
+    "list_versions",
     "make_cells",
     "markdown_table",
     "model_ranks",
@@ -65,9 +69,9 @@ __all__ = [
     "results_frame",
     "run_cell",
     "run_cells",
-    "run_study",
     "runtime_table",
     "score_table",
+    "sorted_pairs",
     "thread_environment",
     "whole_data_bound",
     "write_report",

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.lab.study import count_of_other_code, describe_provenance
 from gpflow_dwp.lab.study import provenance as module
+from gpflow_dwp.lab.study.provenance import count_of_other_code, describe_provenance
 
 
 def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
