@@ -22,7 +22,7 @@ from gpflow_dwp.lab.study import (
     read_results,
 )
 
-RUN = "gpflow_dwp.lab.study.run_study"
+RUN = "gpflow_dwp.lab.study.run_cells"
 OUT = ["--out", "study"]
 NEEDED = ["--datasets", "yacht", *OUT]
 

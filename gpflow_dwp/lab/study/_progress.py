@@ -8,8 +8,8 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from gpflow_dwp.lab.provenance import count_of_other_code
 from gpflow_dwp.lab.study._job import Job
-from gpflow_dwp.lab.study.provenance import count_of_other_code
 from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["StudyProgress"]
