@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,20 +67,21 @@ def sections(
         yield _NOTES
         yield _section("Configurations", _table(tables["configurations"]))
         for metric, scores in tables["scores"].groupby("metric", sort=False):
-            yield _section(f"{_TITLES[metric]} ({_direction(metric)})", _scores(scores))
-        for metric, differences in tables["differences"].groupby("metric", sort=False):
-            title = f"Paired differences: {_TITLES[metric]} ({_direction(metric)})"
+            counts = "".join(_count_verdicts(scores, paper) for paper in PAPERS)
+            yield _section(_titled(metric), _laid_out(scores, _SCORES) + counts)
+        for metric, block in tables["differences"].groupby("metric", sort=False):
             note = _NOTE_ON_DIFFERENCES if metric == "elbo" else ""
-            yield _section(title, _differences(differences) + note)
+            text = _laid_out(block, _DIFFERENCES) + note
+            yield _section(f"Paired differences: {_titled(metric)}", text)
         if len(tables["ranks"]):
             title = "Mean ranks over data sets, depths and splits (1 is best)"
             yield _section(title, _ranks(tables["ranks"]))
-        yield _section("Runtime", _runtimes(tables["runtimes"]) + _NOTE_ON_RUNTIMES)
+        yield _section("Runtime", _laid_out(tables["runtimes"], _RUNTIMES) + _NOTE_ON_RUNTIMES)
         title = "CRPS (lower is better) and coverage of central intervals"
-        yield _section(title, _calibration(tables["calibration"]))
+        yield _section(title, _laid_out(tables["calibration"], _CALIBRATION))
         if len(tables["densities"]):
             title = "Densities: test log-likelihood per datum, standardised units"
-            text = _densities(tables["densities"]) + _NOTE_ON_DENSITIES
+            text = _laid_out(tables["densities"], _DENSITIES) + _NOTE_ON_DENSITIES
             yield _section(f"{title} (higher is better)", text)
         yield _section("Provenance", _provenance(results))
     if len(failures):
@@ -86,80 +89,119 @@ def sections(
         yield _section("Failed cells", _table(failures.assign(error=errors)))
 
 
-def _scores(scores: pd.DataFrame) -> str:
-    shown = _place(scores)
-    shown["splits"] = each(scores, lambda n, c: f"{n}{'†' if c > 1 else ''}", "splits", "commits")
-    shown["measured"] = _estimates(scores, "mean", "standard_error")
-    counted = []
-    for paper in PAPERS:
-        if scores[f"{paper}_mean"].isna().all():
-            continue
-        difference = ("mean", "standard_error", f"{paper}_difference")
-        shown[paper] = each(scores, printed, f"{paper}_mean", f"{paper}_standard_error")
-        shown[f"{paper} diff"] = each(
-            scores, lambda m, e, d: _number(d, f"+.{_decimals(m, e)}f"), *difference
+def each(table: pd.DataFrame, text: Callable[..., str], *columns: str) -> list[str]:
+    """A text for each row, from the values of some columns."""
+    return [text(*values) for values in zip(*(table[name] for name in columns), strict=True)]
+
+
+def estimate(mean: float, error: float, splits: int = 0) -> str:
+    """A measured mean with its standard error, if there is one, or the mark of one split."""
+    if not np.isfinite(mean):
+        return f"{mean:g}"
+    decimals = _decimals(mean, error)
+    text = f"{mean:.{decimals}f}" + ("" if np.isnan(error) else f" ± {error:.{decimals}f}")
+    return f"{text} *" if splits == 1 else text
+
+
+def printed(mean: float, error: float) -> str:
+    """A printed mean with its standard error, or nothing."""
+    return "" if np.isnan(mean) else f"{mean:.2f} ± {error:.2f}"
+
+
+def _over(mean: float, error: float) -> str:
+    return "" if np.isnan(mean) else estimate(mean, error)
+
+
+def _difference(difference: float, mean: float, error: float) -> str:
+    return "" if np.isnan(difference) else f"{difference:+.{_decimals(mean, error)}f}"
+
+
+def _decimals(mean: float, error: float) -> int:
+    return 3 if max(abs(mean), np.nan_to_num(error)) >= 0.01 else 5
+
+
+# Of each table the columns that are shown: a title, how, and from what.
+_MEASURED = ("measured", estimate, "mean", "standard_error", "splits")
+_SCORES = [
+    ("splits", lambda n, commits: f"{n}{'†' if commits > 1 else ''}", "splits", "commits"),
+    _MEASURED,
+    *(
+        column
+        for paper in PAPERS
+        for column in (
+            (paper, printed, f"{paper}_mean", f"{paper}_standard_error"),
+            (f"{paper} diff", _difference, f"{paper}_difference", "mean", "standard_error"),
+            (f"{paper} in SE", "+.1f", f"{paper}_difference_in_se"),
+            (f"{paper} verdict", str, f"{paper}_verdict"),
         )
-        shown[f"{paper} in SE"] = _numbers(scores, f"{paper}_difference_in_se", "+.1f")
-        shown[f"{paper} verdict"] = scores[f"{paper}_verdict"]
-        counts = scores[f"{paper}_verdict"].value_counts()
-        found = [f"{counts[name]} {text}" for name, text in _VERDICTS.items() if name in counts]
-        counted.append(f"\nAgainst the {paper} paper: {', '.join(found)}.")
-    return _table(shown) + "".join(counted)
+    ),
+]
+_DIFFERENCES = [
+    ("splits", str, "splits"),
+    _MEASURED,
+    ("in SE", "+.1f", "mean_in_se"),
+    ("improved", printed, "printed_mean", "printed_standard_error"),
+]
+_RUNTIMES = [
+    ("splits", str, "splits"),
+    ("s/step", ".3f", "seconds_per_step"),
+    ("/ DGP", ".3f", "step_over_dgp"),
+    ("training s", ".0f", "training_seconds"),
+    ("s/epoch", ".3f", "seconds_per_epoch"),
+    *(
+        (f"{paper} {title}", ".3f", f"{paper}_{name}")
+        for paper in PAPERS_WITH_RUNTIMES
+        for title, name in (("s/epoch", "seconds_per_epoch"), ("/ DGP", "over_dgp"))
+    ),
+]
+_CALIBRATION = [
+    ("splits", str, "splits"),
+    *(
+        (name.replace("_", " "), estimate, name, f"{name}_standard_error", "splits")
+        for name in ("crps", "coverage_50", "coverage_90", "coverage_95")
+    ),
+]
+_DENSITIES = [
+    ("inference", str, "inference"),
+    ("splits", str, "splits"),
+    *((n, estimate, n, f"{n}_standard_error", "splits") for n in ("kernel", "exact")),
+    ("printed", printed, "printed_mean", "printed_standard_error"),
+    ("diff", "+.3f", "difference"),
+    ("over GP", _over, "over_gp", "over_gp_standard_error"),
+    ("over VI", _over, "over_vi", "over_vi_standard_error"),
+    ("Shapiro-Wilk", ".4f", "shapiro_wilk"),
+]
 
 
-def _differences(differences: pd.DataFrame) -> str:
-    shown = _place(differences)
-    shown["model"] += " − " + differences["baseline"].map(PRINTED_NAMES)
-    shown["splits"] = differences["splits"]
-    shown["measured"] = _estimates(differences, "mean", "standard_error")
-    shown["in SE"] = _numbers(differences, "mean_in_se", "+.1f")
-    if differences["printed_mean"].notna().any():
-        shown["improved"] = each(differences, printed, "printed_mean", "printed_standard_error")
+def _laid_out(table: pd.DataFrame, layout: Sequence[tuple[Any, ...]]) -> str:
+    """A table of texts; columns that say the same of all rows, or nothing, are left out."""
+    shown = table[["dataset", "depth"]].assign(model=table["model"].map(PRINTED_NAMES))
+    if "baseline" in table:
+        shown["model"] += " − " + table["baseline"].map(PRINTED_NAMES)
+    for name in ("configuration", "machine", "threads"):
+        if name in table and table[name].nunique() > 1:
+            shown["conf." if name == "configuration" else name] = table[name]
+    for title, form, *columns in layout:
+        if table[columns[0]].replace("", np.nan).notna().any():
+            text = form if callable(form) else partial(_number, form)
+            shown[title] = each(table, text, *columns)
     return _table(shown)
 
 
 def _ranks(ranks: pd.DataFrame) -> str:
     by = ["compared", "model"]
     shown = ranks.pivot(index=by, columns="metric", values="mean_rank")
-    shown = shown.reindex(columns=list(LARGER_IS_BETTER)).map(lambda rank: _number(rank, ".2f"))
+    shown = shown.reindex(columns=list(LARGER_IS_BETTER)).map(partial(_number, ".2f"))
     # One number, unless scores that are not finite left some comparisons out.
     counts = ranks.groupby(by)["comparisons"].agg(lambda counts: ", ".join(map(str, {*counts})))
-    shown = shown.assign(comparisons=counts).loc[pd.MultiIndex.from_frame(ranks[by]).unique()]
-    shown = shown.reset_index()
-    return _table(shown.assign(model=shown["model"].map(PRINTED_NAMES)))
+    order = pd.MultiIndex.from_frame(ranks[by]).unique()
+    return _table(shown.assign(comparisons=counts).loc[order].rename(PRINTED_NAMES).reset_index())
 
 
-def _runtimes(runtimes: pd.DataFrame) -> str:
-    kinds = [c for c in ("machine", "threads") if c in runtimes and runtimes[c].nunique() > 1]
-    shown = _place(runtimes).assign(splits=runtimes["splits"], **runtimes[kinds])
-    shown["s/step"] = _numbers(runtimes, "seconds_per_step", ".3f")
-    shown["/ DGP"] = _numbers(runtimes, "step_over_dgp", ".3f")
-    shown["training s"] = _numbers(runtimes, "training_seconds", ".0f")
-    shown["s/epoch"] = _numbers(runtimes, "seconds_per_epoch", ".3f")
-    for paper in PAPERS_WITH_RUNTIMES:
-        shown[f"{paper} s/epoch"] = _numbers(runtimes, f"{paper}_seconds_per_epoch", ".3f")
-        shown[f"{paper} / DGP"] = _numbers(runtimes, f"{paper}_over_dgp", ".3f")
-    return _table(shown)
-
-
-def _calibration(calibration: pd.DataFrame) -> str:
-    shown = _place(calibration).assign(splits=calibration["splits"])
-    for name in ("crps", "coverage_50", "coverage_90", "coverage_95"):
-        shown[name.replace("_", " ")] = _estimates(calibration, name)
-    return _table(shown)
-
-
-def _densities(densities: pd.DataFrame) -> str:
-    shown = _place(densities).assign(**densities[["inference", "splits"]])
-    for name in ("kernel", "exact"):
-        shown[name] = _estimates(densities, name)
-    shown["printed"] = each(densities, printed, "printed_mean", "printed_standard_error")
-    shown["diff"] = _numbers(densities, "difference", "+.3f")
-    for title, name in (("over GP", "over_gp"), ("over VI", "over_vi")):
-        texts = each(densities, estimate, name, f"{name}_standard_error")
-        shown[title] = np.where(densities[name].isna(), "", texts)
-    shown["Shapiro-Wilk"] = _numbers(densities, "shapiro_wilk", ".4f")
-    return _table(shown)
+def _count_verdicts(scores: pd.DataFrame, paper: str) -> str:
+    counts = scores[f"{paper}_verdict"].value_counts()
+    found = [f"{counts[name]} {text}" for name, text in _VERDICTS.items() if name in counts]
+    return f"\nAgainst the {paper} paper: {', '.join(found)}." if found else ""
 
 
 def _provenance(results: pd.DataFrame) -> str:
@@ -175,52 +217,12 @@ def _provenance(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _place(table: pd.DataFrame) -> pd.DataFrame:
-    """The columns that say which cells a row is about."""
-    place = table[["dataset", "depth"]].assign(model=table["model"].map(PRINTED_NAMES))
-    several = table["configuration"].nunique() > 1
-    return place.assign(**{"conf.": table["configuration"]}) if several else place
-
-
-def each(table: pd.DataFrame, text: Callable[..., str], *columns: str) -> list[str]:
-    """A text for each row, from the values of some columns."""
-    return [text(*values) for values in zip(*(table[name] for name in columns), strict=True)]
-
-
-def _estimates(table: pd.DataFrame, name: str, error: str | None = None) -> list[str]:
-    """Means with their standard errors, or with the mark of one split."""
-    texts = each(table, estimate, name, error or f"{name}_standard_error")
-    finite = np.isfinite(table[name]) & (table["splits"] == 1)
-    return [f"{text} *" if mark else text for text, mark in zip(texts, finite, strict=True)]
-
-
-def estimate(mean: float, error: float) -> str:
-    """A measured mean with its standard error, if there is one."""
-    if not np.isfinite(mean):
-        return f"{mean:g}"
-    decimals = _decimals(mean, error)
-    return f"{mean:.{decimals}f}" + ("" if np.isnan(error) else f" ± {error:.{decimals}f}")
-
-
-def _decimals(mean: float, error: float) -> int:
-    return 3 if max(abs(mean), np.nan_to_num(error)) >= 0.01 else 5
-
-
-def printed(mean: float, error: float) -> str:
-    """A printed mean with its standard error, or nothing."""
-    return "" if np.isnan(mean) else f"{mean:.2f} ± {error:.2f}"
-
-
-def _numbers(table: pd.DataFrame, column: str, spec: str) -> list[str]:
-    return [_number(value, spec) for value in table[column]]
-
-
-def _number(value: float, spec: str) -> str:
+def _number(spec: str, value: float) -> str:
     return "" if np.isnan(value) else format(value, spec)
 
 
-def _direction(metric: str) -> str:
-    return "higher is better" if LARGER_IS_BETTER[metric] else "lower is better"
+def _titled(metric: str) -> str:
+    return f"{_TITLES[metric]} ({'higher' if LARGER_IS_BETTER[metric] else 'lower'} is better)"
 
 
 def _table(shown: pd.DataFrame) -> str:
