@@ -132,7 +132,7 @@ def build_model(
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = target_scale
-    elif "output" not in arguments:
+    elif "output" not in arguments and options.noise != "heteroskedastic":
         arguments["output"] = suitable_output(
             len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
         )

@@ -29,6 +29,13 @@ def test_a_cell_survives_json() -> None:
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
 
+def test_keys_stay_what_they_are() -> None:
+    """Results that are kept would be run again: these are the keys of ci/results."""
+    assert Cell("yacht", 2, "GW", 0).key == "795dd00285ef43d1"
+    density = Cell("power", 1, "GP", 0, 3_000, 512, 128, 1, 2_000, protocol="cde-fast")
+    assert density.key == "dcae9bff84a84e64"
+
+
 def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
     cell = tiny_cell(1, model="A")
     canonical = (

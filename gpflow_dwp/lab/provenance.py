@@ -19,7 +19,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
 
-__all__ = ["count_of_other_code", "describe_provenance"]
+__all__ = ["count_of_other_code", "describe_provenance", "list_versions"]
 
 # Versions are those of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
 _MODULES = {
@@ -42,7 +42,7 @@ def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) 
         changed since), dtype, threads, machine and date (UTC).
     """
     return {
-        "versions": {**_versions(), **_installed(packages)},
+        "versions": list_versions(packages),
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads,
@@ -52,6 +52,18 @@ def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) 
     }
 
 
+def list_versions(packages: Iterable[str] = ()) -> dict[str, str]:
+    """Return the versions of Python, of this package, and of those that numbers depend on.
+
+    :param packages: Further distributions, which are told where they are installed.
+    """
+    found = {"python": platform.python_version(), "gpflow-dwp": "not installed"}
+    for name in ("gpflow-dwp", *packages):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found | {name: str(module.__version__) for name, module in _MODULES.items()}
+
+
 def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
     """Count the results that are not known to come from the code as it is now.
 
@@ -59,7 +71,7 @@ def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
 
     :param provenances: Of each result, as :func:`describe_provenance` gives it.
     """
-    commit, version_now = _commit(), _versions()["gpflow-dwp"]
+    commit, version_now = _commit(), list_versions()["gpflow-dwp"]
 
     def is_other(provenance: Mapping[str, Any]) -> bool:
         then = provenance.get("commit")
@@ -67,54 +79,28 @@ def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
             return bool(commit != then)
         return bool(version_now != provenance.get("versions", {}).get("gpflow-dwp"))
 
-    return sum(is_other(provenance) for provenance in provenances)
-
-
-def _versions() -> dict[str, str]:
-    try:
-        own = version("gpflow-dwp")
-    except PackageNotFoundError:
-        own = "not installed"
-    others = {name: str(module.__version__) for name, module in _MODULES.items()}
-    return {"python": platform.python_version(), "gpflow-dwp": own, **others}
-
-
-def _installed(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for name in packages:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    return sum(map(is_other, provenances))
 
 
 def _commit() -> str | None:
-    here = Path(__file__).resolve().parent
+    # Without optional locks: other processes may be at work in the repository.
+    git = ["git", "--no-optional-locks", "-C", str(Path(__file__).resolve().parent)]
+    describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         # The package may lie in someone else's repository, which does not track it.
-        _git(here, "ls-files", "--error-unmatch", "../__init__.py")
-        return _git(here, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+        for arguments in (["ls-files", "--error-unmatch", "../__init__.py"], describe):
+            done = subprocess.run(
+                [*git, *arguments], capture_output=True, text=True, check=True, timeout=30
+            )
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _git(directory: Path, *arguments: str) -> str:
-    # Without optional locks: other processes may be at work in the repository.
-    done = subprocess.run(
-        ["git", "--no-optional-locks", "-C", directory, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
     return done.stdout.strip()
 
 
 def _processor() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             name, _, value = line.partition(":")
             if name.strip() == "model name":
                 return value.strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.evaluation import baselines
-from gpflow_dwp.lab.comparison import MODELS, _regressors, estimator_class
+from gpflow_dwp.lab.comparison import MODELS, rivals
+from gpflow_dwp.lab.comparison.models import estimator_class
 
 FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
 # Ours is run, with its settings, by a test of cells.
-REGRESSORS = [name for name in MODELS if "regression" in MODELS[name].tasks and name != "dwp"]
-CLASSIFIERS = [name for name, model in MODELS.items() if "classification" in model.tasks]
+REGRESSORS = [name for name in MODELS if "regression" in MODELS[name].fits and name != "dwp"]
+CLASSIFIERS = [name for name, model in MODELS.items() if "classification" in model.fits]
 
 
 def numbers(rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +33,7 @@ def classes(num_classes: int, rows: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_regressors_predict_raw_units(name: str) -> None:
+def testrivals_predict_raw_units(name: str) -> None:
     """Better than the mean, and with deviations that are of the unit of the errors.
 
     NGBoost takes 500 rounds, with which it is far too sure of 60 rows.
@@ -63,7 +64,7 @@ def test_classifiers_give_probabilities_in_the_order_of_the_classes(
     name: str, num_classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(baselines, "_ADAM_STEPS", 25)
-    monkeypatch.setattr(_regressors, "_NUM_INDUCING", 8)
+    monkeypatch.setattr(rivals, "_NUM_INDUCING", 8)
     X, y = classes(num_classes)
     MODELS[name].load()
 
@@ -89,7 +90,7 @@ def test_boosting_has_the_spread_of_out_of_fold_residuals() -> None:
         model = ensemble.HistGradientBoostingRegressor(random_state=7).fit(X[train], y[train])
         squares += np.square(y[held_out] - model.predict(X[held_out])).sum()
 
-    prediction = _regressors.fit_hist_gb(X, y, 7)(X)
+    prediction = rivals.fit_boosting(X, y, 7)(X)
 
     assert prediction.deviations == pytest.approx(np.sqrt(squares / len(y)))
     everything = ensemble.HistGradientBoostingRegressor(random_state=7).fit(X, y)
@@ -100,7 +101,7 @@ def test_a_forest_has_the_spread_of_out_of_bag_residuals() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
     X, y = numbers()
 
-    prediction = _regressors.fit_random_forest(X, y, 7)(X)
+    prediction = rivals.fit_forest(X, y, 7)(X)
 
     forest = ensemble.RandomForestRegressor(random_state=7, oob_score=True).fit(X, y)
     out_of_bag = np.sqrt(np.mean(np.square(y - forest.oob_prediction_)))
@@ -112,16 +113,16 @@ def test_the_gp_keeps_the_start_of_the_largest_likelihood(monkeypatch: pytest.Mo
     """By the predictions of a GP that is put there by hand, among starts that are not trained."""
     X, y = numbers(30)
     models = []
-    start = _regressors._random_start
+    start = rivals._random_start
 
     def watched(*arguments: object) -> gpflow.models.GPModel:
         models.append(start(*arguments))
         return models[-1]
 
-    monkeypatch.setattr(_regressors, "_random_start", watched)
+    monkeypatch.setattr(rivals, "_random_start", watched)
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", lambda *arguments, **_: None)
 
-    prediction = _regressors.fit_gp(X, y, 0)(X[:5])
+    prediction = rivals.fit_gp(X, y, 0)(X[:5])
 
     losses = [float(model.training_loss()) for model in models]
     assert len(set(losses)) == 3
@@ -144,7 +145,7 @@ def test_the_gp_is_that_of_another_library() -> None:
     ).fit(scaled, target)
     mean, deviation = other.predict(scaled[:5], return_std=True)
 
-    found = _regressors.fit_gp(X, y, 0)(X[:5])
+    found = rivals.fit_gp(X, y, 0)(X[:5])
 
     np.testing.assert_allclose(found.mean(), mean * y.std() + y.mean(), rtol=1e-3)
     np.testing.assert_allclose(found.deviations, deviation * y.std(), rtol=0.02)
@@ -152,22 +153,22 @@ def test_the_gp_is_that_of_another_library() -> None:
 
 def test_many_rows_have_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exact one of 40,000 rows would take all of the memory."""
-    monkeypatch.setattr(_regressors, "_MOST_EXACT_ROWS", 50)
-    monkeypatch.setattr(_regressors, "_NUM_INDUCING", 10)
+    monkeypatch.setattr(rivals, "_MOST_EXACT_ROWS", 50)
+    monkeypatch.setattr(rivals, "_NUM_INDUCING", 10)
     kinds = []
-    start = _regressors._random_start
+    start = rivals._random_start
 
     def watched(*arguments: object) -> gpflow.models.GPModel:
         model = start(*arguments)
         kinds.append((type(model).__name__, getattr(model, "inducing_variable", None)))
         return model
 
-    monkeypatch.setattr(_regressors, "_random_start", watched)
+    monkeypatch.setattr(rivals, "_random_start", watched)
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", lambda *arguments, **_: None)
     X, y = numbers()
 
     for rows in (51, 50):
-        _regressors.fit_gp(X[:rows], y[:rows], 0)
+        rivals.fit_gp(X[:rows], y[:rows], 0)
 
     assert [kind for kind, _ in kinds] == ["SGPR"] * 3 + ["GPR"] * 3
     assert kinds[0][1].Z.shape == (10, 2)
@@ -176,7 +177,7 @@ def test_many_rows_have_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_start_that_fails_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """A likelihood that is not a number must neither win nor be the end of the cell."""
     X, y = numbers(30)
-    start, number = _regressors._random_start, 0
+    start, number = rivals._random_start, 0
 
     def broken(*arguments: object) -> gpflow.models.GPModel:
         nonlocal number
@@ -187,13 +188,13 @@ def test_a_start_that_fails_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> N
             model.training_loss = lambda: float("nan") * loss()
         return model
 
-    monkeypatch.setattr(_regressors, "_random_start", broken)
+    monkeypatch.setattr(rivals, "_random_start", broken)
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", lambda *arguments, **_: None)
-    assert np.isfinite(_regressors.fit_gp(X, y, 0)(X).mean()).all()
+    assert np.isfinite(rivals.fit_gp(X, y, 0)(X).mean()).all()
 
     number = 2
     with pytest.raises(ArithmeticError, match="none of 3 starts led to a finite likelihood"):
-        _regressors.fit_gp(X, y, 0)
+        rivals.fit_gp(X, y, 0)
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
