@@ -11,26 +11,22 @@ import pytest
 from command_line import run
 from package_source import ROOT
 
+from gpflow_dwp.lab.experiments import DeepWishart, FactorAnalysis
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     calls: list[tuple[str, int]] = []
 
-    def compare(dataset: str, split: int, *, num_steps: int, **_: Any) -> Iterator[dict[str, Any]]:
-        calls.append((dataset, split))
-        if (dataset, split) == ("boston", 1):
+    def rows(self: DeepWishart) -> Iterator[dict[str, Any]]:
+        calls.append((self.dataset, self.split))
+        if calls[-1] == ("boston", 1):
             raise KeyboardInterrupt
-        scores = {"test_log_likelihood": -1.0 - split, "rmse": 2.0}
-        yield {
-            "dataset": dataset,
-            "split": split,
-            "predictor": "SWA",
-            "num_steps": num_steps,
-            **scores,
-        }
+        key = {"dataset": self.dataset, "split": self.split, "num_steps": self.steps}
+        yield {**key, "predictor": "SWA", "test_log_likelihood": -1.0 - self.split, "rmse": 2.0}
 
-    monkeypatch.setattr("gpflow_dwp.data.load_uci", lambda *_, **__: None)
-    monkeypatch.setattr("gpflow_dwp.lab.experiments.compare_iterate_posteriors", compare)
+    monkeypatch.setattr(DeepWishart, "rows", rows)
+    monkeypatch.setattr(DeepWishart, "_load", lambda _: None)
     return calls
 
 
@@ -57,7 +53,7 @@ def test_without_a_finished_part_nothing_is_written(
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.lab.experiments.recover_factor_models", stop)
+    monkeypatch.setattr(FactorAnalysis, "rows", stop)
     out = tmp_path / "table.csv"
     assert run("iterates", "factor-analysis", "--out", out, "--dimensions", "20") == 130
     assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
@@ -95,7 +91,7 @@ def test_other_steps_than_those_of_the_table_are_refused(
     before = out.read_text()
 
     assert run(*command, 2, "--steps", 30) == 2
-    message = f"--out {out} holds dataset yacht, split 0 with --steps 20, not 30; choose another"
+    message = "--out holds dataset yacht, split 0 with --steps 20, not 30; choose another name"
     assert message in capsys.readouterr().err
     assert out.read_text() == before and asked == [("yacht", 0)]
     assert run(*command, 2, "--steps", 20) == 0
@@ -109,7 +105,7 @@ def test_other_trials_than_those_of_the_table_are_refused(
     assert run(*command, 1) == 0
 
     assert run(*command, 2) == 2
-    assert "holds linear-posterior with --trials 1, not 2" in capsys.readouterr().err
+    assert "holds the experiment with --trials 1, not 2" in capsys.readouterr().err
     assert run(*command, 1) == 0
     assert len(pd.read_csv(out)) == 7
 
@@ -144,20 +140,20 @@ def test_kept_tables_are_read(
 MISTAKES = {
     "no such data set": (
         ("linear-prediction", "--datasets", "yacht", "nope"),
-        "--datasets must be one of boston, ",
+        "dataset must be one of boston, ",
     ),
     "no such data set for a deep process": (
         ("deep-wishart", "--datasets", "nope"),
-        "--datasets must be one of boston, ",
+        "dataset must be one of boston, ",
     ),
     "fewer dimensions than factors": (
         ("factor-analysis", "--dimensions", 100, 5),
-        "--dimensions must be an integer of at least 10, got 5",
+        "dimension must be an integer of at least 10, got 5",
     ),
-    "one fold": (("linear-prediction", "--trials", 1), "--trials must be an integer of at least 2"),
+    "one fold": (("linear-prediction", "--trials", 1), "trials must be an integer of at least 2"),
     "more folds than rows": (
         ("linear-prediction", "--datasets", "yacht", "--trials", 309),
-        "--trials must be at most the rows of yacht, 308, got 309",
+        "trials must be at most the rows of yacht, 308, got 309",
     ),
     "no such split": (
         ("deep-wishart", "--datasets", "protein", "--splits", 6),
@@ -178,7 +174,7 @@ def test_mistakes_are_found_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
     uci_folder: Path,
 ) -> None:
-    monkeypatch.setattr("gpflow_dwp.lab.study.describe_provenance", _began)
+    monkeypatch.setattr("gpflow_dwp.lab.experiments.experiment.describe_provenance", _began)
     options, message = MISTAKES[mistake]
     folder = () if "--uci-folder" in options else ("--uci-folder", uci_folder)
     out = tmp_path / "table.csv"

@@ -1,20 +1,56 @@
-"""Gradients of a deep Wishart process, by what the parameters are."""
+"""Gradients of a deep Wishart process's bound, by what the parameters are."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
+from gpflow.utilities import parameter_dict
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.random import as_seed, fold_in
 
-    from gpflow_dwp.models import DeepWishartProcess
+__all__ = ["Draws", "gradient_sampler", "gradients_by_group", "parameter_groups"]
 
-__all__ = ["gradients_by_group", "parameter_groups"]
+
+class Draws(NamedTuple):
+    """G estimates of a bound, and their gradients with respect to unconstrained parameters.
+
+    :param bounds: [G].
+    :param gradients: For each group, [G, size of the group].
+    """
+
+    bounds: npt.NDArray[np.float64]
+    gradients: dict[str, npt.NDArray[np.float64]]
+
+
+def gradient_sampler(
+    model: DeepWishartProcess, bound: Callable[[tf.Tensor], tf.Tensor]
+) -> Callable[[int, int], Draws]:
+    """Return what draws a number of estimates by a seed, with the parameters as they are then.
+
+    :param model: Whose parameters gradients are taken with respect to.
+    :param bound: Of a stateless seed, [2]; differentiated in a compiled function.
+    """
+    variables = model.trainable_variables
+
+    @tf.function(autograph=False)
+    def evaluate(seed: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            value = bound(seed)
+        zero = tf.UnconnectedGradients.ZERO
+        return value, tape.gradient(value, variables, unconnected_gradients=zero)
+
+    def draw(num_draws: int, seed: int) -> Draws:
+        seeds = [fold_in(as_seed(seed), index) for index in range(num_draws)]
+        bounds, gradients = zip(*map(evaluate, seeds), strict=True)
+        return Draws(np.array(bounds, np.float64), gradients_by_group(model, gradients))
+
+    return draw
 
 
 def parameter_groups(model: DeepWishartProcess) -> dict[int, str]:
@@ -23,8 +59,6 @@ def parameter_groups(model: DeepWishartProcess) -> dict[int, str]:
     Kernels, likelihood, inducing inputs, and of each layer: "bartlett" (α, β, μ, σ), "mixing" (A',
     B), "scale_mixture" (q, s, V), and the output's "pseudo_targets" and "precision_tril".
     """
-    from gpflow.utilities import parameter_dict
-
     groups = {}
     for path, parameter in parameter_dict(model).items():
         _, first, *names = re.split(r"[.\[\]]+", path)
