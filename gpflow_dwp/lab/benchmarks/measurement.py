@@ -103,24 +103,17 @@ class Process(NamedTuple):
     popen: subprocess.Popen[str]
     errors: Any
 
-    def ask(self, times: int = 1, *, memory: bool = False) -> dict[str, Any]:
-        """Have it done a number of times; return "wall" and "processor" seconds of doing it once.
-
-        :param times: How often.
-        :param memory: Whether to tell the "peak" of memory meanwhile, in bytes beyond those before.
-        :raises RuntimeError: If the process ends by itself.
-        """
-        self.send(times, memory=memory)
-        return self.receive()
-
     def send(self, times: int = 1, *, memory: bool = False) -> None:
-        """Ask without waiting for the answer."""
+        """Ask for it a number of times, and for the peak of memory meanwhile."""
         with contextlib.suppress(BrokenPipeError):  # the answer is what says so
-            self.popen.stdin.write(f"{json.dumps([times, memory])}\n")  # type: ignore[union-attr]
-            self.popen.stdin.flush()  # type: ignore[union-attr]
+            print(json.dumps([times, memory]), file=self.popen.stdin, flush=True)
 
     def receive(self) -> dict[str, Any]:
-        """Wait for the next answer."""
+        """Wait for an answer: "wall" and "processor" seconds of doing it once, the "value" that was
+        returned, and the "peak" of memory in bytes beyond those before.
+
+        :raises RuntimeError: If the process ends by itself.
+        """
         line = self.popen.stdout.readline()  # type: ignore[union-attr]
         if line:
             return json.loads(line)
@@ -130,6 +123,11 @@ class Process(NamedTuple):
         raise RuntimeError(
             f"The process that measures {self.subject.title} ended with code {code}: {last}"
         )
+
+    def ask(self, times: int = 1, *, memory: bool = False) -> dict[str, Any]:
+        """Ask, and wait for the answer."""
+        self.send(times, memory=memory)
+        return self.receive()
 
 
 @contextlib.contextmanager

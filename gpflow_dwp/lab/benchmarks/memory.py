@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gpflow_dwp.lab.benchmarks.measurement import (
-    Figure,
-    Measured,
-    Report,
-    start,
-    summary,
-)
+from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured, Report, Subject, start, summary
 from gpflow_dwp.lab.benchmarks.shapes import (
     SHAPES,
     WISHART_MODELS,
@@ -19,7 +13,7 @@ from gpflow_dwp.lab.benchmarks.shapes import (
     ShapeName,
     WishartName,
 )
-from gpflow_dwp.lab.benchmarks.subjects import step_subject
+from gpflow_dwp.lab.benchmarks.subjects import prepare_step
 
 __all__ = ["benchmark_memory", "kept_elements"]
 
@@ -49,27 +43,24 @@ def benchmark_memory(
         raise OSError(f"peak memory can be measured on Linux only, this is {sys.platform}.")
     result: dict[str, Measured] = {}
     for name in shapes:
-        result[name] = Measured([], {"peaks": {}, "kept": {}})
-        for dtype in dtypes:
-            for model in models:
-                subject, peaks = step_subject(model, SHAPES[name], dtype), []
-                for _ in range(turns):
-                    with start(subject, threads, **_ALLOCATION) as process:
-                        process.ask(3)  # with tracing and compilation, which are not to be measured
-                        peaks.append(process.ask(memory=True)["peak"])
-                elements = kept_elements(SHAPES[name], model)
-                kept = {array: _BYTES[dtype] * number for array, number in elements.items()}
-                total = sum(kept.values())
-                result[name].figures.extend(
-                    [
-                        summary(f"{subject.title}, peak / kept", peaks, _AT_MOST, unit=total),
-                        summary(f"{subject.title}, peak, MB", peaks, unit=1e6),
-                        Figure(f"{subject.title}, kept, MB", 1e-6 * total),
-                    ]
-                )
-                result[name].values["peaks"][subject.title] = peaks
-                result[name].values["kept"][subject.title] = kept
-                report(f"{name}: measured {subject.title}")
+        figures, all_peaks, all_kept = [], {}, {}
+        for title, dtype, model in ((f"{m} step {d}", d, m) for d in dtypes for m in models):
+            subject, peaks = Subject(title, prepare_step, (model, SHAPES[name], dtype)), []
+            for _ in range(turns):
+                with start(subject, threads, **_ALLOCATION) as process:
+                    process.ask(3)  # with tracing and compilation, which are not to be measured
+                    peaks.append(process.ask(memory=True)["peak"])
+            elements = kept_elements(SHAPES[name], model)
+            kept = {array: _BYTES[dtype] * number for array, number in elements.items()}
+            total = sum(kept.values())
+            figures += [
+                summary(f"{title}, peak / kept", peaks, _AT_MOST, unit=total),
+                summary(f"{title}, peak, MB", peaks, unit=1e6),
+                Figure(f"{title}, kept, MB", 1e-6 * total),
+            ]
+            all_peaks[title], all_kept[title] = peaks, kept
+            report(f"{name}: measured {title}")
+        result[name] = Measured(figures, {"peaks": all_peaks, "kept": all_kept})
     return result
 
 

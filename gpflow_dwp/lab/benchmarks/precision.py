@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured, Report
-from gpflow_dwp.lab.benchmarks.shapes import DtypeName, WishartName, posterior_arguments
+from gpflow_dwp.lab.benchmarks.shapes import (
+    DatasetName,
+    DtypeName,
+    WishartName,
+    posterior_arguments,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from gpflow_dwp.lab.benchmarks.gradients import Draws
-    from gpflow_dwp.models import DeepWishartProcess
 
 __all__ = ["benchmark_precision", "precision_figures"]
 
@@ -25,7 +29,7 @@ _NUDGE = 1e-12  # of a parameter's size: more than float64 rounds, less than any
 
 def benchmark_precision(
     *,
-    dataset: str = "yacht",
+    dataset: DatasetName = "yacht",
     split: int = 0,
     model: WishartName = "A",
     depth: int = 5,
@@ -51,12 +55,16 @@ def benchmark_precision(
     """
     import numpy as np
 
-    from gpflow_dwp.data import UCI_DATASETS, load_uci
+    from gpflow_dwp.data import load_uci
+    from gpflow_dwp.lab.benchmarks.gradients import (
+        bound_per_datum,
+        copy_parameters,
+        gradient_sampler,
+    )
     from gpflow_dwp.models import build_deep_wishart_process
     from gpflow_dwp.training import PROTOCOLS, fit
-    from gpflow_dwp.validation import check_choice, check_integers
+    from gpflow_dwp.validation import check_integers
 
-    check_choice(UCI_DATASETS, **{"--dataset": dataset})
     check_integers(at_least=2, **{"--num-draws": num_draws})
     rounded = load_uci(dataset, split, folder=uci_folder).train
     X, Y = (np.asarray(part, np.float32).astype(np.float64) for part in rounded)
@@ -73,9 +81,11 @@ def benchmark_precision(
 
     draws = []
     for name, nudge in (("float64", 0.0), ("float32", 0.0), ("float64", _NUDGE)):
-        _copy_parameters(trained, models[name], nudge)
+        copy_parameters(trained, models[name], nudge)
         with _default_float(name):
-            draws.append(_draw(models[name], (X[:batch_size], Y[:batch_size]), num_draws, seed))
+            bound = bound_per_datum(models[name], (X[:batch_size], Y[:batch_size]))
+            sample = gradient_sampler(models[name], bound)
+            draws.append(sample(num_draws, seed))
         report(f"{num_draws} gradients in {name}" + f", parameters off by {nudge}" * bool(nudge))
     title = f"{model} of depth {depth} on {dataset}, split {split}"
     return {title: Measured(precision_figures(*draws), {})}
@@ -114,26 +124,3 @@ def _default_float(dtype: str) -> contextlib.AbstractContextManager[None]:
 
     config = dataclasses.replace(gpflow.config.config(), float=np.dtype(dtype).type)
     return gpflow.config.as_context(config)
-
-
-def _copy_parameters(source: DeepWishartProcess, target: DeepWishartProcess, nudge: float) -> None:
-    """Copy unconstrained parameters, each times one plus Gaussian noise of that size."""
-    import numpy as np
-    import tensorflow as tf
-
-    rng = np.random.default_rng(0)
-    pairs = zip(source.trainable_variables, target.trainable_variables, strict=True)
-    for given, variable in pairs:
-        factor = 1.0 + nudge * rng.standard_normal(given.shape)
-        variable.assign(tf.cast(given, variable.dtype) * factor.astype(variable.dtype.name))
-
-
-def _draw(model: DeepWishartProcess, data: tuple[Any, Any], num_draws: int, seed: int) -> Draws:
-    """Bounds per datum, and their gradients."""
-    from gpflow.utilities import to_default_float
-
-    from gpflow_dwp.lab.benchmarks.gradients import gradient_sampler
-
-    X, Y = (to_default_float(part) for part in data)
-    sample = gradient_sampler(model, lambda s: model.elbo((X, Y), seed=s) / model.num_data)
-    return sample(num_draws, seed)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpflow_dwp.lab.benchmarks.measurement import Measured, Report, measure, ratio, summary
+from gpflow_dwp.lab.benchmarks.measurement import Measured, Report, Subject, measure, ratio, summary
 from gpflow_dwp.lab.benchmarks.shapes import MODELS, SHAPES, DtypeName, ModelName, ShapeName
-from gpflow_dwp.lab.benchmarks.subjects import floor_subject, prediction_subject
+from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_prediction
 
 __all__ = ["benchmark_predict"]
 
@@ -36,8 +36,12 @@ def benchmark_predict(
             subject
             for dtype in dtypes
             for subject in (
-                floor_subject(f"floor {dtype}", None, shape, dtype),
-                *(prediction_subject(model, shape, dtype, t) for model in models for t in _TASKS),
+                Subject(f"floor {dtype}", prepare_floor, (None, shape, dtype)),
+                *(
+                    Subject(f"{model} {t} {dtype}", prepare_prediction, (model, shape, dtype, t))
+                    for model in models
+                    for t in _TASKS
+                ),
             )
         ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)

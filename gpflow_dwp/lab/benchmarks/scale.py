@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured, Report, measure, summary
+from gpflow_dwp.lab.benchmarks.measurement import (
+    Figure,
+    Measured,
+    Report,
+    Subject,
+    measure,
+    summary,
+)
 from gpflow_dwp.lab.benchmarks.shapes import DtypeName, ModelName, Shape
-from gpflow_dwp.lab.benchmarks.subjects import step_subject
+from gpflow_dwp.lab.benchmarks.subjects import prepare_step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +73,7 @@ def benchmark_scale(
         grid = GRIDS[axis]
         report(f"{axis} = {', '.join(map(str, grid.values))}:")
         subjects = [
-            step_subject(model, shape, dtype)._replace(title=f"{axis} = {value}")
+            Subject(f"{axis} = {value}", prepare_step, (model, shape, dtype))
             for value, shape in zip(grid.values, grid.shapes(), strict=True)
         ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)

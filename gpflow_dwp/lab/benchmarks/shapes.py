@@ -8,6 +8,7 @@ __all__ = [
     "MODELS",
     "SHAPES",
     "WISHART_MODELS",
+    "DatasetName",
     "DtypeName",
     "ModelName",
     "Shape",
@@ -16,6 +17,9 @@ __all__ = [
     "posterior_arguments",
 ]
 
+DatasetName = Literal[
+    "boston", "concrete", "energy", "kin8nm", "naval", "power", "protein", "wine", "yacht"
+]
 DtypeName = Literal["float64", "float32"]
 ShapeName = Literal["yacht-2", "yacht-5", "protein-5", "large-3"]
 WishartName = Literal["GW", "A", "AB", "A-whitened"]

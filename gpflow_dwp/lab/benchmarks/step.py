@@ -27,7 +27,7 @@ from gpflow_dwp.lab.benchmarks.shapes import (
     ModelName,
     ShapeName,
 )
-from gpflow_dwp.lab.benchmarks.subjects import floor_subject, step_subject
+from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_step
 
 __all__ = ["benchmark_step"]
 
@@ -87,17 +87,12 @@ def benchmark_step(
         report(f"{name}:")
         shape, subjects = SHAPES[name], []
         for dtype in dtypes:
-            subjects += [step_subject(model, shape, dtype) for model in models]
+            floored = [m for m in _FLOORED if m in models]
             subjects += [
-                Subject(f"{peer} step {dtype}", _PEERS[peer], (shape, dtype), python)
-                for peer in peers
+                *(Subject(f"{m} step {dtype}", prepare_step, (m, shape, dtype)) for m in models),
+                *(Subject(f"{p} step {dtype}", _PEERS[p], (shape, dtype), python) for p in peers),
+                *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
             ]
-        subjects += [
-            floor_subject(f"{model} floor {dtype}", model, shape, dtype)
-            for dtype in dtypes
-            for model in _FLOORED
-            if model in models
-        ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)
         values = {"timings": timings, **({"peers": versions} if peers else {})}
         result[name] = Measured(_figures(timings), values)

@@ -6,47 +6,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.lab.benchmarks._peers import regression_data
-from gpflow_dwp.lab.benchmarks.measurement import Subject
 from gpflow_dwp.lab.benchmarks.shapes import Shape, posterior_arguments
 
 if TYPE_CHECKING:
     from gpflow_dwp.models import DeepKernelProcess
 
-__all__ = [
-    "floor_subject",
-    "prediction_subject",
-    "prepare_floor",
-    "prepare_prediction",
-    "prepare_step",
-    "step_subject",
-]
-
-
-def step_subject(model: str, shape: Shape, dtype: str) -> Subject:
-    """A training step of one of :data:`MODELS`."""
-    return Subject(f"{model} step {dtype}", prepare_step, (model, shape, dtype))
-
-
-def prediction_subject(model: str, shape: Shape, dtype: str, task: str) -> Subject:
-    """Predictions at N rows.
-
-    :param task: "predict_f" or "predict_y", by a posterior that is drawn before; "draws and
-        predict_y", by a model, which draws first.
-    """
-    return Subject(f"{model} {task} {dtype}", prepare_prediction, (model, shape, dtype, task))
-
-
-def floor_subject(title: str, model: str | None, shape: Shape, dtype: str) -> Subject:
-    """The dense linear algebra alone of a training step.
-
-    :param model: One of :data:`WISHART_MODELS`; None for that of ``predict_f``, which is the same
-        for all.
-    """
-    return Subject(title, prepare_floor, (model, shape, dtype))
+__all__ = ["prepare_floor", "prepare_prediction", "prepare_step"]
 
 
 def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[int], None]:
-    """See :func:`floor_subject`."""
+    """Do the dense linear algebra alone of a training step; of ``predict_f``, if there is no model.
+
+    :param model: One of :data:`WISHART_MODELS`.
+    :param sizes: A :class:`Shape`, as all others here.
+    """
     from gpflow_dwp.lab.benchmarks.floor import Floor, floor_operations, prediction_operations
 
     shape = Shape(*sizes)
@@ -55,7 +28,7 @@ def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[
 
 
 def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], None]:
-    """See :func:`step_subject`."""
+    """Take training steps of one of :data:`MODELS`."""
     import tensorflow as tf
     from gpflow import default_float
 
@@ -76,7 +49,11 @@ def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], No
 def prepare_prediction(
     model: str, sizes: list[int], dtype: str, task: str
 ) -> Callable[[int], None]:
-    """See :func:`prediction_subject`."""
+    """Predict at N rows.
+
+    :param task: "predict_f" or "predict_y", by a posterior that is drawn before; "draws and
+        predict_y", by a model, which draws first.
+    """
     import tensorflow as tf
     from gpflow import default_float
 

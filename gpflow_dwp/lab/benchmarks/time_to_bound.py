@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured, Report, Subject, start
-from gpflow_dwp.lab.benchmarks.shapes import WishartName, posterior_arguments
+from gpflow_dwp.lab.benchmarks.shapes import DatasetName, WishartName, posterior_arguments
 
 if TYPE_CHECKING:
     from gpflow_dwp.training import ProtocolName, TrainingProgress
@@ -71,7 +71,7 @@ class BoundWatch:
 
 def benchmark_bound(
     *,
-    dataset: str = "yacht",
+    dataset: DatasetName = "yacht",
     split: int = 0,
     model: WishartName = "A",
     depth: int = 2,
@@ -96,20 +96,18 @@ def benchmark_bound(
     :param papers_steps: Steps of the papers' protocol's run.
     :param hold: Steps above the level after which a run is ended.
     """
-    from gpflow_dwp.data import UCI_DATASETS, load_uci
-    from gpflow_dwp.validation import check_choice
+    from gpflow_dwp.data import load_uci
 
-    check_choice(UCI_DATASETS, **{"--dataset": dataset})
     load_uci(dataset, split, folder=uci_folder)  # refuses here what the processes would
     if level is None:
         level = printed_bound(dataset, depth, model) - _BEHIND_PRINT
     if not math.isfinite(level):
         raise ValueError(f"--level must be finite, got {level}.")
     folder = None if uci_folder is None else str(uci_folder.resolve())
-    common = (dataset, split, folder, model, depth, seed, level, hold)
+    place = (dataset, split, folder, model, depth, seed)
     fast, papers = (
-        Subject(f"the run by protocol {protocol}", prepare_run, (*common, protocol, count))
-        for protocol, count in (("fast", num_steps), ("papers", papers_steps))
+        Subject(f"the run by protocol {name}", prepare_run, (place, name, count, level, hold))
+        for name, count in (("fast", num_steps), ("papers", papers_steps))
     )
     with start(fast, threads) as first, start(papers, threads) as second:
         processes = {"fast": first, "papers": second}
@@ -161,26 +159,18 @@ def printed_bound(dataset: str, depth: int, model: str) -> float:
 
 
 def prepare_run(
-    dataset: str,
-    split: int,
-    uci_folder: str | None,
-    model: str,
-    depth: int,
-    seed: int,
-    level: float,
-    hold: int,
-    protocol: ProtocolName,
-    num_steps: int,
+    place: Sequence[Any], protocol: ProtocolName, num_steps: int, level: float, hold: int
 ) -> Callable[[int], BoundRun]:
-    """Return what trains a new model until its bound has stayed above a level.
+    """Train new models until their bounds have stayed above a level: see :func:`benchmark_bound`.
 
-    See :func:`benchmark_bound`.
+    :param place: Data set, split, folder of data sets, model, depth and seed.
     """
     from gpflow_dwp.data import load_uci
     from gpflow_dwp.models import build_deep_wishart_process
     from gpflow_dwp.training import PROTOCOLS, fit
 
-    data = load_uci(dataset, split, folder=uci_folder).train
+    dataset, split, folder, model, depth, seed = place
+    data = load_uci(dataset, split, folder=folder).train
     arguments: dict[str, Any] = {
         "output": "pseudo_targets" if protocol == "papers" else None,
         "num_samples": PROTOCOLS[protocol].num_samples,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +45,7 @@ __all__ = [
 _NUM_DATA = 1_000
 _PRIOR_PRECISION = 0.01
 _NOISE_PRECISION = 0.1
-_WEIGHT_DECAY = 1e-3
-_COLLECTING_EPOCHS = 100
+_PRETRAINING: dict[str, Any] = {"learning_rate": 1e-3, "weight_decay": 1e-3, "num_epochs": 500}
 _INPUT_COVARIANCE = np.array([[1.0, 0.5], [0.5, 1.0]])
 
 
@@ -165,17 +165,15 @@ class LinearPosterior(Experiment):
                 X, y, prior_precision=_PRIOR_PRECISION, noise_precision=_NOISE_PRECISION
             )
             start = rng.standard_normal(2)
+            descend = partial(sgd_iterates, X, y, rng=rng)
             for rate, decay, batch_size, window in settings:
-                pretrained = _pretrain(X, y, start, 100, rng)
-                iterates = sgd_iterates(
-                    X,
-                    y,
+                pretrained = descend(start, batch_size=100, **_PRETRAINING)[-1]
+                iterates = descend(
                     pretrained,
                     learning_rate=rate,
                     weight_decay=decay,
                     batch_size=batch_size,
-                    num_epochs=_COLLECTING_EPOCHS,
-                    rng=rng,
+                    num_epochs=100,
                 )
                 samples = window_means(iterates, window)
                 mean, covariance = samples.mean(axis=0), np.cov(samples.T)
@@ -238,34 +236,12 @@ class LinearPrediction(Experiment):
         return np.concatenate([split.X_train, split.X_test]), targets.ravel()
 
 
-def _pretrain(X: Array, y: Array, start: Array, batch_size: int, rng: np.random.Generator) -> Array:
-    """Weights after 500 epochs with a small learning rate."""
-    return sgd_iterates(
-        X,
-        y,
-        start,
-        learning_rate=1e-3,
-        weight_decay=_WEIGHT_DECAY,
-        batch_size=batch_size,
-        num_epochs=500,
-        rng=rng,
-    )[-1]
-
-
 def _predictive_weights(X: Array, y: Array, seed: int) -> dict[str, Array]:
     """Weights whose predictions are those of each method: an ensemble's is that of its mean."""
-    rng, batch_size = np.random.default_rng(seed), len(X) // 10
-    pretrained = _pretrain(X, y, rng.standard_normal(X.shape[1]), batch_size, rng)
-    iterates = sgd_iterates(
-        X,
-        y,
-        pretrained,
-        learning_rate=0.1,
-        weight_decay=_WEIGHT_DECAY,
-        batch_size=batch_size,
-        num_epochs=_COLLECTING_EPOCHS,
-        rng=rng,
-    )
+    rng = np.random.default_rng(seed)
+    descend = partial(sgd_iterates, X, y, batch_size=len(X) // 10, rng=rng)
+    pretrained = descend(rng.standard_normal(X.shape[1]), **_PRETRAINING)[-1]
+    iterates = descend(pretrained, **(_PRETRAINING | {"learning_rate": 0.1, "num_epochs": 100}))
     weights = {"pretrained": pretrained, "SWA": iterates.mean(axis=0)}
     algorithms: dict[str, OnlineFactorAnalysis[Any]] = {
         "EM ensemble": OnlineEM(3),

@@ -51,7 +51,7 @@ def test_a_run_ends_when_it_has_held_or_below(
 ) -> None:
     folder = str(write_archive(tmp_path))
 
-    run = prepare_run("yacht", 0, folder, "A", 1, 0, level, hold, "fast", num_steps)(1)
+    run = prepare_run(("yacht", 0, folder, "A", 1, 0), "fast", num_steps, level, hold)(1)
 
     assert (run.step, run.last_step) == ends and np.isfinite(run.last_bound)
     assert (run.seconds is None) == (run.step is None)
@@ -96,7 +96,6 @@ def test_the_level_is_that_of_print() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dataset": "iris"}, "--dataset must be one of .*, got 'iris'"),
         ({"model": "A-whitened"}, "--level must be given: no ELBO of A-whitened of depth 2"),
         ({"level": float("nan")}, "--level must be finite, got nan"),
         ({"split": -1}, "split"),

@@ -12,13 +12,8 @@ from study_archive import write_archive
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.lab.benchmarks._sampled_output import SampledOutputLayer
-from gpflow_dwp.lab.benchmarks.gradients import parameter_groups
-from gpflow_dwp.lab.benchmarks.variance import (
-    VARIANTS,
-    benchmark_variance,
-    variance_figure,
-    variant_sampler,
-)
+from gpflow_dwp.lab.benchmarks.gradients import parameter_groups, variant_sampler
+from gpflow_dwp.lab.benchmarks.variance import VARIANTS, benchmark_variance, variance_figure
 from gpflow_dwp.layers import GlobalInducingGPLayer
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.random import as_seed
@@ -41,7 +36,7 @@ def model() -> DeepWishartProcess:
 def test_estimators_have_one_mean(model: DeepWishartProcess, name: str) -> None:
     # The hidden layers' draws are the same, which makes the comparison sharp.
     default, other = (
-        variant_sampler(model, small_data(), VARIANTS[key], 3)(150, 0).gradients
+        variant_sampler(model, small_data(), 3, **VARIANTS[key])(150, 0).gradients
         for key in ("closed, landing", name)
     )
 
@@ -143,16 +138,13 @@ def test_an_output_without_pseudo_targets_cannot_be_sampled() -> None:
     model = build_deep_wishart_process(small_data(), 2, num_inducing=4, output="regression")
 
     with pytest.raises(ValueError, match="model must have pseudo-targets .* got RegressionGPLayer"):
-        variant_sampler(model, small_data(), VARIANTS["closed, landing, sampled output"], 1)
+        variant_sampler(model, small_data(), 1, sampled_output=True)
 
 
 def test_variance_falls_as_the_number_of_draws_grows(model: DeepWishartProcess) -> None:
     model.likelihood.variance.assign(1.0)
     one, four = (
-        variant_sampler(model, small_data(), VARIANTS["closed, landing"], count)(
-            400, count
-        ).gradients
-        for count in (1, 4)
+        variant_sampler(model, small_data(), count)(400, count).gradients for count in (1, 4)
     )
 
     assert set(one) == set(four) == set(parameter_groups(model).values())
