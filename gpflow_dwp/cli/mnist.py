@@ -114,22 +114,19 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
         gpflow.config.set_default_float(np.dtype(options.dtype).type)
         with user_mistakes():
             digits = load_mnist(options.folder)
+            _check(options, len(digits.X_train))
             kept = len(digits.X_train) - options.validation_rows
-            _check(options, kept)
-            train, held = (
-                (digits.X_train[rows], digits.Y_train[rows])
-                for rows in (slice(kept), slice(kept, None))
-            )
+            train = digits.X_train[:kept], digits.Y_train[:kept]
             model = _build(options, train)
         provenance = provenance_here(options.dtype)
         history = _train(options, model, train)
         if history.stop_reason.startswith("interrupted") and not options.json:
             print(f"Training was {history.stop_reason}.", flush=True)
-        sets = {"validation": held, "test": (digits.X_test, digits.Y_test)}
-        errors = {
-            name: 100.0 * _error_rate(model, *of, options.prediction_samples)
-            for name, of in sets.items()
+        sets = {
+            "validation": (digits.X_train[kept:], digits.Y_train[kept:]),
+            "test": (digits.X_test, digits.Y_test),
         }
+        errors = {name: _error_rate(options, model, of) for name, of in sets.items()}
         result = {
             **{f"{name}_error_percent": error for name, error in errors.items()},
             "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
@@ -156,10 +153,9 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
 
 
 def _check(options: MnistOptions, num_rows: int) -> None:
-    if num_rows < 1:
+    if options.validation_rows >= num_rows:
         raise UsageError(
-            f"--validation-rows {options.validation_rows} leaves none of "
-            f"{num_rows + options.validation_rows} training images"
+            f"--validation-rows {options.validation_rows} leaves none of {num_rows} training images"
         )
     if not options.learning_rate > 0.0:
         raise UsageError(f"--learning-rate must be positive, got {options.learning_rate}")
@@ -201,20 +197,17 @@ def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -
     )
 
 
-def _error_rate(
-    model: MatrixGaussianNetwork,
-    X: npt.NDArray[np.float64],
-    Y: npt.NDArray[np.int64],
-    num_samples: int,
-) -> float:
+def _error_rate(options: MnistOptions, model: MatrixGaussianNetwork, digits: Digits) -> float:
+    """In per cent."""
     import numpy as np
     import tensorflow as tf
 
-    posterior = model.posterior(num_samples, seed=0)
+    X, Y = digits
+    posterior = model.posterior(options.prediction_samples, seed=0)
     tf.random.set_seed(0)  # the likelihood draws from the global generator
     wrong = 0
     for start in range(0, len(X), _IMAGES_AT_ONCE):
         rows = slice(start, start + _IMAGES_AT_ONCE)
         probabilities, _ = posterior.predict_y(X[rows])
         wrong += int(np.sum(np.argmax(probabilities, axis=1) != Y[rows, 0]))
-    return wrong / len(X)
+    return 100.0 * (wrong / len(X))

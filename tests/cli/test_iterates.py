@@ -60,17 +60,6 @@ def test_without_a_finished_part_nothing_is_written(
     assert not out.exists()
 
 
-def test_a_table_of_another_experiment_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "table.csv"
-    out.write_text("dataset,mse\nyacht,1.0\n")
-
-    assert run("iterates", "deep-wishart", "--out", out) == 2
-    assert "holds another experiment" in capsys.readouterr().err
-    assert out.read_text() == "dataset,mse\nyacht,1.0\n"
-
-
 def test_linear_regression_beside_its_posterior(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,59 +71,46 @@ def test_linear_regression_beside_its_posterior(
     assert len(pd.read_csv(out)) == 14
 
 
-def test_other_steps_than_those_of_the_table_are_refused(
-    asked: list[tuple[str, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "table.csv"
-    command = ("iterates", "deep-wishart", "--out", out, "--datasets", "yacht", "--splits")
-    assert run(*command, 1, "--steps", 20) == 0
-    before = out.read_text()
-
-    assert run(*command, 2, "--steps", 30) == 2
-    message = "--out holds dataset yacht, split 0 with --steps 20, not 30; choose another name"
-    assert message in capsys.readouterr().err
-    assert out.read_text() == before and asked == [("yacht", 0)]
-    assert run(*command, 2, "--steps", 20) == 0
-
-
-def test_other_trials_than_those_of_the_table_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "table.csv"
-    command = ("iterates", "linear-posterior", "--out", out, "--trials")
-    assert run(*command, 1) == 0
-
-    assert run(*command, 2) == 2
-    assert "holds the experiment with --trials 1, not 2" in capsys.readouterr().err
-    assert run(*command, 1) == 0
-    assert len(pd.read_csv(out)) == 7
-
-
+# Options that are those of a kept table, and others, with what is said of them.
 KEPT = {
-    "deep-wishart": ("deep_wishart.csv", (), ("--steps", 7)),
-    "factor-analysis": ("factor_analysis.csv", ("--trials", 10), ("--trials", 7)),
-    "linear-posterior": ("linear_posterior.csv", ("--trials", 60), ("--trials", 7)),
+    "deep-wishart": (
+        "deep_wishart.csv",
+        (),
+        ("--steps", 7),
+        "holds dataset yacht, split 0 with --steps 8000, not 7; choose another name",
+    ),
+    "factor-analysis": ("factor_analysis.csv", (), ("--trials", 7), "with --trials 10, not 7"),
+    "linear-posterior": (
+        "linear_posterior.csv",
+        ("--trials", 60),
+        (),
+        "holds the experiment with --trials 60, not 10; choose another name",
+    ),
     "linear-prediction": (
         "linear_prediction.csv",
-        ("--trials", 10, "--datasets", "energy"),
+        ("--datasets", "energy"),
         ("--trials", 7, "--datasets", "energy"),
+        "holds dataset energy with --trials 10, not 7",
     ),
+    "another": ("deep_wishart.csv", None, (), "holds another experiment; choose another name"),
 }
 
 
 @pytest.mark.parametrize("what", KEPT)
-def test_kept_tables_are_read(
+def test_kept_tables_are_read_and_stay(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name, same, others = KEPT[what]
+    name, same, others, message = KEPT[what]
+    command = "factor-analysis" if what == "another" else what
     out = tmp_path / name
     content = (ROOT / "ci" / "results" / "iterates" / name).read_bytes()
     out.write_bytes(content)
 
-    assert run("iterates", what, "--out", out, *same) == 0
-    assert run("iterates", what, "--out", out, *others) == 2
+    if same is not None:
+        assert run("iterates", command, "--out", out, *same) == 0
+    assert run("iterates", command, "--out", out, *others) == 2
+    assert message in capsys.readouterr().err
     assert out.read_bytes() == content
-    assert "choose another name" in capsys.readouterr().err
 
 
 MISTAKES = {
