@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
@@ -108,6 +107,7 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
 
     from gpflow_dwp.cli.reports import as_json
     from gpflow_dwp.data import load_mnist
+    from gpflow_dwp.lab.experiments import provenance_here
     from gpflow_dwp.models import save_model
 
     with gpflow.config.as_context():
@@ -118,32 +118,31 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             kept = len(digits.X_train) - options.validation_rows
             train = digits.X_train[:kept], digits.Y_train[:kept]
             model = _build(options, train)
-            if options.out is not None:
-                options.out.mkdir(parents=True)
-                write_configuration(options.out / CONFIGURATION, "mnist", options)
-        try:
-            history = _train(options, model, train)
-        except BaseException:
-            if options.out is not None:
-                (options.out / CONFIGURATION).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):
-                    options.out.rmdir()
-            raise
+        provenance = provenance_here(options.dtype)
+        history = _train(options, model, train)
         if history.stop_reason.startswith("interrupted") and not options.json:
             print(f"Training was {history.stop_reason}.", flush=True)
-        errors = {
-            name: 100.0 * _error_rate(model, X, Y, options.prediction_samples)
-            for name, X, Y in (
-                ("validation", digits.X_train[kept:], digits.Y_train[kept:]),
-                ("test", digits.X_test, digits.Y_test),
-            )
+        sets = {
+            "validation": (digits.X_train[kept:], digits.Y_train[kept:]),
+            "test": (digits.X_test, digits.Y_test),
+        }
+        errors = {name: _error_rate(options, model, of) for name, of in sets.items()}
+        result = {
+            **{f"{name}_error_percent": error for name, error in errors.items()},
+            "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
+            "steps": history.num_steps,
+            "stop_reason": history.stop_reason,
+            "seconds": history.seconds,
+            "options": options_as_plain("mnist", options),
+            "provenance": provenance,
         }
         if options.out is not None:
+            options.out.mkdir(parents=True)
+            write_configuration(options.out / CONFIGURATION, "mnist", options)
             save_model(model, options.out / "model")
-            text = dumps(_result(options, errors, history), indent=1) + "\n"
-            write_whole(options.out / "results.json", text)
+            write_whole(options.out / "results.json", dumps(result, indent=1) + "\n")
     if options.json:
-        print(as_json(_result(options, errors, history)))
+        print(as_json(result))
         return
     for name, error in errors.items():
         print(f"{name} error: {error:.2f}%")
@@ -151,35 +150,6 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
         print(f"test error in print: {_PRINTED[options.hidden]:.2f}%")
     if options.out is not None:
         print(f"Model and results are in {options.out}")
-
-
-def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -> TrainingHistory:
-    from gpflow_dwp.training import Adam, cosine_learning_rate, fit
-
-    num_steps = options.epochs * -(-len(train[0]) // options.batch_size)
-    return fit(
-        model,
-        train,
-        num_steps,
-        batch_size=options.batch_size,
-        protocol="vmg",
-        optimizer=Adam(cosine_learning_rate(num_steps, options.learning_rate)),
-        seed=options.seed,
-        progress=not options.quiet,
-    )
-
-
-def _result(
-    options: MnistOptions, errors: dict[str, float], history: TrainingHistory
-) -> dict[str, Any]:
-    return {
-        **{f"{name}_error_percent": error for name, error in errors.items()},
-        "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
-        "steps": history.num_steps,
-        "stop_reason": history.stop_reason,
-        "seconds": history.seconds,
-        "options": options_as_plain("mnist", options),
-    }
 
 
 def _check(options: MnistOptions, num_rows: int) -> None:
@@ -211,20 +181,33 @@ def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
     )
 
 
-def _error_rate(
-    model: MatrixGaussianNetwork,
-    X: npt.NDArray[np.float64],
-    Y: npt.NDArray[np.int64],
-    num_samples: int,
-) -> float:
+def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -> TrainingHistory:
+    from gpflow_dwp.training import Adam, cosine_learning_rate, fit
+
+    num_steps = options.epochs * -(-len(train[0]) // options.batch_size)
+    return fit(
+        model,
+        train,
+        num_steps,
+        batch_size=options.batch_size,
+        protocol="vmg",
+        optimizer=Adam(cosine_learning_rate(num_steps, options.learning_rate)),
+        seed=options.seed,
+        progress=not options.quiet,
+    )
+
+
+def _error_rate(options: MnistOptions, model: MatrixGaussianNetwork, digits: Digits) -> float:
+    """In per cent."""
     import numpy as np
     import tensorflow as tf
 
-    posterior = model.posterior(num_samples, seed=0)
+    X, Y = digits
+    posterior = model.posterior(options.prediction_samples, seed=0)
     tf.random.set_seed(0)  # the likelihood draws from the global generator
     wrong = 0
     for start in range(0, len(X), _IMAGES_AT_ONCE):
         rows = slice(start, start + _IMAGES_AT_ONCE)
         probabilities, _ = posterior.predict_y(X[rows])
         wrong += int(np.sum(np.argmax(probabilities, axis=1) != Y[rows, 0]))
-    return wrong / len(X)
+    return 100.0 * (wrong / len(X))

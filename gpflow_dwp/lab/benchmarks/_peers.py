@@ -1,63 +1,52 @@
-"""A process that times one training step of another library's deep GP.
+"""What runs where this package is not, or not yet: other libraries' deep GPs, and its import.
 
-It runs in the environment of that library, where this package need not be: it imports nothing of
-it, and is started by its path. What a child that times this package's models shares with it lies
-here for that reason.
+Nothing of the package is imported here.
 """
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
-import sys
-import time
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 _LEARNING_RATE = 1e-2
 
 
 def regression_data(num_data: int, num_inputs: int) -> tuple[Any, Any]:
     """Standardised inputs, and a smooth function of them with noise, float64."""
+    import numpy as np
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(num_data, num_inputs))
     Y = np.sin(X.sum(axis=1, keepdims=True)) + 0.1 * rng.normal(size=(num_data, 1))
     return X, (Y - Y.mean()) / Y.std()
 
 
-def serve(prepare: Callable[[], Callable[[int], Any]]) -> None:
-    """Answer each line, a number of steps, with a line of JSON: seconds of wall and processor."""
-    start = time.perf_counter()
-    run = prepare()
-    prepared = time.perf_counter()
-    run(1)
-    first = time.perf_counter() - prepared
-    run(2)
-    print(json.dumps({"prepare": prepared - start, "first_step": first}), flush=True)
-    for line in sys.stdin:
-        num_steps = int(line)
-        wall, processor = time.perf_counter(), time.process_time()
-        run(num_steps)
-        times = {
-            "wall": (time.perf_counter() - wall) / num_steps,
-            "processor": (time.process_time() - processor) / num_steps,
-        }
-        print(json.dumps(times), flush=True)
+def prepare_import(names: list[str]) -> Callable[[int], None]:
+    """Import modules, the first time."""
+
+    def run(times: int) -> None:
+        for name in names:
+            importlib.import_module(name)
+
+    return run
 
 
-def prepare_gpflux(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[int], Any]:
+def prepare_gpflux(sizes: list[int], dtype: str) -> Callable[[int], None]:
     """``build_constant_input_dim_deep_gp``, with the compiled step that Keras's ``fit`` takes.
 
     Its tutorials call ``fit``; what that does once for a call is left out. Layers draw one sample
     for each row, so rows are repeated S times.
     """
     import gpflow
+    import numpy as np
     import tensorflow as tf
     from gpflow.keras import tf_keras
     from gpflux.architectures import Config, build_constant_input_dim_deep_gp
 
+    N, D, M, S, depth = sizes
+    X, Y = (part.astype(dtype) for part in regression_data(N, D))
     gpflow.config.set_default_float(X.dtype.type)
     tf_keras.backend.set_floatx(X.dtype.name)
     np.random.seed(0)  # noqa: NPY002 (SciPy's k-means draws from it)
@@ -76,17 +65,18 @@ def prepare_gpflux(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[int]
     return run
 
 
-def prepare_gpytorch(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[int], Any]:
+def prepare_gpytorch(sizes: list[int], dtype: str) -> Callable[[int], None]:
     """GPyTorch's ``DeepGP``, layers and step as in its tutorial, without compilation."""
     import gpytorch
     import torch
     from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
     from gpytorch.variational import CholeskyVariationalDistribution, VariationalStrategy
 
+    N, num_inputs, M, S, depth = sizes
+    X, Y = (part.astype(dtype) for part in regression_data(N, num_inputs))
     torch.manual_seed(0)
-    torch.set_default_dtype(getattr(torch, X.dtype.name))
+    torch.set_default_dtype(getattr(torch, dtype))
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    num_inputs = X.shape[1]
 
     class Layer(DeepGPLayer):
         def __init__(self, output_dims: int | None) -> None:
@@ -129,7 +119,7 @@ def prepare_gpytorch(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[in
 
     model = Model()
     bound = gpytorch.mlls.DeepApproximateMLL(
-        gpytorch.mlls.VariationalELBO(model.likelihood, model, len(X))
+        gpytorch.mlls.VariationalELBO(model.likelihood, model, N)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
     inputs, targets = torch.tensor(X), torch.tensor(Y[:, 0])
@@ -144,17 +134,3 @@ def prepare_gpytorch(X: Any, Y: Any, M: int, S: int, depth: int) -> Callable[[in
                 optimizer.step()
 
     return run
-
-
-def main() -> None:
-    """Serve the subject that the first argument describes, in JSON."""
-    peer, (num_data, num_inputs, num_inducing, num_samples, depth), dtype, *_ = json.loads(
-        sys.argv[1]
-    )
-    X, Y = (part.astype(dtype) for part in regression_data(num_data, num_inputs))
-    prepare = {"gpflux": prepare_gpflux, "gpytorch": prepare_gpytorch}[peer]
-    serve(lambda: prepare(X, Y, num_inducing, num_samples, depth))
-
-
-if __name__ == "__main__":
-    main()

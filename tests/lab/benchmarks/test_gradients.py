@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.lab.benchmarks import gradients_by_group, parameter_groups
+from gpflow_dwp.lab.benchmarks.gradients import gradients_by_group, parameter_groups
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 
 GROUPS = {
