@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gpflow
@@ -378,6 +378,24 @@ def condition_output(
     """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
     mean, covariance = layer.condition(draw, in_groups(blocks, full_cov=full_cov))
     return mean, covariance[..., 0, :, :] if full_cov else covariance[..., 0, 0]
+
+
+def assert_gradients_are_finite_differences(
+    value: Callable[[], tf.Tensor], variables: Sequence[tf.Variable], rel: float = 1e-5
+) -> None:
+    """The gradient of a number that draws nothing new, along one direction of each variable."""
+    with tf.GradientTape() as tape:
+        result = value()
+    gradients = tape.gradient(result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    rng = np.random.default_rng(5)
+    for index, (variable, gradient) in enumerate(zip(variables, gradients, strict=True)):
+        start, direction, ends = variable.numpy(), rng.normal(size=variable.shape), []
+        for step in (1e-5, -1e-5):
+            variable.assign(start + step * direction)
+            ends.append(float(value()))
+        variable.assign(start)
+        slope, expected = np.sum(gradient * direction), (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(slope, expected, rel, 1e-6, err_msg=f"variable {index}")
 
 
 class Conditional:

@@ -50,17 +50,6 @@ class Stack:
         return propagate_targets(*parts, targets[:, None], SEED)
 
 
-def test_shapes() -> None:
-    stack = Stack()
-    path = stack.path()
-
-    assert [draw.gram.shape for draw in path.hidden] == [(3, 4, 4), (3, 4, 4)]
-    assert [ratio.shape for ratio in path.log_ratios] == [(3,), (3,), (3,)]
-    assert [part.shape for part in stack.propagate(path, stack.targets)] == [(3, 5, 2), (3, 5)]
-    full = stack.propagate(path, stack.targets, full_cov=True)
-    assert [part.shape for part in full] == [(3, 5, 2), (3, 5, 5)]
-
-
 def test_without_hidden_layers_all_draws_are_one() -> None:
     stack = Stack(num_hidden=0)
     path = stack.path()

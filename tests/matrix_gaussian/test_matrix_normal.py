@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 
 from gpflow_dwp.matrix_gaussian import expected_matrix_normal_kl, rank_one_root
 
@@ -55,38 +54,3 @@ def test_divergence_is_that_of_the_vectorised_matrix(rows: str, columns: str) ->
     )
 
     np.testing.assert_allclose(kl, expected, rtol=1e-10)
-
-
-def test_divergence_agrees_with_the_one_that_tfp_registers() -> None:
-    loc = tf.constant(RNG.normal(size=(ROWS, COLUMNS)))
-    row_root, column_root = root("full", ROWS), root("full", COLUMNS)
-    normal = tfp.distributions.MatrixNormalLinearOperator
-    prior = normal(
-        tf.zeros_like(loc),
-        tf.linalg.LinearOperatorDiag(tf.ones(ROWS, tf.float64)),
-        tf.linalg.LinearOperatorDiag(tf.ones(COLUMNS, tf.float64)),
-    )
-
-    expected = normal(loc, row_root, column_root).kl_divergence(prior)
-
-    np.testing.assert_allclose(expected_matrix_normal_kl(loc, row_root, column_root), expected)
-
-
-def test_divergence_of_diagonal_covariances_is_equation_4() -> None:
-    loc = RNG.normal(size=(ROWS, COLUMNS))
-    row, column = RNG.uniform(0.5, 2.0, ROWS), RNG.uniform(0.5, 2.0, COLUMNS)
-    expected = 0.5 * (
-        row.sum() * column.sum()
-        + np.sum(loc**2)
-        - loc.size
-        - COLUMNS * np.log(row).sum()
-        - ROWS * np.log(column).sum()
-    )
-
-    kl = expected_matrix_normal_kl(
-        tf.constant(loc),
-        tf.linalg.LinearOperatorDiag(tf.constant(np.sqrt(row))),
-        tf.linalg.LinearOperatorDiag(tf.constant(np.sqrt(column))),
-    )
-
-    np.testing.assert_allclose(kl, expected)
