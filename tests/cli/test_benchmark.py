@@ -88,7 +88,7 @@ def test_types_of_options_are_read(asked: dict[str, Any], tmp_path: Path) -> Non
         ("step --shapes huge", "huge"),
         ("step --turns 0", "--turns: must be a positive integer, got '0'"),
         ("variance --num-samples 5 0", "--num-samples: must be a positive integer, got '0'"),
-        ("variance --dataset iris", 'Invalid value "iris" for "--dataset"'),
+        ("variance --dataset iris", 'Invalid value "iris" for --dataset'),
         ("memory --models DGP", "DGP"),
         ("scale --axes D", "--axes"),
         ("precision --dtype float16", "float16"),
