@@ -40,6 +40,9 @@ class Job:
     :param directory: The study's.
     :param threads: Threads of the process.
     :param uci_folder: Where the data are; None for the default.
+    :ivar process: Of the cell.
+    :ivar step: How far it is.
+    :ivar bound: Per datum, at that step.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class Job:
         environment = os.environ | thread_environment(threads) | {"TF_CPP_MIN_LOG_LEVEL": "2"}
         with self._log.open("wb") as log:
             # A group of its own: Ctrl-C reaches the study, which then ends its cells.
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [*_PROGRAM, json.dumps(job)],
                 stdin=subprocess.PIPE,  # ends with this process, however that ends
                 stdout=subprocess.PIPE,
@@ -75,7 +78,7 @@ class Job:
 
     def fileno(self) -> int:
         """Return what to wait on until there is something to read."""
-        return self._process.stdout.fileno()  # type: ignore[union-attr]
+        return self.process.stdout.fileno()  # type: ignore[union-attr]
 
     def read(self) -> bool:
         """Take in what the process has sent; return whether it has ended."""
@@ -87,7 +90,7 @@ class Job:
             self._metrics = message.get("metrics", self._metrics)
             self._error = message.get("error", self._error)
         if not data:
-            self._process.wait()
+            self.process.wait()
         return not data
 
     def record(self) -> Record:
@@ -115,26 +118,22 @@ class Job:
         if self._metrics is not None or self._error is not None:
             tidy(self._directory, self.cell.key, log=self._metrics is not None)
 
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the process, if it is still there."""
-        self._process.send_signal(number)
-
     def wait(self, seconds: float) -> bool:
         """Wait for the process; return whether it has ended."""
         try:
-            self._process.wait(max(0.0, seconds))
+            self.process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             return False
         return True
 
     def close(self) -> None:
         """Stop listening."""
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
 
     def _describe_exit(self) -> str:
-        code = self._process.returncode
+        code = self.process.returncode
         if code >= 0:
             return f"the process ended with exit code {code}"
         known = {number.value: number.name for number in signal.Signals}

@@ -182,7 +182,7 @@ def _laid_out(table: pd.DataFrame, layout: Sequence[tuple[Any, ...]]) -> str:
         if name in table and table[name].nunique() > 1:
             shown["conf." if name == "configuration" else name] = table[name]
     for title, form, *columns in layout:
-        if table[columns[0]].replace("", np.nan).notna().any():
+        if not table[columns[0]].isin(["", np.nan]).all():
             text = form if callable(form) else partial(_number, form)
             shown[title] = each(table, text, *columns)
     return _table(shown)

@@ -121,8 +121,8 @@ def numbered(results: pd.DataFrame) -> pd.DataFrame:
 def alike(table: pd.DataFrame, columns: Sequence[str]) -> Any:
     """A number for each row, from 1, the same for rows that some columns say the same of."""
     rows = table[list(columns)].itertuples(index=False)
-    texts = pd.Series([tuple(map(_text, row)) for row in rows], table.index, dtype=object)
-    return pd.factorize(texts)[0] + 1
+    texts = pd.Series([tuple(map(_text, row)) for row in rows], dtype=object)
+    return pd.factorize(texts.to_numpy())[0] + 1
 
 
 def sort_key(**orders: Iterable[str]) -> Callable[[pd.Series], pd.Series]:

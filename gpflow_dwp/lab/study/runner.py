@@ -132,7 +132,7 @@ def _end(jobs: Sequence[Job]) -> None:
     everyone = jobs
     for number, seconds in ((signal.SIGINT, _SECONDS_TO_SAVE), (signal.SIGKILL, 10.0)):
         for job in jobs:
-            job.send_signal(number)
+            job.process.send_signal(number)
         deadline = time.monotonic() + seconds
         jobs = [job for job in jobs if not job.wait(deadline - time.monotonic())]
     for job in everyone:
