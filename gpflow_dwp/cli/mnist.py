@@ -118,6 +118,8 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             kept = len(digits.X_train) - options.validation_rows
             train = digits.X_train[:kept], digits.Y_train[:kept]
             model = _build(options, train)
+            if options.out is not None:
+                options.out.mkdir(parents=True, exist_ok=True)
         provenance = provenance_here(options.dtype)
         history = _train(options, model, train)
         if history.stop_reason.startswith("interrupted") and not options.json:
@@ -137,7 +139,6 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             "provenance": provenance,
         }
         if options.out is not None:
-            options.out.mkdir(parents=True)
             write_configuration(options.out / CONFIGURATION, "mnist", options)
             save_model(model, options.out / "model")
             write_whole(options.out / "results.json", dumps(result, indent=1) + "\n")
@@ -159,8 +160,9 @@ def _check(options: MnistOptions, num_rows: int) -> None:
         )
     if not options.learning_rate > 0.0:
         raise UsageError(f"--learning-rate must be positive, got {options.learning_rate}")
-    if options.out is not None and options.out.exists():
-        raise UsageError(f"{options.out} exists; choose another --out")
+    out = options.out
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(f"{out} exists; choose another --out")
 
 
 def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
