@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import randomise, tiny_model, toy_data
+from model_reference import assert_same_mean, randomise, tiny_model, toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import (
     LatentVariableDeepGP,
@@ -72,13 +72,6 @@ def gradients(
     return every().numpy()
 
 
-def assert_same_mean(first: np.ndarray, second: np.ndarray) -> None:
-    errors = [np.var(part, axis=0) / len(part) for part in (first, second)]
-    difference = np.abs(first.mean(axis=0) - second.mean(axis=0))
-    # 5 sigma.
-    assert np.all(difference < 5.0 * np.sqrt(sum(errors)) + 1e-10)
-
-
 @pytest.mark.parametrize("architecture", ["LV-GP-GP", "GP-LV-GP-LV-GP"])
 def test_expectation_is_that_of_the_plain_gradient(architecture: str) -> None:
     model = make_model(architecture)
@@ -89,13 +82,12 @@ def test_expectation_is_that_of_the_plain_gradient(architecture: str) -> None:
         for doubly in (False, True)
     )
 
-    assert_same_mean(plain, doubly)
+    assert_same_mean(plain, doubly, k_sigma=5.0, absolute=1e-10)
     assert np.abs(plain.mean(axis=0)).max() > 0.1
 
 
-@pytest.mark.parametrize("architecture", ["LV-GP", "LV-GP-GP"])
-def test_encoders_get_gradients_of_less_variance(architecture: str) -> None:
-    model = make_model(architecture)
+def test_encoders_get_gradients_of_less_variance() -> None:
+    model = make_model("LV-GP-GP")
     variables = encoder_variables(model)
 
     plain, doubly = (
@@ -103,7 +95,7 @@ def test_encoders_get_gradients_of_less_variance(architecture: str) -> None:
         for doubly in (False, True)
     )
 
-    assert_same_mean(plain, doubly)
+    assert_same_mean(plain, doubly, k_sigma=5.0, absolute=1e-10)
     ratio = doubly.var(axis=0).sum() / plain.var(axis=0).sum()
     assert ratio < 0.1
 

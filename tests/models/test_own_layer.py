@@ -62,7 +62,8 @@ class InfinitelyWideLayer(GramLayer):
 @pytest.fixture(name="model")
 def make_model() -> DeepKernelProcess:
     """A Wishart layer below one of a user's own."""
-    built = build_deep_wishart_process(DATA, 3, num_inducing=6, output="pseudo_targets", seed=0)
+    quick: Any = {"num_inducing": 6, "output": "pseudo_targets", "posterior": "GW", "whiten": True}
+    built = build_deep_wishart_process(DATA, 3, **quick, seed=0)
     lowest, _, output = built.layers
     own = InfinitelyWideLayer(gk.SquaredExponential(), 6)
     parts = built.likelihood, built.inducing_variable, built.num_data
