@@ -31,12 +31,8 @@ import tensorflow as tf
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser, step_function
-from gpflow_dwp.evaluation import (
-    mixture_quantile,
-    plot_functions_1d,
-    plot_gram_matrices,
-    plot_learning_curve,
-)
+from gpflow_dwp.evaluation import plot_functions_1d, plot_gram_matrices, plot_learning_curve
+from gpflow_dwp.evaluation.mixture import mixture_quantile
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_STEPS = 30 if FAST else 4_000

@@ -36,7 +36,8 @@ from scipy.stats import ortho_group, wasserstein_distance
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser, step_function
-from gpflow_dwp.evaluation import interval_coverage, mixture_quantile, plot_functions_1d, rmse
+from gpflow_dwp.evaluation import interval_coverage, plot_functions_1d, rmse
+from gpflow_dwp.evaluation.mixture import mixture_quantile
 from gpflow_dwp.kernels import gram_K
 from gpflow_dwp.layers import GramDraw
 from gpflow_dwp.models import build_deep_gaussian_process

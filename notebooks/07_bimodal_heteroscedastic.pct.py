@@ -31,7 +31,7 @@ from scipy.stats import norm
 from tabulate import tabulate
 
 from gpflow_dwp import Estimator, build_deep_wishart_process, fit
-from gpflow_dwp.evaluation import mixture_log_density
+from gpflow_dwp.evaluation.mixture import mixture_log_density
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful

@@ -13,7 +13,8 @@ from cyclopts import Argument
 
 from gpflow_dwp.cli import main, program
 from gpflow_dwp.cli.program import COMMANDS, app
-from gpflow_dwp.data import Standardiser, Table, read_table, split_table
+from gpflow_dwp.data import Standardiser, Table, read_table
+from gpflow_dwp.data.table import split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")

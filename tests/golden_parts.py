@@ -31,7 +31,8 @@ from gpflow_dwp.kernels import sample_random_functions
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection import fit_gaussian_process, select_model
+from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 
 _SEED = tf.constant([3, 4])
 

@@ -10,14 +10,12 @@ import numpy as np
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Table
 from gpflow_dwp.evaluation import (
-    INTERVAL,
-    LabelPredictions,
-    NumberPredictions,
     plot_calibration,
     plot_learning_curve,
     plot_predictions,
     plot_reliability,
 )
+from gpflow_dwp.evaluation.predictions import INTERVAL, LabelPredictions, NumberPredictions
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["write_figures"]

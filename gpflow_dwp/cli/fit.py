@@ -39,7 +39,8 @@ from gpflow_dwp.cli.run_directory import (
 from gpflow_dwp.cli.simple_models import simple_scores
 from gpflow_dwp.cli.trained_run import TrainedRun
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
-from gpflow_dwp.evaluation import Judgement, RawUnits, judge
+from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation.predictions import Judgement, judge
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, save_model

@@ -11,17 +11,11 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import FitOptions
 from gpflow_dwp.cli.reports import report_cells
-from gpflow_dwp.data import (
-    ColumnEncoder,
-    SplitTable,
-    Standardiser,
-    Table,
-    load_yacht,
-    read_split_table,
-    split_table,
-)
+from gpflow_dwp.data import ColumnEncoder, Standardiser, Table, load_yacht
+from gpflow_dwp.data.reading import SplitTable, read_split_table
+from gpflow_dwp.data.table import split_table
 from gpflow_dwp.exceptions import TableError
-from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 
 __all__ = ["FitData", "read_fit_data"]
 

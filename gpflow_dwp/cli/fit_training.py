@@ -18,12 +18,12 @@ from gpflow_dwp.training import (
     CSVLog,
     EarlyStopping,
     JSONLinesLog,
-    RunLog,
     TrainingHistory,
     TrainingProgress,
-    ValidationMetric,
     fit,
 )
+from gpflow_dwp.training.early_stopping import ValidationMetric
+from gpflow_dwp.training.run_log import RunLog
 
 __all__ = ["LOGS", "Course", "train"]
 

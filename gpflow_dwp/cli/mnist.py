@@ -184,7 +184,8 @@ def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
 
 
 def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -> TrainingHistory:
-    from gpflow_dwp.training import Adam, cosine_learning_rate, fit
+    from gpflow_dwp.training import Adam, fit
+    from gpflow_dwp.training.schedule import cosine_learning_rate
 
     num_steps = options.epochs * -(-len(train[0]) // options.batch_size)
     return fit(

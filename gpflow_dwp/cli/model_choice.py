@@ -18,9 +18,10 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    suitable_output,
 )
-from gpflow_dwp.training import PROTOCOLS, ProtocolName
+from gpflow_dwp.models.output_posterior import suitable_output
+from gpflow_dwp.training import PROTOCOLS
+from gpflow_dwp.training.protocol import ProtocolName
 
 __all__ = ["TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
 

@@ -15,8 +15,8 @@ from gpflow_dwp.optional import import_optional
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
     from gpflow_dwp.cli.trained_run import TrainedRun
-    from gpflow_dwp.data import Cells
-    from gpflow_dwp.evaluation import LabelPredictions, NumberPredictions
+    from gpflow_dwp.data.cells import Cells
+    from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
 
 __all__ = ["predict"]
 
@@ -78,7 +78,7 @@ def _columns(
     """What is added to the user's table, by column name."""
     import numpy as np
 
-    from gpflow_dwp.evaluation import INTERVAL, NumberPredictions
+    from gpflow_dwp.evaluation.predictions import INTERVAL, NumberPredictions
 
     name, percent = run.target_name, f"{100 * INTERVAL:g}"
     if isinstance(predictions, NumberPredictions):

@@ -12,7 +12,9 @@ from typing import Any
 from tabulate import tabulate
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.data import Cells, ColumnEncoder, Task
+from gpflow_dwp.data import ColumnEncoder
+from gpflow_dwp.data.cells import Cells
+from gpflow_dwp.data.table import Task
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.files import write_whole
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
-from gpflow_dwp.evaluation import Scores, linear_scores, logistic_scores, sparse_gp_scores
+from gpflow_dwp.evaluation import Scores
+from gpflow_dwp.evaluation.baselines import linear_scores, logistic_scores, sparse_gp_scores
 from gpflow_dwp.lab.comparison import LEVELS, MODELS, quantile_crps
 from gpflow_dwp.models import DeepKernelProcess, VariationalModel
 

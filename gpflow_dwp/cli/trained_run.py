@@ -12,7 +12,9 @@ import numpy as np
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT, MODEL, read_run
-from gpflow_dwp.data import Cells, ColumnEncoder, Standardiser, Task, read_cells
+from gpflow_dwp.data import ColumnEncoder, Standardiser
+from gpflow_dwp.data.cells import Cells, read_cells
+from gpflow_dwp.data.table import Task
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.files import seal, unseal, write_whole

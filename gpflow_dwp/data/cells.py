@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data._names import as_known, as_whole, merge_whole
-from gpflow_dwp.data._validation import check_labels
+from gpflow_dwp.data.array_checks import check_labels
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 

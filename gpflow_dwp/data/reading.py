@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data._validation import Task, check_task
+from gpflow_dwp.data.array_checks import Task, check_task
 from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
 from gpflow_dwp.data.table import Table, split_rows

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data._validation import (
+from gpflow_dwp.data.array_checks import (
     Task,
     as_numbers,
     check_labels,

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
-from gpflow_dwp.data._validation import check_matrix
+from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.exceptions import DatasetError, TableError
 from gpflow_dwp.validation import check_choice

@@ -21,11 +21,6 @@ from gpflow_dwp.distributions.generalised_wisharts import (
     GeneralisedSingularWishart,
 )
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
-from gpflow_dwp.distributions.kullback_leibler import (
-    expected_squared_norm,
-    log_volume_over_minor,
-    wishart_log_normaliser,
-)
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
 __all__ = [
@@ -35,7 +30,4 @@ __all__ = [
     "GeneralisedSingularWishart",
     "InverseWishart",
     "SingularWishart",
-    "expected_squared_norm",
-    "log_volume_over_minor",
-    "wishart_log_normaliser",
 ]

@@ -18,23 +18,24 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.data import Standardiser, Task, check_weights, split_rows
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.data.table import Task, check_weights, split_rows
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
-from gpflow_dwp.layers import PosteriorFamily
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import (
     DeepPosterior,
     DeepWishartProcess,
-    InducingChoice,
-    OutputPosterior,
     build_deep_wishart_process,
     model_from_bytes,
     model_to_bytes,
-    suitable_output,
 )
+from gpflow_dwp.models.assembly import InducingChoice
+from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection import Auto, Candidate, select_model
+from gpflow_dwp.selection import Candidate, select_model
+from gpflow_dwp.selection.candidates import Auto
 from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
 from gpflow_dwp.validation import check_flags, check_integers
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
-from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
 

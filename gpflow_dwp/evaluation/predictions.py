@@ -14,7 +14,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import interval_coverage
 from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.scores import Scores
-from gpflow_dwp.models import PosteriorDraws
+from gpflow_dwp.models.variational import PosteriorDraws
 
 __all__ = [
     "INTERVAL",

@@ -13,8 +13,9 @@ from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation._crps import normal_mixture_crps
 from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
-from gpflow_dwp.likelihoods import NormalMixture, Warp, unwarped_moments, warp_of
-from gpflow_dwp.models import PosteriorDraws
+from gpflow_dwp.likelihoods import NormalMixture, Warp
+from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
+from gpflow_dwp.models.variational import PosteriorDraws
 
 __all__ = ["PredictiveDistribution"]
 

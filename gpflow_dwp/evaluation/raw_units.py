@@ -12,14 +12,11 @@ from gpflow.base import MeanAndVariance
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.likelihoods import unwarped_moments, warp_of
-from gpflow_dwp.models import (
-    PosteriorDraws,
-    VariationalModel,
-    accepted_observations,
-    count_columns,
-    mixture_moments,
-)
+from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
+from gpflow_dwp.models.predictive import mixture_moments
+from gpflow_dwp.models.variational import PosteriorDraws
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["RawUnits"]

@@ -13,7 +13,8 @@ from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.models import VariationalModel, mixture_moments
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.validation import check_integers
 

@@ -13,18 +13,13 @@ from gpflow_dwp.kernels import (  # noqa: F401
     _static,
     _stationary,
 )
-from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
-from gpflow_dwp.kernels.precision import kernel_in_dtype
 from gpflow_dwp.kernels.random_features import RandomFunctions, sample_random_functions
 
 __all__ = [
     "RandomFunctions",
-    "check_gram_kernel",
-    "check_input_kernel",
     "gram_K",
     "gram_K_cross",
     "gram_K_diag",
-    "kernel_in_dtype",
     "sample_random_functions",
 ]

@@ -6,21 +6,10 @@ variational inference" (2019).
 
 from gpflow_dwp.latent_variable_deep_gp.builder import build_latent_variable_deep_gp
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
-from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LatentVariablePosterior
-from gpflow_dwp.latent_variable_deep_gp.propagation import (
-    ImportanceCopies,
-    LocalLayer,
-    propagate_copies,
-    propagate_from_prior,
-)
+from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
 
 __all__ = [
-    "ImportanceCopies",
     "LatentVariableDeepGP",
-    "LatentVariablePosterior",
     "LocalInducingGPLayer",
-    "LocalLayer",
     "build_latent_variable_deep_gp",
-    "propagate_copies",
-    "propagate_from_prior",
 ]

@@ -15,10 +15,12 @@ from gpflow.kullback_leiblers import gauss_kl
 from gpflow.utilities import triangular
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import check_matrix
-from gpflow_dwp.kernels import check_input_kernel
+from gpflow_dwp.data.array_checks import check_matrix
+from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
-from gpflow_dwp.layers import DeclaredSizes, Description, as_inducing_points
+from gpflow_dwp.layers import Description
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
+from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 

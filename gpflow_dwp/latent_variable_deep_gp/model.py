@@ -17,12 +17,10 @@ from gpflow_dwp.latent_variable_deep_gp.propagation import (
     propagate_from_prior,
 )
 from gpflow_dwp.layers import LatentVariableLayer
-from gpflow_dwp.models import (
-    Batch,
-    MixturePosterior,
-    VariationalModel,
-    copies_expected_log_likelihoods,
-)
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_instance

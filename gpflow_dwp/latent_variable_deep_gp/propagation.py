@@ -10,7 +10,8 @@ from check_shapes import check_shapes
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
-from gpflow_dwp.layers import LatentVariableLayer, append_latents
+from gpflow_dwp.layers import LatentVariableLayer
+from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["ImportanceCopies", "LocalLayer", "propagate_copies", "propagate_from_prior"]

@@ -9,7 +9,7 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 
 from gpflow_dwp.bijectors import ColumnScaledTril
-from gpflow_dwp.data import check_matrix
+from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.validation import check_positive
 
 __all__ = ["pseudo_target_parameters"]

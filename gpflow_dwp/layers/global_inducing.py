@@ -11,7 +11,7 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.data import check_matrix
+from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer

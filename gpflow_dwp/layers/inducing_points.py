@@ -7,7 +7,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 
-from gpflow_dwp.data import check_matrix
+from gpflow_dwp.data.array_checks import check_matrix
 
 __all__ = ["as_inducing_points"]
 

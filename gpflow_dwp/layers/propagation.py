@@ -18,7 +18,8 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
-from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtype
+from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.precision import kernel_in_dtype
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised

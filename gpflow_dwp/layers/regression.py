@@ -14,7 +14,8 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array, TargetBlocks
-from gpflow_dwp.data import check_matrix, check_weights
+from gpflow_dwp.data.array_checks import check_matrix
+from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter

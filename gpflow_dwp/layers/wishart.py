@@ -10,11 +10,8 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.distributions import (
-    ABGeneralisedSingularWishart,
-    SingularWishart,
-    wishart_log_normaliser,
-)
+from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
+from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes

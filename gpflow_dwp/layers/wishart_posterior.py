@@ -11,11 +11,8 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
-from gpflow_dwp.distributions import (
-    GeneralisedBartlett,
-    expected_squared_norm,
-    log_volume_over_minor,
-)
+from gpflow_dwp.distributions import GeneralisedBartlett
+from gpflow_dwp.distributions.kullback_leibler import expected_squared_norm, log_volume_over_minor
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.validation import check_choice
 

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data import as_weighted, check_arrays
+from gpflow_dwp.data.table import as_weighted, check_arrays
 from gpflow_dwp.likelihoods import GammaGaussian
-from gpflow_dwp.matrix_gaussian._covariance_root import CovarianceFamily
+from gpflow_dwp.matrix_gaussian.covariance_root import CovarianceFamily
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.matrix_gaussian.network import Activation, MatrixGaussianNetwork
-from gpflow_dwp.models import check_observations, count_functions
+from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["build_matrix_gaussian_network"]

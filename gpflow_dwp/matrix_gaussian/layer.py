@@ -13,10 +13,11 @@ from check_shapes import check_shapes
 from gpflow import Parameter, default_float
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import DeclaredSizes, Description
+from gpflow_dwp.layers import Description
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.likelihoods import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
-from gpflow_dwp.matrix_gaussian._covariance_root import (
+from gpflow_dwp.matrix_gaussian.covariance_root import (
     CovarianceFamily,
     CovarianceRoot,
     times_root,

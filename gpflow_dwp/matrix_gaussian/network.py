@@ -14,12 +14,10 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
-from gpflow_dwp.models import (
-    Batch,
-    MixturePosterior,
-    VariationalModel,
-    expected_log_likelihoods,
-)
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
 from gpflow_dwp.validation import check_choice, check_instance

@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.layers import DeclaredSizes
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.models._own_classes import find_own
 
 __all__ = ["check_declared_sizes"]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.data import as_pair
+from gpflow_dwp.data.table import as_pair
 
 __all__ = ["over_leading_axes"]
 

@@ -11,8 +11,9 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import check_matrix
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, warp_function
+from gpflow_dwp.data.array_checks import check_matrix
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 from gpflow_dwp.models.accepted_observations import count_functions
 
 __all__ = ["initial_inducing", "initial_mixing", "initial_precision", "initial_pseudo_targets"]

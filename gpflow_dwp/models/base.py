@@ -12,18 +12,12 @@ from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
-from gpflow_dwp.kernels import check_gram_kernel, check_input_kernel
-from gpflow_dwp.layers import (
-    GramLayer,
-    InducingPath,
-    LatentVariableLayer,
-    OutputLayer,
-    append_latents,
-    as_inducing_points,
-    propagate_targets,
-    sample_inducing_path,
-)
-from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
+from gpflow_dwp.layers import GramLayer, LatentVariableLayer, OutputLayer
+from gpflow_dwp.layers.inducing_points import as_inducing_points
+from gpflow_dwp.layers.latent_variable import append_latents
+from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
+from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods

@@ -10,14 +10,10 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.layers import (
-    GlobalInducingGramLayer,
-    InverseWishartLayer,
-    PosteriorFamily,
-    WishartLayer,
-)
+from gpflow_dwp.layers import GlobalInducingGramLayer, InverseWishartLayer, WishartLayer
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
-from gpflow_dwp.models._assembly import NOISE_VARIANCE, InducingInputs, Place, assemble
+from gpflow_dwp.models.assembly import NOISE_VARIANCE, InducingInputs, Place, assemble
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess

@@ -11,7 +11,8 @@ from gpflow import default_float
 from gpflow.base import InputData, TensorData
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.data import as_weighted, check_matrix, check_weights
+from gpflow_dwp.data.array_checks import check_matrix
+from gpflow_dwp.data.table import as_weighted, check_weights
 from gpflow_dwp.models.accepted_observations import (
     accepted_observations,
     count_columns,

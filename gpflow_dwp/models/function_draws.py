@@ -12,12 +12,9 @@ from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
-from gpflow_dwp.layers import (
-    GaussianDraw,
-    GramDraw,
-    sample_inducing_path,
-)
-from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.layers import GaussianDraw, GramDraw
+from gpflow_dwp.layers.propagation import sample_inducing_path
+from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed

@@ -14,7 +14,7 @@ from gpflow.utilities import assert_params_false
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
-from gpflow_dwp.data import as_pair
+from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models._leading_axes import over_leading_axes

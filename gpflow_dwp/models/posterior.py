@@ -9,17 +9,16 @@ from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import (
-    GramLayer,
+from gpflow_dwp.layers import GramLayer, OutputLayer
+from gpflow_dwp.layers.latent_variable import append_latents
+from gpflow_dwp.layers.propagation import (
     InducingPath,
-    OutputLayer,
-    append_latents,
     propagate_jointly,
     propagate_targets,
     sample_gram_matrices,
     sample_inducing_path,
 )
-from gpflow_dwp.likelihoods import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import normal, normal_at_points, split_seed

@@ -9,7 +9,7 @@ import numpy as np
 from gpflow.base import Parameter
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.models import make_kernels, positive_by_exp
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 
 __all__ = ["initial_kernel", "make_nearly_linear", "with_latents"]
 

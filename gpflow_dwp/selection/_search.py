@@ -27,16 +27,11 @@ from gpflow_dwp.likelihoods import (
     SinhArcsinh,
     WarpedGaussian,
     WarpedStudentT,
-    warp_of,
 )
-from gpflow_dwp.models import (
-    DeepWishartProcess,
-    OutputPosterior,
-    build_deep_wishart_process,
-    make_kernels,
-    positive_by_exp,
-    suitable_output,
-)
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel, make_nearly_linear, with_latents
 from gpflow_dwp.selection.candidates import Auto, Candidate

@@ -18,8 +18,9 @@ from gpflow.optimizers import Scipy
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.data import as_weighted
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT, warp_function
+from gpflow_dwp.data.table import as_weighted
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 

@@ -8,16 +8,13 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data import as_weighted, check_arrays, check_weights
-from gpflow_dwp.layers import PosteriorFamily
+from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
-from gpflow_dwp.models import (
-    KERNELS,
-    InducingChoice,
-    OutputPosterior,
-    build_deep_wishart_process,
-    check_data,
-)
+from gpflow_dwp.models import KERNELS, build_deep_wishart_process
+from gpflow_dwp.models.assembly import InducingChoice
+from gpflow_dwp.models.data_checks import check_data
+from gpflow_dwp.models.output_posterior import OutputPosterior
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection._search import Search, Start, rows_of_batches

@@ -4,15 +4,10 @@
 model the methods that Bayesian-optimisation libraries call.
 """
 
-from gpflow_dwp.serving.bayesian_optimization import BayesianOptimizationModel, ObservedData
+from gpflow_dwp.serving.bayesian_optimization import BayesianOptimizationModel
 from gpflow_dwp.serving.export import export_model
-from gpflow_dwp.serving.trajectories import DrawFunctions, Trajectory, TrajectorySampler
 
 __all__ = [
     "BayesianOptimizationModel",
-    "DrawFunctions",
-    "ObservedData",
-    "Trajectory",
-    "TrajectorySampler",
     "export_model",
 ]

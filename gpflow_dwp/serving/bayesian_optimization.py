@@ -13,10 +13,12 @@ from gpflow.base import MeanAndVariance, RegressionData, TensorType
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import Standardiser, check_arrays
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.data.table import check_arrays
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.likelihoods import warp_of
-from gpflow_dwp.models import DeepKernelProcess, FunctionDraws, PosteriorDraws
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
+from gpflow_dwp.models.variational import PosteriorDraws
 from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.validation import check_instance, check_integers

@@ -15,7 +15,9 @@ from gpflow.utilities import freeze
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import held, sync, sync_tree
-from gpflow_dwp.models import PosteriorDraws, VariationalModel, count_columns
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.accepted_observations import count_columns
+from gpflow_dwp.models.variational import PosteriorDraws
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance, check_integers, check_path
 

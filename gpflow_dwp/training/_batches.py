@@ -8,7 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from gpflow_dwp.models import VariationalModel, check_dataset
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._minibatches import Minibatches, as_variables
 

@@ -13,7 +13,8 @@ from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.models import VariationalModel, as_misfit
+from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches

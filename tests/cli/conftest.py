@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from command_line import TrainedRun, columns, fit_options, run, write_csv
 
-from gpflow_dwp.evaluation import judge
+from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.training import EarlyStopping, TrainingHistory
 
 FIT = "gpflow_dwp.cli.fit"

@@ -10,7 +10,7 @@ from PIL import Image
 
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.data import Table
-from gpflow_dwp.evaluation import LabelPredictions, NumberPredictions
+from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
 
 ELBO = np.linspace(-3.0, -1.0, 20)
 ALL = ["calibration.png", "learning_curve.png", "predictions.png"]

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from command_line import TASKS, TrainedRun, content, read_csv, run, write_csv
 
-from gpflow_dwp.evaluation import mixture_cdf
+from gpflow_dwp.evaluation.mixture import mixture_cdf
 
 Trained = Callable[[str], TrainedRun]
 

@@ -15,7 +15,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from gpflow_dwp.data import ColumnEncoder, read_cells, read_split_table, read_table, split_rows
+from gpflow_dwp.data import ColumnEncoder, read_table
+from gpflow_dwp.data.cells import read_cells
+from gpflow_dwp.data.reading import read_split_table
+from gpflow_dwp.data.table import split_rows
 from gpflow_dwp.exceptions import TableError
 
 Write = Callable[[pandas.DataFrame], Path]

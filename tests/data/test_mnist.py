@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import load_mnist, read_idx
+from gpflow_dwp.data import load_mnist
+from gpflow_dwp.data.mnist import read_idx
 from gpflow_dwp.exceptions import DatasetError
 
 RNG = np.random.default_rng(0)

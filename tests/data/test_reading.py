@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import read_features, read_table
+from gpflow_dwp.data import read_table
 from gpflow_dwp.data._names import as_known
+from gpflow_dwp.data.reading import read_features
 from gpflow_dwp.exceptions import TableError
 
 ROWS = [(i, 0.1 * i * i, "blue" if i % 3 else "red") for i in range(12)]

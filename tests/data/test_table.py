@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import Table, check_arrays, split_table
+from gpflow_dwp.data import Table
+from gpflow_dwp.data.table import check_arrays, split_table
 from gpflow_dwp.exceptions import TableError
 
 X = np.arange(40.0).reshape(20, 2)

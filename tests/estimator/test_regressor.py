@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpflow_dwp.estimator import DeepWishartRegressor
-from gpflow_dwp.evaluation import PredictiveDistribution, mixture_cdf
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.evaluation.mixture import mixture_cdf
 from gpflow_dwp.training import EarlyStopping
 
 SMALL: dict[str, Any] = {

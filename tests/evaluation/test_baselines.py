@@ -12,7 +12,7 @@ import tensorflow as tf
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 
-from gpflow_dwp.evaluation import linear_scores, logistic_scores, sparse_gp_scores
+from gpflow_dwp.evaluation.baselines import linear_scores, logistic_scores, sparse_gp_scores
 
 Data = tuple[np.ndarray, np.ndarray]
 BASELINES = "gpflow_dwp.evaluation.baselines"

@@ -17,10 +17,10 @@ from gpflow_dwp.evaluation import (
     explained_variance,
     interval_coverage,
     mean_log_density,
-    mixture_cdf,
-    mixture_crps,
     rmse,
 )
+from gpflow_dwp.evaluation.metrics import mixture_crps
+from gpflow_dwp.evaluation.mixture import mixture_cdf
 
 RNG = np.random.default_rng(2)
 Y, MEANS, VARIANCES = RNG.normal(size=6), RNG.normal(size=[4, 6]), RNG.gamma(2.0, 0.3, size=[4, 6])

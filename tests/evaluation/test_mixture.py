@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from gpflow_dwp.evaluation import mixture_cdf, mixture_log_density, mixture_quantile
+from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
 
 RNG = np.random.default_rng(1)
 MEANS, VARIANCES = RNG.normal(size=[5, 7]), RNG.gamma(2.0, 0.3, size=[5, 7])

@@ -8,15 +8,15 @@ import tensorflow as tf
 from scipy import special, stats
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation import (
+from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation.predictions import (
     INTERVAL,
     LabelPredictions,
     NumberPredictions,
-    RawUnits,
     judge,
     predict,
 )
-from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.models import build_deep_wishart_process
 
 INPUTS, TARGET = Standardiser([1.0, -3.0], [2.0, 0.5]), Standardiser([100.0], [20.0])

@@ -10,13 +10,8 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import (
-    check_gram_kernel,
-    check_input_kernel,
-    gram_K,
-    gram_K_cross,
-    gram_K_diag,
-)
+from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
 
 
 class OwnShape(gk.IsotropicStationary):

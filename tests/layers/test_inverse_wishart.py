@@ -13,13 +13,8 @@ from model_reference import covariances
 from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
-    GramDraw,
-    InverseWishartLayer,
-    propagate_targets,
-    sample_inducing_path,
-)
+from gpflow_dwp.layers import GlobalInducingGPLayer, GramDraw, InverseWishartLayer
+from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.random import as_seed
 
 SIZES = [1, 4]

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.layers import (
-    GlobalInducingGPLayer,
+from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
+from gpflow_dwp.layers.propagation import (
     InducingPath,
-    WishartLayer,
     propagate_jointly,
     propagate_targets,
     sample_inducing_path,

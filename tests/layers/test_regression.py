@@ -13,10 +13,8 @@ import tensorflow_probability as tfp
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers import (
-    RegressionGPLayer,
-    sample_inducing_path,
-)
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.layers.propagation import sample_inducing_path
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from gpflow.likelihoods import Bernoulli, Softmax
 
-from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 
 
 @pytest.mark.parametrize(("classes", "kind", "functions"), [(2, Bernoulli, 1), (3, Softmax, 3)])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.matrix_gaussian import MatrixGaussianLayer, dropout_kl
+from gpflow_dwp.matrix_gaussian import MatrixGaussianLayer
+from gpflow_dwp.matrix_gaussian.layer import dropout_kl
 from gpflow_dwp.random import as_seed, normal
 
 RNG = np.random.default_rng(5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.matrix_gaussian import expected_matrix_normal_kl, rank_one_root
+from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl, rank_one_root
 
 RNG = np.random.default_rng(3)
 ROWS, COLUMNS = 4, 3

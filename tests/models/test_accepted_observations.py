@@ -14,12 +14,9 @@ import tensorflow_probability as tfp
 from gpflow import likelihoods as gl
 
 from gpflow_dwp.likelihoods import GammaGaussian
-from gpflow_dwp.models import (
-    AcceptedObservations,
-    accepted_observations,
-    check_observations,
-    count_functions,
-)
+from gpflow_dwp.models import AcceptedObservations
+from gpflow_dwp.models.accepted_observations import accepted_observations, count_functions
+from gpflow_dwp.models.data_checks import check_observations
 
 REAL = [[-1.5], [0.0], [2.0]]
 ZERO_ONE, ONE_HOT = [[0.0], [1.0]], np.eye(3)

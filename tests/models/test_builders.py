@@ -22,9 +22,9 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    make_kernels,
-    suitable_output,
 )
+from gpflow_dwp.models.named_kernels import make_kernels
+from gpflow_dwp.models.output_posterior import suitable_output
 
 X, Y = toy_data(12)
 

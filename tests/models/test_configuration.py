@@ -17,12 +17,8 @@ from model_reference import tiny_model
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.layers import WishartLayer
-from gpflow_dwp.models import (
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    from_config,
-    to_config,
-)
+from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
+from gpflow_dwp.models.configuration import from_config, to_config
 
 KERNELS: dict[str, Callable[[], gk.Kernel]] = {
     "lengthscales": lambda: gk.SquaredExponential(1.7, [0.6, 0.9]),

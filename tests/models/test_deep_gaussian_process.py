@@ -21,9 +21,8 @@ from gpflow_dwp.layers import (
     OutputLayer,
     TargetNoise,
     WishartLayer,
-    propagate_jointly,
-    sample_inducing_path,
 )
+from gpflow_dwp.layers.propagation import propagate_jointly, sample_inducing_path
 from gpflow_dwp.models import (
     DeepKernelProcess,
     build_deep_gaussian_process,

@@ -22,8 +22,8 @@ from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
-    sample_observations,
 )
+from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.random import as_seed
 
 S = 20_000

@@ -11,7 +11,7 @@ import tensorflow as tf
 from scipy import stats
 
 from gpflow_dwp.likelihoods import GammaGaussian, SinhArcsinh, WarpedGaussian
-from gpflow_dwp.models import (
+from gpflow_dwp.models.predictive import (
     expected_log_likelihoods,
     mixture_covariance,
     mixture_moments,

@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 from gpflow.keras import tf_keras
 
-from gpflow_dwp.training import Adam, paper_learning_rate
+from gpflow_dwp.training import Adam
+from gpflow_dwp.training.schedule import paper_learning_rate
 
 SETTINGS = [{}, {"learning_rate": 0.1, "beta_1": 0.5, "beta_2": 0.9, "epsilon": 1e-2}]
 

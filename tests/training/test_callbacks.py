@@ -10,7 +10,8 @@ import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, fit
-from gpflow_dwp.training import RunCallback, TrainingHistory, TrainingProgress
+from gpflow_dwp.training import TrainingHistory, TrainingProgress
+from gpflow_dwp.training.callbacks import RunCallback
 
 
 class Witness(RunCallback, tf.Module):

@@ -34,8 +34,9 @@ from gpflow_dwp.models import (
 )
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.training import PROTOCOLS, CompiledLoop
+from gpflow_dwp.training import PROTOCOLS
 from gpflow_dwp.training._batches import make_batches
+from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.protocol import ProtocolName
 
 pytestmark = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.training import CompiledLoop
+from gpflow_dwp.training.loop import CompiledLoop
 
 DATA = tuple(tf.constant(part) for part in toy_data())
 

@@ -10,7 +10,8 @@ from gpflow.optimizers import NaturalGradient
 from model_reference import toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
-from gpflow_dwp.training import NaturalGradientAdam, decayed_rate, fit
+from gpflow_dwp.training import NaturalGradientAdam, fit
+from gpflow_dwp.training.natural_gradient import decayed_rate
 
 
 def test_step_is_that_of_gpflow() -> None:

@@ -10,15 +10,9 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training import (
-    PROTOCOLS,
-    Adam,
-    NaturalGradientAdam,
-    ProtocolName,
-    cosine_learning_rate,
-    fit,
-    paper_learning_rate,
-)
+from gpflow_dwp.training import PROTOCOLS, Adam, NaturalGradientAdam, fit
+from gpflow_dwp.training.protocol import ProtocolName
+from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
 
 DATA = toy_data()
 

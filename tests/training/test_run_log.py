@@ -12,7 +12,8 @@ import pytest
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
-from gpflow_dwp.training import CSVLog, JSONLinesLog, RunLog, TrainingHistory, TrainingProgress
+from gpflow_dwp.training import CSVLog, JSONLinesLog, TrainingHistory, TrainingProgress
+from gpflow_dwp.training.run_log import RunLog
 
 DATA = toy_data()
 LOGS = [CSVLog, JSONLinesLog]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.training import cosine_learning_rate, kl_weight, paper_learning_rate
+from gpflow_dwp.training.schedule import cosine_learning_rate, kl_weight, paper_learning_rate
 
 
 @pytest.mark.parametrize(

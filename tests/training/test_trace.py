@@ -11,8 +11,9 @@ from model_reference import tiny_model, toy_data
 from tensorflow.python.framework.func_graph import FuncGraph
 
 from gpflow_dwp import fit
-from gpflow_dwp.training import CompiledLoop, EarlyStopping
+from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.training._trace import trace
+from gpflow_dwp.training.loop import CompiledLoop
 
 
 def functions_in_memory() -> int:

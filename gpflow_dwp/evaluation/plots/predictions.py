@@ -23,7 +23,7 @@ from gpflow_dwp.evaluation.plots._drawing import (
     named,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.likelihoods import warp_of
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.validation import check_instance, check_integers
 

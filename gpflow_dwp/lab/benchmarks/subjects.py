@@ -34,7 +34,8 @@ def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], No
 
     from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
-    from gpflow_dwp.training import Adam, CompiledLoop
+    from gpflow_dwp.training import Adam
+    from gpflow_dwp.training.loop import CompiledLoop
 
     built, data = _build(model, Shape(*sizes), dtype)
     tensors = tuple(tf.constant(part, default_float()) for part in data)

@@ -12,7 +12,8 @@ from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured, Report, Subj
 from gpflow_dwp.lab.benchmarks.shapes import DatasetName, WishartName, posterior_arguments
 
 if TYPE_CHECKING:
-    from gpflow_dwp.training import ProtocolName, TrainingProgress
+    from gpflow_dwp.training import TrainingProgress
+    from gpflow_dwp.training.protocol import ProtocolName
 
 __all__ = [
     "BoundRun",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import read_split_table
+from gpflow_dwp.data.reading import read_split_table
 from gpflow_dwp.optional import find_optional
 
 __all__ = ["PackageTable", "split_package_table"]

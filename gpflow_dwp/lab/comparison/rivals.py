@@ -16,9 +16,9 @@ from scipy.cluster.vq import kmeans2
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation import train_sparse_classifier
+from gpflow_dwp.evaluation.baselines import train_sparse_classifier
 from gpflow_dwp.lab.comparison.scores import NormalPrediction
-from gpflow_dwp.likelihoods import likelihood_of_labels
+from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.optional import import_optional
 
 __all__ = [

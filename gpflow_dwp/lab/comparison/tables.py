@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import UCI_DATASETS, Task, load_diabetes, load_uci, split_rows
+from gpflow_dwp.data import UCI_DATASETS, load_diabetes, load_uci
+from gpflow_dwp.data.table import Task, split_rows
 from gpflow_dwp.lab.comparison._package_tables import PackageTable, split_package_table
 from gpflow_dwp.lab.study.runnable import check_split
 from gpflow_dwp.optional import import_optional

@@ -12,7 +12,7 @@ from gpflow_dwp.lab.study._models import MODELS
 from gpflow_dwp.lab.study.results import CELL_PLACE
 from gpflow_dwp.lab.study.runnable import RunnableCell, check_split
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training import ProtocolName
+from gpflow_dwp.training.protocol import ProtocolName
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["STUDY_PROTOCOLS", "Cell", "StudyProtocol"]

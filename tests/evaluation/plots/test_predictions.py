@@ -12,12 +12,12 @@ from scipy.stats import binom
 
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
-    mixture_cdf,
     plot_model_1d,
     plot_pit,
     plot_predictions,
     plot_reliability,
 )
+from gpflow_dwp.evaluation.mixture import mixture_cdf
 
 X = np.linspace(-1.0, 1.0, 12)[:, None]
 DATA = X, np.sin(3.0 * X)

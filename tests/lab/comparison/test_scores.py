@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from gpflow_dwp.evaluation import mixture_crps
+from gpflow_dwp.evaluation.metrics import mixture_crps
 from gpflow_dwp.lab.comparison import scores as module
 from gpflow_dwp.lab.comparison.scores import (
     LEVELS,

@@ -11,7 +11,7 @@ from model_reference import randomise, tiny_model, toy_data
 from scipy import stats
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation import mixture_log_density
+from gpflow_dwp.evaluation.mixture import mixture_log_density
 from gpflow_dwp.lab.study import scoring
 from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp

@@ -15,7 +15,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data import as_weighted, check_arrays, check_weights
+from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GramLayer,
@@ -32,7 +32,6 @@ from gpflow_dwp.likelihoods import (
     WarpedStudentT,
 )
 from gpflow_dwp.linalg import as_jitter
-from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_mixing,
@@ -41,6 +40,7 @@ from gpflow_dwp.models._starting_values import (
 )
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
