@@ -14,17 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpflow_dwp.latent_variable_deep_gp import (
+        LatentVariableDeepGP,
+        build_latent_variable_deep_gp,
+    )
+    from gpflow_dwp.matrix_gaussian import MatrixGaussianNetwork, build_matrix_gaussian_network
     from gpflow_dwp.models import (
         DeepGaussianProcess,
         DeepInverseWishartProcess,
         DeepWishartProcess,
-        LatentVariableDeepGP,
-        MatrixGaussianNetwork,
         build_deep_gaussian_process,
         build_deep_inverse_wishart_process,
         build_deep_wishart_process,
-        build_latent_variable_deep_gp,
-        build_matrix_gaussian_network,
         load_model,
         save_model,
     )
@@ -57,21 +58,31 @@ _SUBPACKAGES = frozenset(
         "evaluation",
         "iterates",
         "kernels",
+        "latent_variable_deep_gp",
         "layers",
+        "matrix_gaussian",
         "models",
         "selection",
         "serving",
         "training",
     }
 )
+# Where the names are that are not in ``models``.
+_HOMES = {
+    "Estimator": "objectives",
+    "LatentVariableDeepGP": "latent_variable_deep_gp",
+    "MatrixGaussianNetwork": "matrix_gaussian",
+    "build_latent_variable_deep_gp": "latent_variable_deep_gp",
+    "build_matrix_gaussian_network": "matrix_gaussian",
+    "fit": "training",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return import_module(f"{__name__}.{name}")
     if name in __all__:
-        home = {"Estimator": "objectives", "fit": "training"}.get(name, "models")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'models')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,7 +4,7 @@ Letters (also in every shape comment and shape check of the package):
 
 ====  ===========================================================================
 M     inducing points
-N     data points of a batch ("targets")
+N     data points of a batch ("targets"), in G groups of K
 S     joint draws of all layers' Gram matrices; a leading axis of length 1 stands
       for what is the same in all draws
 R     rank of a sampled Gram matrix, ``min(df, M)``
@@ -39,9 +39,11 @@ class TargetBlocks(NamedTuple):
 
     The inducing block is drawn first, once for all targets, and travels on its own.
 
-    :param it: Inducing by target, [S, M, N].
-    :param tt: Target by target: its diagonal [S, N], or all of it [S, N, N] where joint draws
-        over the targets are wanted (``full_cov``).
+    Targets come in G groups of K, which are drawn jointly, each group on its own: K = 1 for targets
+    by themselves, G = 1 for all together, and K copies of each of G data in between.
+
+    :param it: Inducing by target, [S, M, N], where N = G K.
+    :param tt: Target by target within each group, [S, G, K, K].
     :param features: Of a Gram matrix: F_t, [S, N, R], where ``it`` is F_i F_tᵀ. None if there are
         none.
     """
@@ -49,3 +51,16 @@ class TargetBlocks(NamedTuple):
     it: tf.Tensor
     tt: tf.Tensor
     features: tf.Tensor | None = None
+
+    @property
+    def are_single(self) -> bool:
+        """Whether K is known to be 1."""
+        return bool(self.tt.shape[-1] == 1)
+
+    @property
+    def diagonal(self) -> tf.Tensor:
+        """The diagonals of all groups, [S, N]."""
+        if self.are_single:
+            return self.tt[..., 0, 0]
+        diagonal = tf.linalg.diag_part(self.tt)
+        return tf.reshape(diagonal, [tf.shape(diagonal)[0], -1])

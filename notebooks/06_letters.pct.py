@@ -36,7 +36,7 @@ from matplotlib.textpath import TextPath
 from gpflow_dwp import Estimator, build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import mixture_log_density
-from gpflow_dwp.models import build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_STEPS = 6 if FAST else 10_000

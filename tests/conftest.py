@@ -20,8 +20,9 @@ from check_shapes import ShapeCheckingState, set_enable_check_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Checked in eager and in compiled code alike; the default leaves functions out when they compile.
-set_enable_check_shapes(ShapeCheckingState.ENABLED)
+WITH_SHAPES = {"distributions", "kernels", "layers", "likelihoods", "models"}
+WITH_SHAPES |= {"test_linalg", "test_objectives", "test_random"}
+"""Folders and modules of what declares its shapes. Elsewhere the same functions run once more."""
 
 hypothesis.settings.register_profile(
     "gpflow_dwp",
@@ -57,11 +58,36 @@ def _fixed_seeds() -> None:
     tf.random.set_seed(0)
 
 
-@pytest.fixture(autouse=True)
-def _no_kept_functions() -> None:
-    """Let every test compile what it replaced parts of, and not find what another one compiled."""
+@pytest.fixture(autouse=True, scope="module")
+def _checked_shapes(request: pytest.FixtureRequest) -> None:
+    """Check shapes where they are declared, in eager and in compiled code: it takes a third more.
+
+    The package's default leaves functions out when they compile.
+    """
+    checked = {request.path.parent.name, request.path.stem} & WITH_SHAPES
+    set_enable_check_shapes(ShapeCheckingState.ENABLED if checked else ShapeCheckingState.DISABLED)
+
+
+def _forget_kept() -> None:
     if "gpflow_dwp.training" in sys.modules:
         sys.modules["gpflow_dwp.training._kept"].forget_kept()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_kept_functions() -> None:
+    """Let tests find what those of the same module have compiled, and no others."""
+    _forget_kept()
+
+
+@pytest.fixture(autouse=True)
+def _no_replaced_functions(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let a test that replaces parts compile them, and no other test find what it compiled."""
+    replaces = "monkeypatch" in request.fixturenames
+    if replaces:
+        _forget_kept()
+    yield
+    if replaces:
+        _forget_kept()
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gpflow
@@ -14,10 +14,12 @@ from scipy import special
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import (
+    GaussianDraw,
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
     GramDraw,
     GramLayer,
+    OutputLayer,
     WishartLayer,
 )
 from gpflow_dwp.models import DeepKernelProcess, build_deep_wishart_process
@@ -204,7 +206,7 @@ def numpy_hidden_layer(
         standard normal numbers, [M, df].
     :param noise: [N, df].
     """
-    size, df = layer.num_inducing, layer.noise_width
+    size, df = layer.num_inducing, layer.num_features
     k_ii = covariance[:size, :size]
     if isinstance(layer, WishartLayer):
         features, log_ratio = numpy_wishart_features(layer, k_ii, numbers)
@@ -254,7 +256,7 @@ def random_numbers(
             draw = normal(shape, inducing_seed, tf.float64)
         numbers.append(draw.numpy())
         noise.append(
-            normal_at_points(tf.constant(X), noise_seed, num_samples, layer.noise_width).numpy()
+            normal_at_points(tf.constant(X), noise_seed, num_samples, layer.num_features).numpy()
         )
     return numbers, noise
 
@@ -332,13 +334,77 @@ def assert_same_mean(
     )
 
 
+class GivenNoise:
+    """In place of a layer's noise: numbers that are given, [S, N, width], and hashes of them."""
+
+    def __init__(self, numbers: tf.Tensor, fold: int = 0) -> None:
+        self.numbers, self.fold = tf.convert_to_tensor(numbers), fold
+        self.gradient_dtype = self.numbers.dtype
+
+    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
+        if not self.fold:
+            return self.numbers
+        rows = tf.reshape(self.numbers, [-1, self.numbers.shape[-1]])
+        hashed = normal_at_points(rows, as_seed(self.fold), 1, width)
+        return tf.reshape(hashed, tf.concat([tf.shape(self.numbers)[:-1], [width]], axis=0))
+
+    def fold_in(self, number: int) -> GivenNoise:
+        return GivenNoise(self.numbers, number)
+
+
+def in_groups(blocks: TargetBlocks, *, full_cov: bool) -> TargetBlocks:
+    """Blocks whose ``tt`` is [S, N], or with ``full_cov`` [S, N, N] or [S, G, K, K], in groups."""
+    tt = blocks.tt
+    if not full_cov:
+        tt = tt[..., None, None]
+    elif tt.shape.rank == 3:
+        tt = tt[:, None]
+    return blocks._replace(tt=tt)
+
+
+def condition(
+    layer: GramLayer, draw: GramDraw, blocks: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+) -> TargetBlocks:
+    """What a hidden layer draws from given numbers; ``tt`` has the shape of that of ``blocks``."""
+    gram = layer.condition(draw, in_groups(blocks, full_cov=full_cov), GivenNoise(noise))
+    if not full_cov:
+        return gram._replace(tt=gram.tt[..., 0, 0])
+    return gram if blocks.tt.shape.rank == 4 else gram._replace(tt=gram.tt[:, 0])
+
+
+def condition_output(
+    layer: OutputLayer, draw: GaussianDraw, blocks: TargetBlocks, *, full_cov: bool
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
+    mean, covariance = layer.condition(draw, in_groups(blocks, full_cov=full_cov))
+    return mean, covariance[..., 0, :, :] if full_cov else covariance[..., 0, 0]
+
+
+def assert_gradients_are_finite_differences(
+    value: Callable[[], tf.Tensor], variables: Sequence[tf.Variable], rel: float = 1e-5
+) -> None:
+    """The gradient of a number that draws nothing new, along one direction of each variable."""
+    with tf.GradientTape() as tape:
+        result = value()
+    gradients = tape.gradient(result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    rng = np.random.default_rng(5)
+    for index, (variable, gradient) in enumerate(zip(variables, gradients, strict=True)):
+        start, direction, ends = variable.numpy(), rng.normal(size=variable.shape), []
+        for step in (1e-5, -1e-5):
+            variable.assign(start + step * direction)
+            ends.append(float(value()))
+        variable.assign(start)
+        slope, expected = np.sum(gradient * direction), (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(slope, expected, rel, 1e-6, err_msg=f"variable {index}")
+
+
 class Conditional:
     """A layer of features, one covariance over 3 inducing points and 2 targets, and many draws."""
 
     num_draws = 20_000
 
     def __init__(self, layer: GramLayer) -> None:
-        self.layer, self.width = layer, layer.noise_width
+        self.layer, self.width = layer, layer.num_features
         self.covariance = covariances(5, seed=4)
         shape = (self.num_draws, 2, self.width)
         self.noise = tf.constant(np.random.default_rng(6).normal(size=shape))
@@ -359,7 +425,7 @@ class Conditional:
         tt = self.covariance[3:, 3:]
         tt = tt if full_cov else tf.linalg.diag_part(tt)
         blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        return self.layer.condition(draw, blocks, self.noise, full_cov=full_cov)
+        return condition(self.layer, draw, blocks, self.noise, full_cov=full_cov)
 
     def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw features of the targets given those of the inducing points, and multiply."""

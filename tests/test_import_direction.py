@@ -33,6 +33,9 @@ ORDER = (
     "evaluation",
     "serving",
     "estimator",
+    # Related models, of which nothing above knows.
+    "latent_variable_deep_gp",
+    "matrix_gaussian",
     "lab",
     "cli",
 )

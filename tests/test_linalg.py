@@ -244,24 +244,6 @@ def assert_gradient_is_that_of_finite_differences(
     np.testing.assert_allclose(slope, difference, rtol=1e-6)
 
 
-def test_gradients_are_those_of_finite_differences() -> None:
-    matrix, cross, features = matrices(1, 4), arrays(1, 4, 5), arrays(2, 4, 3)
-
-    def score(matrix: tf.Tensor) -> tf.Tensor:
-        factorised = factorise_plainly(matrix)
-        mean, explained = conditional_moments(factorised, cross, features)
-        whitened, log_det = whiten(factorised, cross)
-        return (
-            tf.reduce_sum(tf.sin(mean))
-            + tf.reduce_sum(tf.square(explained))
-            + tf.reduce_sum(tf.cos(whitened))
-            + tf.reduce_sum(log_det)
-            + tf.reduce_sum(tf.sin(cholesky(factorised)))
-        )
-
-    assert_gradient_is_that_of_finite_differences(score, matrix)
-
-
 def test_gradients_by_way_of_the_root_bear_nearly_singular_covariances() -> None:
     """A rounding error of the features must not become one of their gradients' own size."""
     rng = np.random.default_rng(0)
@@ -373,16 +355,6 @@ def test_a_hopeless_matrix_is_nan_when_compiled(jit_compile: bool) -> None:
     tril = compiled(batch).numpy()
     assert np.isfinite(np.tril(tril[0])).all()
     assert np.isnan(tril[1][np.tril_indices(3)]).all()
-
-
-def test_float32_stays_float32() -> None:
-    matrix = matrices(4, dtype=np.float32)
-    factorised = factorise(matrix, relative_jitter(matrix, 1e-6))
-    whitened, log_det = whiten(factorised, tf.eye(4, dtype=tf.float32))
-
-    assert {factorised.tril.dtype, whitened.dtype, log_det.dtype} == {tf.float32}
-    product = tf.matmul(whitened, cholesky(factorised))
-    np.testing.assert_allclose(product, np.eye(4), atol=1e-4)
 
 
 def test_gradient_after_escalation_is_that_of_the_jittered_matrix() -> None:

@@ -52,10 +52,6 @@ def test_the_first_bad_one_of_several_is_named() -> None:
         check_integers(depth=2, width=0, num_samples=-1)
 
 
-def test_nothing_to_check_is_fine() -> None:
-    check_integers()
-
-
 def test_numbers_from_zero_pass() -> None:
     check_not_negative(a=0, b=0.0, c=np.float32(1e-6), d=np.inf)
 

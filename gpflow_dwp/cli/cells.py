@@ -4,8 +4,8 @@ Annotations are no text here: those of other modules would be looked up where op
 """
 
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,9 +19,12 @@ from gpflow_dwp.cli.unfinished import CONFIGURATION
 if TYPE_CHECKING:
     from gpflow_dwp.lab.study import Record
 
-__all__ = ["CellOptions", "keep_cells", "tell_failures"]
+__all__ = ["CellOptions", "run_cells", "tell_end"]
 
 _FILES = Parameter(group=Group("Processes, data and output", sort_key=3))
+
+
+_OUT = Parameter(help="Where results are kept; cells that are there already are not run again.")
 
 
 @Parameter(name="*")
@@ -31,13 +34,7 @@ class CellOptions:
 
     jobs: Annotated[PositiveInteger, _FILES, Parameter(help="Cells that run at a time.")] = 1
     uci_folder: Annotated[UciFolder, _FILES] = None
-    out: Annotated[
-        Path,
-        _FILES,
-        Parameter(
-            help="Where results are kept; cells that are there already are not run again.",
-        ),
-    ]
+    out: Annotated[Path, _FILES, _OUT]
     retry_failed: Annotated[bool, _FILES, Parameter(help="Run cells again that failed before.")] = (
         False
     )
@@ -46,43 +43,49 @@ class CellOptions:
     config: Annotated[Config, _FILES] = None
 
 
-def keep_cells(
-    command: str, options: CellOptions, run: "Callable[..., list[Record]]", cells: Any, **more: Any
+def run_cells(
+    command: str, options: CellOptions, cells: Any, *, threads: int = 1
 ) -> "list[Record]":
     """Run cells, and keep their results with the options.
 
     :param command: Name of the command.
     :param options: Its options.
-    :param run: Of :mod:`gpflow_dwp.lab.study`.
     :param cells: What to run.
-    :param more: Further arguments of ``run``.
+    :param threads: Of each cell.
     """
+    from gpflow_dwp.lab import study
+
     with going_on(f"finished cells are in {options.out}, and the same command resumes the others"):
-        return run(
+        return study.run_cells(
             cells,
             options.out,
             jobs=options.jobs,
+            threads=threads,
             uci_folder=options.uci_folder,
             progress=not options.quiet,
             retry_failed=options.retry_failed,
             on_start=lambda: write_configuration(options.out / CONFIGURATION, command, options),
-            **more,
         )
 
 
-def tell_failures(command: str, records: "Sequence[Record]", out: Path) -> int:
-    """Say on standard error how many cells failed; return the exit code.
+def tell_end(command: str, options: CellOptions, records: "list[Record]", result: Any) -> int:
+    """Say what became of cells, and on standard error how many failed; return the exit code.
 
     :param command: Name of the command.
+    :param options: Its options.
     :param records: What became of its cells.
-    :param out: Where results are kept.
+    :param result: What JSON tells of them.
     """
     from gpflow_dwp.lab.study import RESULTS
 
     failed = sum(record.status == "failed" for record in records)
+    if options.json:
+        print(dumps({"out": str(options.out), "cells": result}))
+    else:
+        print(f"{len(records) - failed} of {len(records)} cells are in {options.out}")
     if failed:
         print(
-            f"gpflow-dwp {command}: {failed} cells failed; {out / RESULTS} says "
+            f"gpflow-dwp {command}: {failed} cells failed; {options.out / RESULTS} says "
             "why, and --retry-failed runs them again",
             file=sys.stderr,
         )

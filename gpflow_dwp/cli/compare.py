@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from json import dumps
 from typing import Annotated, Literal, get_args
 
 from cyclopts import Group, Parameter
 
-from gpflow_dwp.cli.cells import CellOptions, keep_cells, tell_failures
+from gpflow_dwp.cli.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import LIST, Settings, Splits, assignments
 from gpflow_dwp.optional import import_optional
@@ -65,10 +64,8 @@ def compare(options: CompareOptions) -> int:
     """
     from gpflow_dwp.lab import comparison, study
 
-    out = options.out
     with user_mistakes():
-        for package in ("pandas", "matplotlib"):
-            import_optional(package, "cli")  # the end would be late to know
+        import_optional("matplotlib", "cli")  # the end would be late to know
         cells = comparison.make_comparison(
             options.tables,
             options.models,
@@ -76,7 +73,7 @@ def compare(options: CompareOptions) -> int:
             label=options.label,
             settings=assignments(options.settings),
         )
-        for model in dict.fromkeys(cell.model for cell in cells):
+        for model in {cell.model for cell in cells}:
             comparison.MODELS[model].load()
         tables = list(dict.fromkeys(cell.table for cell in cells))
         comparison.check_tables(tables, options.splits, uci_folder=options.uci_folder)
@@ -86,16 +83,12 @@ def compare(options: CompareOptions) -> int:
                 f"{', '.join(missing)}",
                 file=sys.stderr,
             )
-        records = keep_cells("compare", options, study.run_cells, cells)
+        records = run_cells("compare", options, cells)
     finished = sum(record.status == "finished" for record in records)
     if finished:
-        everything = study.read_results(out)
-        text = comparison.write_comparison(everything, out, options.splits, tables)
+        everything = study.read_results(options.out)
+        text = comparison.write_comparison(everything, options.out, options.splits, tables)
         if not options.json:
             print(text)
-    if options.json:
-        counts = {"finished": finished, "failed": len(records) - finished}
-        print(dumps({"out": str(out), "cells": counts}))
-    else:
-        print(f"{finished} of {len(records)} cells are in {out}")
-    return tell_failures("compare", records, out)
+    counts = {"finished": finished, "failed": len(records) - finished}
+    return tell_end("compare", options, records, counts)

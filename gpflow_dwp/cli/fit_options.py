@@ -109,7 +109,7 @@ class FitOptions:
     whiten: Annotated[bool, _MODEL] = False
     output_posterior: Annotated[Literal["pseudo_targets", "regression"] | None, _MODEL] = None
     warp: Annotated[bool, _MODEL] = False
-    noise: Annotated[Literal["gaussian", "student_t"] | None, _MODEL] = None
+    noise: Annotated[Literal["gaussian", "student_t", "heteroskedastic"] | None, _MODEL] = None
     kernel: Annotated[str | None, _MODEL] = None
     width: Annotated[Size | None, Parameter(name=("--width", "--hidden-units")), _MODEL] = None
     num_pseudo_data: Annotated[Size | None, _MODEL] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +35,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
 
     found: dict[str, dict[str, Any]]
     if run is None:
-        found = {"versions": {**list_versions(), "python": platform.python_version()}}
+        found = {"versions": list_versions()}
     else:
         with user_mistakes(), read_run(run) as folder:
             found = _describe(folder)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from gpflow_dwp.models import MatrixGaussianNetwork
+    from gpflow_dwp.matrix_gaussian import MatrixGaussianNetwork
     from gpflow_dwp.training import TrainingHistory
 
     Digits = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
@@ -108,6 +107,7 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
 
     from gpflow_dwp.cli.reports import as_json
     from gpflow_dwp.data import load_mnist
+    from gpflow_dwp.lab.experiments import provenance_here
     from gpflow_dwp.models import save_model
 
     with gpflow.config.as_context():
@@ -119,31 +119,31 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             train = digits.X_train[:kept], digits.Y_train[:kept]
             model = _build(options, train)
             if options.out is not None:
-                options.out.mkdir(parents=True)
-                write_configuration(options.out / CONFIGURATION, "mnist", options)
-        try:
-            history = _train(options, model, train)
-        except BaseException:
-            if options.out is not None:
-                (options.out / CONFIGURATION).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):
-                    options.out.rmdir()
-            raise
+                options.out.mkdir(parents=True, exist_ok=True)
+        provenance = provenance_here(options.dtype)
+        history = _train(options, model, train)
         if history.stop_reason.startswith("interrupted") and not options.json:
             print(f"Training was {history.stop_reason}.", flush=True)
-        errors = {
-            name: 100.0 * _error_rate(model, X, Y, options.prediction_samples)
-            for name, X, Y in (
-                ("validation", digits.X_train[kept:], digits.Y_train[kept:]),
-                ("test", digits.X_test, digits.Y_test),
-            )
+        sets = {
+            "validation": (digits.X_train[kept:], digits.Y_train[kept:]),
+            "test": (digits.X_test, digits.Y_test),
+        }
+        errors = {name: _error_rate(options, model, of) for name, of in sets.items()}
+        result = {
+            **{f"{name}_error_percent": error for name, error in errors.items()},
+            "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
+            "steps": history.num_steps,
+            "stop_reason": history.stop_reason,
+            "seconds": history.seconds,
+            "options": options_as_plain("mnist", options),
+            "provenance": provenance,
         }
         if options.out is not None:
+            write_configuration(options.out / CONFIGURATION, "mnist", options)
             save_model(model, options.out / "model")
-            text = dumps(_result(options, errors, history), indent=1) + "\n"
-            write_whole(options.out / "results.json", text)
+            write_whole(options.out / "results.json", dumps(result, indent=1) + "\n")
     if options.json:
-        print(as_json(_result(options, errors, history)))
+        print(as_json(result))
         return
     for name, error in errors.items():
         print(f"{name} error: {error:.2f}%")
@@ -151,6 +151,36 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
         print(f"test error in print: {_PRINTED[options.hidden]:.2f}%")
     if options.out is not None:
         print(f"Model and results are in {options.out}")
+
+
+def _check(options: MnistOptions, num_rows: int) -> None:
+    if options.validation_rows >= num_rows:
+        raise UsageError(
+            f"--validation-rows {options.validation_rows} leaves none of {num_rows} training images"
+        )
+    if not options.learning_rate > 0.0:
+        raise UsageError(f"--learning-rate must be positive, got {options.learning_rate}")
+    out = options.out
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(f"{out} exists; choose another --out")
+
+
+def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
+    import gpflow
+
+    from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
+
+    return build_matrix_gaussian_network(
+        train,
+        len(options.hidden) + 1,
+        width=options.hidden,
+        num_pseudo_data=options.num_pseudo_data,
+        largest_dropout=options.largest_dropout,
+        learn_precision=False,
+        likelihood=gpflow.likelihoods.Softmax(10),
+        num_samples=1,
+        seed=options.seed,
+    )
 
 
 def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -> TrainingHistory:
@@ -169,62 +199,17 @@ def _train(options: MnistOptions, model: MatrixGaussianNetwork, train: Digits) -
     )
 
 
-def _result(
-    options: MnistOptions, errors: dict[str, float], history: TrainingHistory
-) -> dict[str, Any]:
-    return {
-        **{f"{name}_error_percent": error for name, error in errors.items()},
-        "elbo_per_datum": float(history.elbo_per_datum[-_STEPS_IN_FINAL_BOUND:].mean()),
-        "steps": history.num_steps,
-        "stop_reason": history.stop_reason,
-        "seconds": history.seconds,
-        "options": options_as_plain("mnist", options),
-    }
-
-
-def _check(options: MnistOptions, num_rows: int) -> None:
-    if options.validation_rows >= num_rows:
-        raise UsageError(
-            f"--validation-rows {options.validation_rows} leaves none of {num_rows} training images"
-        )
-    if not options.learning_rate > 0.0:
-        raise UsageError(f"--learning-rate must be positive, got {options.learning_rate}")
-    if options.out is not None and options.out.exists():
-        raise UsageError(f"{options.out} exists; choose another --out")
-
-
-def _build(options: MnistOptions, train: Digits) -> MatrixGaussianNetwork:
-    import gpflow
-
-    from gpflow_dwp.models import build_matrix_gaussian_network
-
-    return build_matrix_gaussian_network(
-        train,
-        len(options.hidden) + 1,
-        width=options.hidden,
-        num_pseudo_data=options.num_pseudo_data,
-        largest_dropout=options.largest_dropout,
-        learn_precision=False,
-        likelihood=gpflow.likelihoods.Softmax(10),
-        num_samples=1,
-        seed=options.seed,
-    )
-
-
-def _error_rate(
-    model: MatrixGaussianNetwork,
-    X: npt.NDArray[np.float64],
-    Y: npt.NDArray[np.int64],
-    num_samples: int,
-) -> float:
+def _error_rate(options: MnistOptions, model: MatrixGaussianNetwork, digits: Digits) -> float:
+    """In per cent."""
     import numpy as np
     import tensorflow as tf
 
-    posterior = model.posterior(num_samples, seed=0)
+    X, Y = digits
+    posterior = model.posterior(options.prediction_samples, seed=0)
     tf.random.set_seed(0)  # the likelihood draws from the global generator
     wrong = 0
     for start in range(0, len(X), _IMAGES_AT_ONCE):
         rows = slice(start, start + _IMAGES_AT_ONCE)
         probabilities, _ = posterior.predict_y(X[rows])
         wrong += int(np.sum(np.argmax(probabilities, axis=1) != Y[rows, 0]))
-    return wrong / len(X)
+    return 100.0 * (wrong / len(X))

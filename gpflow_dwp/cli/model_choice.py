@@ -12,12 +12,12 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_matrix_gaussian_network,
     suitable_output,
 )
 from gpflow_dwp.training import PROTOCOLS, ProtocolName
@@ -132,7 +132,7 @@ def build_model(
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = target_scale
-    elif "output" not in arguments:
+    elif "output" not in arguments and options.noise != "heteroskedastic":
         arguments["output"] = suitable_output(
             len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
         )

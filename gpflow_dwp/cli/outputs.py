@@ -12,7 +12,7 @@ from gpflow_dwp.cli.run_directory import format_of, holds_run
 
 __all__ = ["OUTPUTS", "check_outputs"]
 
-OUTPUTS = ("out", "log", "json", "figure")
+OUTPUTS = ("out", "log", "json")
 """The options, of any command, that name what is written."""
 
 _KINDS: dict[str, Callable[[Path], bool]] = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from gpflow_dwp.cli.cells import CellOptions, keep_cells, tell_failures
+from gpflow_dwp.cli.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import (
     LIST,
@@ -101,34 +101,16 @@ def study(options: StudyOptions) -> int:
     """
     from gpflow_dwp.lab import study
 
+    apart = {"threads", "options", *(field.name for field in fields(CellOptions))}
+    asked = {name: value for name, value in vars(options).items() if name not in apart}
     with user_mistakes():
         # A score of each cell; the end of training would be late to know.
         import_optional("scoringrules", "cli")
         cells = study.make_cells(
-            options.datasets,
-            options.depths,
-            options.models,
-            options.splits,
-            num_steps=options.num_steps,
-            batch_size=options.batch_size,
-            num_inducing=options.num_inducing,
-            dtype=options.dtype,
-            seed=options.seed,
-            num_samples=options.num_samples,
-            num_importance_samples=options.num_importance_samples,
-            kl_annealing_steps=options.kl_annealing_steps,
-            protocol=options.protocol,
-            options=assignments(options.options),
-            uci_folder=options.uci_folder,
+            **asked, options=assignments(options.options), uci_folder=options.uci_folder
         )
-        records = keep_cells("study", options, study.run_study, cells, threads=options.threads)
-    finished = sum(record.status != "failed" for record in records)
-    if options.json:
-        results = [asdict(record) for record in records]
-        print(dumps({"out": str(options.out), "cells": results}))
-    else:
-        print(f"{finished} of {len(records)} cells are in {options.out}")
-    return tell_failures("study", records, options.out)
+        records = run_cells("study", options, cells, threads=options.threads)
+    return tell_end("study", options, records, [asdict(record) for record in records])
 
 
 def study_report(

@@ -26,7 +26,6 @@ from gpflow_dwp.distributions.kullback_leibler import (
     log_volume_over_minor,
     wishart_log_normaliser,
 )
-from gpflow_dwp.distributions.matrix_normal import expected_matrix_normal_kl, rank_one_root
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
 
 __all__ = [
@@ -36,9 +35,7 @@ __all__ = [
     "GeneralisedSingularWishart",
     "InverseWishart",
     "SingularWishart",
-    "expected_matrix_normal_kl",
     "expected_squared_norm",
     "log_volume_over_minor",
-    "rank_one_root",
     "wishart_log_normaliser",
 ]

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GramDraw
+from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import (
     cholesky,
     conditional_mean,
@@ -16,16 +17,16 @@ from gpflow_dwp.linalg import (
     whiten,
 )
 
-__all__ = ["condition_features", "expect_features", "grouped", "grouped_outer"]
+__all__ = ["condition_features", "expect_features", "grouped", "grouped_outer", "squares"]
 
 
 def condition_features(
     draw: GramDraw,
     covariance: TargetBlocks,
-    noise: tf.Tensor,
+    noise: TargetNoise,
     *,
+    df: int,
     jitter: float,
-    full_cov: bool,
 ) -> TargetBlocks:
     """Draw the features of targets given those of the inducing points, and multiply them out.
 
@@ -33,16 +34,22 @@ def condition_features(
     rest are zero at the inducing points, and noise alone at the targets.
 
     :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
-    :param covariance: The blocks K_it and K_tt; the latter [S, N/K, K, K] where groups of K
-        successive targets are drawn jointly.
-    :param noise: Standard normal numbers, [S, N, ν]; of the type of numbers in which gradients of
-        single targets are worked out. All else is of the type of the blocks.
+    :param covariance: The blocks K_it and K_tt.
+    :param noise: The targets' random numbers.
+    :param df: ν.
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
-    :param full_cov: Whether targets are drawn jointly.
     """
-    df, dtype = noise.shape[-1], covariance.it.dtype
-    gradient_dtype, noise = noise.dtype, tf.cast(noise, dtype)
-    if full_cov:
+    dtype = covariance.it.dtype
+    numbers = tf.cast(noise.normal(df), dtype)
+    if covariance.are_single:
+        mean, explained = conditional_moments(
+            draw.covariance, covariance.it, draw.root, gradient_dtype=noise.gradient_dtype
+        )
+        # Cancellation may leave a rounding error, where the square root has no derivative.
+        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.diagonal
+        variance = tf.maximum(covariance.diagonal - explained, floor)
+        deviation = tf.sqrt(variance / df)[..., None] * numbers
+    else:
         projected, _ = whiten(draw.covariance, covariance.it)
         whitened_root, _ = whiten(draw.covariance, draw.root)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
@@ -53,26 +60,14 @@ def condition_features(
             relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        correlated = tf.matmul(cholesky(factorised), grouped(noise, covariance.tt))
-        deviation = tf.reshape(correlated, tf.shape(noise)) / np.sqrt(df)
-    else:
-        mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.root, gradient_dtype=gradient_dtype
-        )
-        # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.tt
-        variance = tf.maximum(covariance.tt - explained, floor)
-        deviation = tf.sqrt(variance / df)[..., None] * noise
+        correlated = tf.matmul(cholesky(factorised), grouped(numbers, covariance.tt))
+        deviation = tf.reshape(correlated, tf.shape(numbers)) / np.sqrt(df)
 
     rank = draw.root.shape[-1]
     root = mean + (deviation if df == rank else deviation[..., :rank])
     # Inner products between targets, to which features that are zero elsewhere add theirs.
     every = root if df == rank else tf.concat([root, deviation[..., rank:]], axis=-1)
-    tt = (
-        grouped_outer(every, covariance.tt)
-        if full_cov
-        else tf.reduce_sum(tf.square(every), axis=-1)
-    )
+    tt = squares(every) if covariance.are_single else grouped_outer(every, covariance.tt)
     return TargetBlocks(tf.matmul(draw.root, root, transpose_b=True), tt, root)
 
 
@@ -84,19 +79,21 @@ def expect_features(draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
     """
     root = conditional_mean(draw.covariance, covariance.it, draw.root)
     it = tf.matmul(draw.root, root, transpose_b=True)
-    return TargetBlocks(it, tf.reduce_sum(tf.square(root), axis=-1), root)
+    return TargetBlocks(it, squares(root), root)
 
 
 def grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
-    """[S, N, P] as [S, N/K, K, P] where the blocks are [S, N/K, K, K]."""
-    if blocks.shape.rank == 3:
-        return rows
-    shape = tf.shape(rows)
-    size = tf.shape(blocks)[-1]
-    return tf.reshape(rows, [shape[0], shape[1] // size, size, shape[2]])
+    """[S, N, P] as [S, G, K, P] where the blocks are [S, G, K, K]."""
+    shape, sizes = tf.shape(rows), tf.shape(blocks)
+    return tf.reshape(rows, [shape[0], sizes[1], sizes[2], shape[2]])
 
 
 def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
-    """Inner products of rows [S, N, P]: of all, or within groups as the blocks are."""
+    """Inner products of rows [S, N, P] within groups, [S, G, K, K] as the blocks are."""
     groups = grouped(rows, blocks)
     return tf.matmul(groups, groups, transpose_b=True)
+
+
+def squares(rows: tf.Tensor) -> tf.Tensor:
+    """The same for single targets, [S, N, 1, 1]."""
+    return tf.reduce_sum(tf.square(rows), axis=-1)[..., None, None]

@@ -5,44 +5,43 @@ from __future__ import annotations
 import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers._features import grouped
 from gpflow_dwp.layers.base import GaussianDraw
 from gpflow_dwp.linalg import projected_moments, rooted_moments
 
 __all__ = ["mixed_moments", "moments_at_targets"]
 
 
-def moments_at_targets(
-    draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean and variance at the targets: see :meth:`OutputLayer.condition`."""
-    if full_cov:
+def moments_at_targets(draw: GaussianDraw, covariance: TargetBlocks) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and covariance at the targets: see :meth:`OutputLayer.condition`."""
+    if not covariance.are_single:
         mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
         if draw.root is None:
             left, right = covariance.it, tf.matmul(draw.inverse, covariance.it)
         else:
             left = right = tf.matmul(draw.root, covariance.it)
-        return mean, covariance.tt - tf.matmul(left, right, transpose_a=True)
+        left, right = (
+            grouped(tf.linalg.matrix_transpose(part), covariance.tt) for part in (left, right)
+        )
+        return mean, covariance.tt - tf.matmul(left, right, transpose_b=True)
     if draw.root is None:
         mean, explained = projected_moments(draw.inverse, draw.weights, covariance.it)
     else:
         mean, explained = rooted_moments(draw.root, draw.weights, covariance.it)
-    variance = covariance.tt - explained
+    variance = covariance.diagonal - explained
     # Cancellation may leave a rounding error below zero.
-    return mean, tf.maximum(variance, tf.zeros([], variance.dtype))
+    return mean, tf.maximum(variance, tf.zeros([], variance.dtype))[..., None, None]
 
 
 def mixed_moments(
-    mixing: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor, *, full_cov: bool
+    mixing: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Moments of g W, for independent functions g that share a variance.
 
     :param mixing: W, [G, Q].
     :param mean: Of g, [S, N, G].
-    :param variance: Of every g, [S, N], or covariance, [S, N, N].
-    :param full_cov: Which of the two.
-    :return: [S, N, Q], and [S, N, Q] or [S, Q, N, N].
+    :param variance: Covariance of every g within groups, [S, G', K, K].
+    :return: [S, N, Q], and [S, Q, G', K, K].
     """
     scales = tf.reduce_sum(tf.square(mixing), axis=0)
-    if full_cov:
-        return tf.matmul(mean, mixing), scales[:, None, None] * variance[:, None]
-    return tf.matmul(mean, mixing), variance[..., None] * scales
+    return tf.matmul(mean, mixing), scales[:, None, None, None] * variance[:, None]

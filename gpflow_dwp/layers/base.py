@@ -12,7 +12,9 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.layers.noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
+from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["Description", "GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
@@ -92,12 +94,12 @@ class GramLayer(_Layer):
         finite.
     :cvar least_nats: A divergence from the prior below which the layer has learned nothing. It
         carries signals on all the same, as far as the kernels above let it.
-    :cvar has_gaussian_features: Whether G = F Fᵀ, with ``noise_width`` columns of F that are a
-        priori Gaussian with covariance K over that number.
+    :ivar num_features: ν, where G = F Fᵀ with ν columns of F that are a priori Gaussian with
+        covariance K/ν; None where it is not so.
     """
 
     least_nats: ClassVar[float] = 1.0
-    has_gaussian_features: ClassVar[bool] = False
+    num_features: int | None = None
 
     def __init__(self, kernel: Kernel, num_inducing: int, jitter: float | None = None) -> None:
         super().__init__(kernel, num_inducing)
@@ -132,41 +134,36 @@ class GramLayer(_Layer):
     @abc.abstractmethod
     @check_shapes(
         "covariance.it: [broadcast S, M, N]",
-        "covariance.tt: [broadcast S, joint...] if full_cov",
-        "covariance.tt: [broadcast S, N] if not full_cov",
-        "noise: [S, N, width]",
+        "covariance.tt: [broadcast S, G, K, K]",
         "return.it: [S, M, N]",
-        "return.tt: [S, joint...] if full_cov",
-        "return.tt: [S, N] if not full_cov",
+        "return.tt: [S, G, K, K]",
     )
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
-        """Draw the rest of the Gram matrix, given G_ii: its blocks over targets.
+        """Draw the rest of the Gram matrix, given G_ii: its blocks over groups of targets.
 
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        :param noise: Standard normal numbers, [S, N, ``noise_width``]. Where they are float32 and
-            all else is float64, gradients may be computed in float32, but the blocks are float64.
-        :param full_cov: Whether targets are drawn jointly: all, where ``tt`` is [S, N, N], or
-            successive groups of K, where it is [S, N/K, K, K]; else it is [S, N].
+        :param noise: The targets' random numbers. Gradients may be computed in its
+            ``gradient_dtype``; values are of the type of ``covariance``.
         """
 
     @check_shapes(
         "covariance.it: [broadcast S, M, N]",
-        "covariance.tt: [broadcast S, N]",
+        "covariance.tt: [broadcast S, N, single, single]",
         "return.it: [S, M, N]",
-        "return.tt: [S, N]",
+        "return.tt: [S, N, single, single]",
     )
     def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        """What :meth:`condition` gives for targets whose random numbers are all zero.
+        """What :meth:`condition` gives for single targets whose random numbers are all zero.
 
         :param draw: What :meth:`sample_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         """
-        shape = [tf.shape(draw.gram)[0], tf.shape(covariance.it)[-1], self.noise_width]
-        noise = tf.zeros(shape, covariance.it.dtype)
-        return self.condition(draw, covariance, noise, full_cov=False)
+        num_samples, num_targets = tf.shape(draw.gram)[0], tf.shape(covariance.it)[-1]
+        nothing = ZeroNoise(as_seed(0), num_samples, num_targets, covariance.it.dtype)
+        return self.condition(draw, covariance, nothing)
 
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
         """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
@@ -180,11 +177,6 @@ class GramLayer(_Layer):
         if prior is None:
             raise NotImplementedError(f"{type(self).__name__} has no prior to draw from.")
         return prior(covariance).sample(seed=seed)
-
-    @property
-    @abc.abstractmethod
-    def noise_width(self) -> int:
-        """How many standard normal numbers :meth:`condition` takes for each target and draw."""
 
 
 class OutputLayer(_Layer):
@@ -259,18 +251,17 @@ class OutputLayer(_Layer):
     @abc.abstractmethod
     @check_shapes(
         "covariance.it: [S, M, N]",
+        "covariance.tt: [S, G, K, K]",
         "return[0]: [S, N, Q]",
-        "return[1]: [S, columns..., N, N] if full_cov",
-        "return[1]: [S, N, columns...] if not full_cov",
+        "return[1]: [S, columns..., G, K, K]",
     )
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean and variance at the targets, without the mean function.
+        """Mean and covariance at the targets, without the mean function.
 
         :param draw: What :meth:`infer_inducing` returned.
         :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        :param full_cov: Whether covariances between targets are wanted.
-        :return: The mean, [S, N, Q], and the variance, [S, N] where all outputs share it and
-            [S, N, Q] where not, or covariance, [S, N, N] or [S, Q, N, N].
+        :return: The mean, [S, N, Q], and the covariance within each group, [S, G, K, K] where all
+            outputs share it and [S, Q, G, K, K] where not.
         """

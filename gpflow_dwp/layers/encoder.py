@@ -15,6 +15,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -63,6 +64,11 @@ class FreeEncoder(Encoder):
         self.scale = Parameter(
             np.full(shape, np.exp(_LOG_SCALE_BIAS)), dtype=dtype, transform=positive(base="exp")
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that an encoder of such arguments starts with."""
+        return 2 * declared["num_data"] * declared["latent_dim"]
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -121,6 +127,12 @@ class NetworkEncoder(Encoder):
             for rows, columns in itertools.pairwise(sizes)
         ]
         self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that an encoder of such arguments starts with."""
+        widths = [declared["num_inputs"], *declared.all("hidden_dims"), 2 * declared["latent_dim"]]
+        return sum(rows * columns for rows, columns in itertools.pairwise(widths))
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

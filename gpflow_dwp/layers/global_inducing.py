@@ -15,6 +15,7 @@ from gpflow_dwp.data import check_matrix
 from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -100,6 +101,12 @@ class GlobalInducingGPLayer(OutputLayer):
             pseudo_targets, precision
         )
 
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = max(declared["num_inducing"], declared.rows("pseudo_targets"))
+        return M * (M + declared["num_outputs"])
+
     def describe(self) -> Description:
         return Description(
             f"functions [{self.num_inducing}, {self.num_outputs}]",
@@ -123,10 +130,10 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean, variance = moments_at_targets(draw, covariance, full_cov=full_cov)
+        mean, variance = moments_at_targets(draw, covariance)
         if self.mixing is None:
             return mean, variance
         mixing = tf.cast(self.mixing, mean.dtype)
-        return mixed_moments(mixing, mean, variance, full_cov=full_cov)
+        return mixed_moments(mixing, mean, variance)

@@ -13,6 +13,8 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
+from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.random import as_generator, normal
 from gpflow_dwp.validation import check_integers, check_memory
@@ -48,8 +50,6 @@ class GlobalInducingGramLayer(GramLayer):
         [M, ν], ``precision`` is not positive, or ``jitter`` is negative or not finite.
     """
 
-    has_gaussian_features = True
-
     def __init__(
         self,
         kernel: Kernel,
@@ -72,10 +72,16 @@ class GlobalInducingGramLayer(GramLayer):
                 f"{list(np.shape(pseudo_targets))}."
             )
         super().__init__(kernel, int(num_inducing), jitter)
-        self.width = int(width)
+        self.width = self.num_features = int(width)
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = declared["num_inducing"]
+        return M * (M + declared["width"])
 
     def describe(self) -> Description:
         return Description(
@@ -86,10 +92,6 @@ class GlobalInducingGramLayer(GramLayer):
         # One draw is one feature, on an axis before those of S and of a single column.
         features = self.prior(covariance).sample(self.width, seed=seed)
         return tf.einsum("kscm,kscn->smn", features, features) / self.width
-
-    @property
-    def noise_width(self) -> int:
-        return self.width
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -110,9 +112,9 @@ class GlobalInducingGramLayer(GramLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
-        return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
+        return condition_features(draw, covariance, noise, df=self.width, jitter=self.jitter)
 
     @inherit_check_shapes
     def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:

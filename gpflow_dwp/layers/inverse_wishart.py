@@ -13,6 +13,8 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart, divide
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
+from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
@@ -81,13 +83,13 @@ class InverseWishartLayer(GramLayer):
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
         self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
 
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        return declared["num_inducing"] ** 2
+
     def describe(self) -> Description:
         return super().describe()._replace(posterior="inverse Wishart")
-
-    @property
-    def noise_width(self) -> int:
-        # A column of Z, and the number from which G_{tt·i} is made.
-        return self.num_inducing + 1
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -110,12 +112,10 @@ class InverseWishartLayer(GramLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
         df = tf.cast(self.df, covariance.it.dtype)
-        return condition_inverse_wishart(
-            draw, covariance, noise, df, jitter=self.jitter, full_cov=full_cov
-        )
+        return condition_inverse_wishart(draw, covariance, noise, df, jitter=self.jitter)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> InverseWishart:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.layers._reparameterisation import with_weighted_gradient
 from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.validation import check_integers
@@ -94,7 +94,7 @@ class LatentVariableLayer(gpflow.Module):
         values = mean[:, None, :] + scale[:, None, :] * noise
         expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
         if doubly_reparameterized:
-            values, zeros = with_weighted_gradient(values)
+            values, zeros = _with_weighted_gradient(values)
             # The density's own parameters have no part in the gradient, but its argument has.
             mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
             noise = (values - mean[:, None, :]) / scale[:, None, :]
@@ -118,3 +118,25 @@ def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
     appended = tf.concat([tf.broadcast_to(features, shape), latents], axis=-1)
     width = features.shape[-1] + latents.shape[-1]
     return tf.ensure_shape(appended, [*latents.shape[:-1], width])
+
+
+def _with_weighted_gradient(draws: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return draws whose gradients are multiplied by their normalised importance weights.
+
+    :param draws: [S, N, K, W].
+    :return: The draws, and zeros [S, N, K] to be added to their log weights. In the gradient of a
+        log-mean-exp over K these zeros receive the weights, up to a factor for each datum.
+    """
+
+    @tf.custom_gradient
+    def attach(
+        draws: tf.Tensor,
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
+        def gradient(upstream: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+            total = tf.reduce_sum(weights, axis=-1, keepdims=True)
+            return upstream * tf.math.divide_no_nan(weights, total)[..., None]
+
+        return (tf.identity(draws), tf.zeros_like(draws[..., 0])), gradient
+
+    values, zeros = attach(draws)
+    return values, zeros

@@ -20,12 +20,14 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag, kernel_in_dtype
 from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised
-from gpflow_dwp.random import normal, normal_at_points, split_seed
+from gpflow_dwp.random import split_seed
 from gpflow_dwp.validation import check_memory
 
 __all__ = [
     "InducingPath",
+    "propagate_jointly",
     "propagate_targets",
     "sample_gram_matrices",
     "sample_inducing_path",
@@ -97,8 +99,7 @@ def sample_inducing_path(
     def expect(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
         return hidden[index].expect(draw, covariance)
 
-    inputs = tf.cast(output.inputs, _ACCURATE)
-    cross = _carry_targets(hidden, output, points, draws, inputs, expect).it
+    cross = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect).it
     targets = None
     if output.rows is not None:
         X, Y = output.rows
@@ -108,60 +109,71 @@ def sample_inducing_path(
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross, targets))
 
 
-@check_shapes("targets: [batch..., N, D]", "seed: [2]")
+@check_shapes(
+    "targets: [batch..., G, K, D]",
+    "seed: [2]",
+    "keys: [rows, key]",
+    "return[0]: [S, N, Q]",
+    "return[1]: [S, N, columns...]",
+)
 def propagate_targets(
     hidden: Sequence[GramLayer],
     output: OutputLayer,
     path: InducingPath,
     targets: tf.Tensor,
-    num_samples: int,
     seed: Seed,
-    *,
-    full_cov: bool = False,
     keys: tf.Tensor | None = None,
-    num_copies: int = 1,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Carry targets through draws of the inducing points.
+    """Carry groups of targets through draws of the inducing points.
 
-    Without ``full_cov`` each target is carried on its own, with noise that is a function of its
-    coordinates and the seed: the result does not depend on what else is in the batch.
+    Where K = 1, a target's noise is a function of its key and the seed: the result does not depend
+    on what else is in the batch.
 
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param path: What :func:`sample_inducing_path` returned.
-    :param targets: X, [N, D], or [S, N, D] where they differ from draw to draw.
-    :param num_samples: S, as it was for ``path``.
+    :param targets: X in G groups of K that are drawn jointly: [N, 1, D] for single ones, or
+        [S, G, K, D] where they differ from draw to draw.
     :param seed: A stateless seed, [2].
-    :param full_cov: Whether targets are drawn jointly and the covariance between them returned.
-    :param keys: What the noise is a function of, [N, D]; None for ``targets``.
-    :param num_copies: K: successive groups of K targets are copies of one datum, drawn jointly.
+    :param keys: What the noise of single targets is a function of, [N, ...]; None for ``targets``,
+        which must then be the same for all draws.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
-        columns share it and [S, N, Q] where not (``full_cov``: covariance, [S, N, N] or
-        [S, Q, N, N]). S is 1 without hidden layers.
+        columns share it and [S, N, Q] where not. S is 1 without hidden layers.
     """
     covariance = _carry_targets(
-        hidden,
-        output,
-        path.points,
-        path.hidden,
-        targets,
-        _random_carry(
-            hidden,
-            targets if keys is None else keys,
-            [num_samples, tf.shape(targets)[-2]],
-            seed,
-            joint=full_cov or num_copies > 1,
-        ),
-        full_cov=full_cov,
-        num_copies=num_copies,
+        hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed, keys)
     )
-    if num_copies > 1:
-        covariance = covariance._replace(tt=_target_diagonal(covariance.tt))
-    mean, variance = output.condition(path.output, covariance, full_cov=full_cov)
-    mean, variance = tf.cast(mean, targets.dtype), tf.cast(variance, targets.dtype)
-    return (
-        mean if output.mean_function is None else mean + output.mean_function(targets)
-    ), variance
+    marginal = covariance._replace(tt=covariance.diagonal[..., None, None])
+    mean, variance = _condition_output(output, path, targets, marginal)
+    variance = variance[..., 0, 0]
+    return mean, variance if variance.shape.rank == 2 else tf.linalg.matrix_transpose(variance)
+
+
+@check_shapes(
+    "targets: [batch..., N, D]",
+    "seed: [2]",
+    "return[0]: [S, N, Q]",
+    "return[1]: [S, columns..., N, N]",
+)
+def propagate_jointly(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    path: InducingPath,
+    targets: tf.Tensor,
+    seed: Seed,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Carry targets jointly: as :func:`propagate_targets` one group, with its covariance.
+
+    :param targets: X, [N, D], or [S, N, D] where they differ from draw to draw.
+    :return: The output's mean given the draws, [S, N, Q], and its covariance, [S, N, N] where all
+        output columns share it and [S, Q, N, N] where not.
+    """
+    targets = targets[..., None, :, :]
+    covariance = _carry_targets(
+        hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed)
+    )
+    mean, variance = _condition_output(output, path, targets, covariance)
+    return mean, variance[..., 0, :, :]
 
 
 @check_shapes("targets: [batch..., N, D]", "seed: [2]")
@@ -170,47 +182,67 @@ def sample_gram_matrices(
     output: OutputLayer,
     path: InducingPath,
     targets: tf.Tensor,
-    num_samples: int,
     seed: Seed,
 ) -> list[tf.Tensor]:
     """Draw every hidden layer's Gram matrix of the targets, jointly with those below.
 
-    They are the ones that :func:`propagate_targets` passes through with ``full_cov``, whose
-    parameters these are.
+    They are the ones that :func:`propagate_jointly` passes through, whose parameters these are.
 
     :return: For each hidden layer, bottom first, [S, N, N].
     """
+    targets = targets[..., None, :, :]
     grams = []
-    shape = [num_samples, tf.shape(targets)[-2]]
-    carry = _random_carry(hidden, targets, shape, seed, joint=True)
+    carry = _at_random(hidden, targets, seed)
 
     def record(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
         grams.append(carry(index, draw, covariance))
         return grams[-1]
 
-    _carry_targets(hidden, output, path.points, path.hidden, targets, record, full_cov=True)
-    return [tf.cast(gram.tt, targets.dtype) for gram in grams]
+    _carry_targets(hidden, output, path.points, path.hidden, targets, record)
+    return [tf.cast(gram.tt[:, 0], targets.dtype) for gram in grams]
 
 
-def _random_carry(
-    hidden: Sequence[GramLayer],
-    keys: tf.Tensor,
-    shape: list[int | tf.Tensor],
-    seed: Seed,
-    *,
-    joint: bool,
+def _condition_output(
+    output: OutputLayer, path: InducingPath, targets: tf.Tensor, covariance: TargetBlocks
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean and covariance of the functions, with the mean function, of the targets' type."""
+    moments = output.condition(path.output, covariance)
+    mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
+    if output.mean_function is not None:
+        mean += output.mean_function(_flat(targets))
+    return mean, variance
+
+
+def _flat(targets: tf.Tensor) -> tf.Tensor:
+    """[..., G, K, D] as [..., N, D]."""
+    shape = tf.shape(targets)
+    flat = tf.reshape(targets, tf.concat([shape[:-3], [-1], shape[-1:]], axis=0))
+    groups, size = targets.shape[-3:-1]
+    num_targets = None if groups is None or size is None else groups * size
+    return tf.ensure_shape(flat, [*targets.shape[:-3], num_targets, targets.shape[-1]])
+
+
+def _at_random(
+    hidden: Sequence[GramLayer], targets: tf.Tensor, seed: Seed, keys: tf.Tensor | None = None
 ) -> _Carry:
-    """What extends the draw of each hidden layer to S, N = ``shape`` targets at random."""
+    """What extends the draw of each hidden layer to targets at random."""
+    if targets.shape[-2] != 1:
+        # Joint draws need numbers that are independent even where two targets coincide.
+        keys = None
+    elif keys is None:
+        keys = _flat(targets)
     seeds = split_seed(seed, len(hidden) + 1)
+    num_targets = tf.shape(targets)[-3] * tf.shape(targets)[-2]
 
     def carry(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        layer = hidden[index]
-        if joint:
-            # Joint draws need numbers that are independent even where two targets coincide.
-            noise = normal([*shape, layer.noise_width], seeds[index], keys.dtype)
-        else:
-            noise = normal_at_points(keys, seeds[index], shape[0], layer.noise_width)
-        return layer.condition(draw, covariance, noise, full_cov=joint)
+        noise = TargetNoise(
+            seeds[index],
+            draw.gram.shape[0] or tf.shape(draw.gram)[0],
+            num_targets,
+            targets.dtype,
+            keys,
+        )
+        return hidden[index].condition(draw, covariance, noise)
 
     return carry
 
@@ -222,45 +254,36 @@ def _carry_targets(
     draws: Sequence[GramDraw],
     targets: tf.Tensor,
     carry: _Carry,
-    *,
-    full_cov: bool = False,
-    num_copies: int = 1,
 ) -> TargetBlocks:
     """Return the output layer's covariance blocks over targets, given the draws below it."""
-    joint = full_cov or num_copies > 1
     layers = (*hidden, output)
     covariance = _covariance_of_targets(
         kernel_in_dtype(layers[0].kernel, _ACCURATE),
         tf.cast(points, _ACCURATE),
         tf.cast(targets, _ACCURATE),
-        full_cov=full_cov,
-        num_copies=num_copies,
     )
     for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
-        if targets.shape.rank == 3:
+        if targets.shape.rank == 4:
             draw = _with_covariance_for_each_draw(draw)
         gram = carry(index, draw, covariance)
-        covariance = _covariance_of_gram(
-            kernel_in_dtype(above.kernel, _ACCURATE), draw, gram, full_cov=joint
-        )
+        covariance = _covariance_of_gram(kernel_in_dtype(above.kernel, _ACCURATE), draw, gram)
     return covariance
 
 
-def _covariance_of_targets(
-    kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, *, full_cov: bool, num_copies: int
-) -> TargetBlocks:
-    if targets.shape.rank == 2:
-        return TargetBlocks(
-            it=kernel(points, targets)[None], tt=kernel(targets, full_cov=full_cov)[None]
-        )
-    shape = tf.shape(targets)
-    cross = kernel(points, tf.reshape(targets, [-1, targets.shape[-1]]))
+def _covariance_of_targets(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> TargetBlocks:
+    flat, are_single = _flat(targets), targets.shape[-2] == 1
+    if targets.shape.rank == 3:
+        it = kernel(points, flat)[None]
+        if are_single:
+            return TargetBlocks(it, kernel(flat, full_cov=False)[None, :, None, None])
+        return TargetBlocks(it, kernel(targets[0])[None, None])
+    shape = tf.shape(flat)
+    cross = kernel(points, tf.reshape(flat, [-1, flat.shape[-1]]))
     it = tf.transpose(tf.reshape(cross, [-1, shape[0], shape[1]]), [1, 0, 2])
-    it = tf.ensure_shape(it, [targets.shape[0], points.shape[0], targets.shape[1]])
-    if num_copies > 1:
-        groups = [shape[0], shape[1] // num_copies, num_copies, targets.shape[-1]]
-        return TargetBlocks(it=it, tt=kernel(tf.reshape(targets, groups)))
-    return TargetBlocks(it=it, tt=kernel(targets, full_cov=full_cov))
+    it = tf.ensure_shape(it, [flat.shape[0], points.shape[0], flat.shape[1]])
+    if are_single:
+        return TargetBlocks(it, kernel(flat, full_cov=False)[..., None, None])
+    return TargetBlocks(it, kernel(targets))
 
 
 def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
@@ -272,20 +295,10 @@ def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
     return draw._replace(covariance=Factorised(*map(spread, draw.covariance)))
 
 
-def _target_diagonal(tt: tf.Tensor) -> tf.Tensor:
-    """The diagonal of all blocks, [S, N]."""
-    diagonal = tf.linalg.diag_part(tt)
-    return tf.reshape(diagonal, [tf.shape(diagonal)[0], -1])
-
-
-def _covariance_of_gram(
-    kernel: Kernel, draw: GramDraw, gram: TargetBlocks, *, full_cov: bool
-) -> TargetBlocks:
-    target_diagonal = _target_diagonal(gram.tt) if full_cov else gram.tt
+def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:
     features = None if gram.features is None else (draw.root, gram.features)
     inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)
-    cross = gram_K_cross(kernel, gram.it, inducing_diagonal, target_diagonal, features=features)
-    return TargetBlocks(
-        it=cross,
-        tt=gram_K(kernel, gram.tt) if full_cov else gram_K_diag(kernel, gram.tt),
-    )
+    cross = gram_K_cross(kernel, gram.it, inducing_diagonal, gram.diagonal, features=features)
+    if gram.are_single:
+        return TargetBlocks(cross, gram_K_diag(kernel, gram.diagonal)[..., None, None])
+    return TargetBlocks(cross, gram_K(kernel, gram.tt))

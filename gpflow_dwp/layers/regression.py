@@ -157,9 +157,9 @@ class RegressionGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return moments_at_targets(draw, covariance, full_cov=full_cov)
+        return moments_at_targets(draw, covariance)
 
 
 def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:

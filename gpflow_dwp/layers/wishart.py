@@ -17,6 +17,8 @@ from gpflow_dwp.distributions import (
 )
 from gpflow_dwp.layers._features import condition_features, expect_features
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
+from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
 from gpflow_dwp.linalg import (
@@ -72,7 +74,6 @@ class WishartLayer(GramLayer):
         no Boolean, or ``jitter`` is negative or not finite.
     """
 
-    has_gaussian_features = True
     kept_as: ClassVar[dict[str, str]] = {"posterior": "bartlett_factor.family"}
 
     def __init__(
@@ -97,21 +98,25 @@ class WishartLayer(GramLayer):
         check_memory(num_inducing, max(df, num_inducing), df=df, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
         rng = as_generator(seed)
-        self.df = int(df)
+        self.df = self.num_features = int(df)
         self.whiten = whiten
         self.expected_log_ratio = expected_log_ratio
         self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
 
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        M = declared["num_inducing"]
+        mixing = 0 if declared.holds("posterior", "GW") else M**2
+        mixture = 0 if declared.holds("whiten", True) else M**2
+        return M * min(declared["df"], M) + mixing + mixture
+
     def describe(self) -> Description:
         factor, size = self.bartlett_factor, self.num_inducing
         family = factor.name_in_papers + (", whitened" if self.whiten else "")
         return Description(f"Gram matrix [{size}, {size}], rank {factor.rank}", family)
-
-    @property
-    def noise_width(self) -> int:
-        return self.df
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -148,9 +153,9 @@ class WishartLayer(GramLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
-        return condition_features(draw, covariance, noise, jitter=self.jitter, full_cov=full_cov)
+        return condition_features(draw, covariance, noise, df=self.df, jitter=self.jitter)
 
     @inherit_check_shapes
     def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:

@@ -16,6 +16,7 @@ from gpflow_dwp.distributions import (
     expected_squared_norm,
     log_volume_over_minor,
 )
+from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Mixing", "PosteriorFamily", "WishartPosterior"]
@@ -95,6 +96,11 @@ class WishartPosterior(gpflow.Module):
             if family == "AB"
             else None
         )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a posterior of such arguments starts with."""
+        return declared["num_inducing"] * declared["df"]
 
     @property
     def name_in_papers(self) -> str:

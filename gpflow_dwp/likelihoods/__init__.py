@@ -1,5 +1,7 @@
-"""Likelihoods that GPflow has not: noise in functions of observations and inputs; and of labels."""
+"""Likelihoods that GPflow has not, and the one for labels."""
 
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
+from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
@@ -14,6 +16,8 @@ from gpflow_dwp.likelihoods.warped_gaussian import (
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 
 __all__ = [
+    "GammaGaussian",
+    "GammaPrecision",
     "HeteroskedasticGaussian",
     "Noise",
     "NormalMixture",

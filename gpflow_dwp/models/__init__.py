@@ -32,18 +32,6 @@ from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartPro
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
 from gpflow_dwp.models.failure import describe_non_finite
 from gpflow_dwp.models.function_draws import FunctionDraws
-from gpflow_dwp.models.latent_variable_builder import build_latent_variable_deep_gp
-from gpflow_dwp.models.latent_variable_deep_gp import (
-    LatentVariableDeepGP,
-    LatentVariablePosterior,
-)
-from gpflow_dwp.models.matrix_gaussian_builder import build_matrix_gaussian_network
-from gpflow_dwp.models.matrix_gaussian_network import (
-    ACTIVATIONS,
-    Activation,
-    MatrixGaussianNetwork,
-    NetworkPosterior,
-)
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
@@ -63,14 +51,13 @@ from gpflow_dwp.models.saving import (
     model_to_bytes,
     save_model,
 )
+from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.models.summary import ModelSummary, PartSummary, collapsed_layers, model_summary
 from gpflow_dwp.models.variational import PosteriorDraws, VariationalModel
 
 __all__ = [
-    "ACTIVATIONS",
     "KERNELS",
     "AcceptedObservations",
-    "Activation",
     "Batch",
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
@@ -80,12 +67,8 @@ __all__ = [
     "FunctionDraws",
     "InducingChoice",
     "InducingInputs",
-    "LatentVariableDeepGP",
-    "LatentVariablePosterior",
-    "MatrixGaussianNetwork",
     "MixturePosterior",
     "ModelSummary",
-    "NetworkPosterior",
     "OutputPosterior",
     "PartSummary",
     "PosteriorDraws",
@@ -96,8 +79,6 @@ __all__ = [
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
-    "build_latent_variable_deep_gp",
-    "build_matrix_gaussian_network",
     "check_batch",
     "check_data",
     "check_dataset",
@@ -126,5 +107,6 @@ __all__ = [
     "save_model",
     "suitable_output",
     "to_config",
+    "warn_of_scales",
     "warped_moments",
 ]

@@ -33,7 +33,6 @@ from gpflow_dwp.likelihoods import (
 )
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.models._scales import warn_of_scales
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
     initial_mixing,
@@ -43,6 +42,7 @@ from gpflow_dwp.models._starting_values import (
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
+from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
 

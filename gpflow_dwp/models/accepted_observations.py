@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow import likelihoods
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.likelihoods import GammaGaussian
 
 __all__ = [
     "AcceptedObservations",

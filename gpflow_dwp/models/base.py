@@ -129,7 +129,7 @@ class DeepKernelProcess(VariationalModel):
         if self.latent_layer is not None:
             return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
         X, Y, weights = batch
-        mean, variance = propagate_targets(hidden, output, path, X, self.num_samples, target_seed)
+        mean, variance = propagate_targets(hidden, output, path, X[:, None], target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             self._with_likelihood(path.log_ratios),
@@ -149,18 +149,10 @@ class DeepKernelProcess(VariationalModel):
         latent_seed, target_seed = split_seed(seed, 2)
         shape = [self.num_samples, tf.shape(X)[0], num_copies, latent_layer.latent_dim]
         draw = latent_layer.sample(X, Y, normal(shape, latent_seed, X.dtype))
-        # Successive targets are the K copies of one datum.
-        features = append_latents(X[None, :, None, :], draw.latents)
-        targets = tf.reshape(features, [self.num_samples, -1, features.shape[-1]])
+        # A group is of the K copies of one datum.
+        targets = append_latents(X[None, :, None, :], draw.latents)
         mean, variance = propagate_targets(
-            self.hidden_layers,
-            self.output_layer,
-            path,
-            targets,
-            self.num_samples,
-            target_seed,
-            keys=X,
-            num_copies=num_copies,
+            self.hidden_layers, self.output_layer, path, targets, target_seed, keys=X
         )
         expectations = expected_log_likelihoods(
             self.likelihood,
@@ -216,8 +208,7 @@ class DeepKernelProcess(VariationalModel):
         )
 
     def _check_parts(self) -> None:
-        output = self.output_layer
-        if len(self.hidden_layers) != len(self.layers) - 1:
+        if self.layers != [*self.hidden_layers, self.output_layer]:
             raise ValueError(
                 "layers must be hidden layers followed by one output layer, got "
                 + ", ".join(type(layer).__name__ for layer in self.layers)
@@ -234,10 +225,3 @@ class DeepKernelProcess(VariationalModel):
                 )
             if index > 0:
                 check_gram_kernel(layer.kernel)
-        latent_dim = self.likelihood.latent_dim
-        num_outputs = getattr(output, "num_outputs", latent_dim)
-        if latent_dim is not None and latent_dim != num_outputs:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
-                f"output layer has num_outputs={num_outputs}."
-            )

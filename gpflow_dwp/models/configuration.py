@@ -9,10 +9,8 @@ and have a default, such as seeds of starting values, are left out.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import inspect
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +20,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.models._own_classes import find_own, public_name
 
 __all__ = ["from_config", "to_config"]
 
@@ -29,7 +28,6 @@ _GPFLOW: dict[str, Any] = {
     f"gpflow.{name}": getattr(gpflow, name)
     for name in ("functions", "inducing_variables", "kernels", "likelihoods")
 }
-_OURS = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
 
 _FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
     "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
@@ -180,15 +178,13 @@ def _class_name(cls: type) -> str:
     for namespace, module in _GPFLOW.items():
         if getattr(module, cls.__name__, None) is cls:
             return f"{namespace}.{cls.__name__}"
-    ours = _OURS.match(cls.__module__ + ".")
-    public = f"gpflow_dwp.{ours[1]}.{cls.__name__}" if ours else ""
-    return public if _find_ours(public) is cls else f"custom.{cls.__qualname__}"
+    return public_name(cls) or f"custom.{cls.__qualname__}"
 
 
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:
     known: dict[str, type] = {_class_name(cls): cls for cls in custom_classes}
     namespace, _, class_name = name.rpartition(".")
-    found = known.get(name) or _find_ours(name)
+    found = known.get(name) or find_own(name)
     if namespace in _GPFLOW:
         found = getattr(_GPFLOW[namespace], class_name, None)
     if not (isinstance(found, type) and issubclass(found, tf.Module)):
@@ -196,16 +192,6 @@ def _find_class(name: str, custom_classes: Sequence[type]) -> type:
             f"The class {name!r} is not known here; pass it in custom_classes if it is yours."
         )
     return found
-
-
-def _find_ours(name: str) -> Any:
-    """What one of this package's rooms exports under a full name; None where there is none."""
-    room = _OURS.fullmatch(name)
-    if room is None or importlib.util.find_spec(f"gpflow_dwp.{room[1]}") is None:
-        return None
-    module = importlib.import_module(f"gpflow_dwp.{room[1]}")
-    class_name = name.rpartition(".")[2]
-    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
 
 
 def _look_up(table: Mapping[str, Any], name: str, what: str) -> Any:

@@ -86,7 +86,8 @@ class FunctionDraws:
         model = freeze(model)
         output = model.output_layer
         hidden = model.hidden_layers
-        if not all(layer.has_gaussian_features for layer in hidden) or model.latent_layer:
+        widths = [width for layer in hidden if (width := layer.num_features) is not None]
+        if len(widths) < len(hidden) or model.latent_layer:
             raise ValueError(
                 "model must be a deep Wishart process or a deep Gaussian process without latent "
                 f"variables, got {type(model).__name__}."
@@ -99,8 +100,7 @@ class FunctionDraws:
         seeds = split_seed(function_seed, len(model.layers))
         self._updates: list[_Update] = []
         inputs = points[None]
-        for layer, draw, layer_seed in zip(hidden, path.hidden, seeds, strict=False):
-            width = layer.noise_width
+        for layer, width, draw, layer_seed in zip(hidden, widths, path.hidden, seeds, strict=False):
             prior = self._prior(layer.kernel, inputs, width, num_features, layer_seed)
             features = _padded(draw, width)
             missing = np.sqrt(width) * features - prior(inputs)

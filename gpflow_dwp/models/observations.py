@@ -11,8 +11,12 @@ from gpflow.likelihoods import Likelihood
 from gpflow.utilities.parameter_or_function import evaluate_parameter_or_function
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import GammaGaussian
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import (
+    GammaGaussian,
+    HeteroskedasticGaussian,
+    WarpedGaussian,
+    WarpedStudentT,
+)
 from gpflow_dwp.random import normal, split_seed, uniform
 
 __all__ = ["sample_observations"]

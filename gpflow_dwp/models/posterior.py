@@ -14,6 +14,7 @@ from gpflow_dwp.layers import (
     InducingPath,
     OutputLayer,
     append_latents,
+    propagate_jointly,
     propagate_targets,
     sample_gram_matrices,
     sample_inducing_path,
@@ -87,22 +88,14 @@ class DeepPosterior(MixturePosterior):
             return [draw.gram for draw in self.path.hidden]
         X = check_inputs(self, Xnew, "Xnew")
         targets, seed = self._targets(X, full_cov=True)
-        return sample_gram_matrices(
-            self._hidden, self._output, self.path, targets, self.num_samples, seed
-        )
+        return sample_gram_matrices(self._hidden, self._output, self.path, targets, seed)
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         targets, seed = self._targets(X, full_cov=full_cov)
-        return propagate_targets(
-            self._hidden,
-            self._output,
-            self.path,
-            targets,
-            self.num_samples,
-            seed,
-            full_cov=full_cov,
-            keys=self._noise_keys(X),
-        )
+        parts = self._hidden, self._output, self.path
+        if full_cov:
+            return propagate_jointly(*parts, targets, seed)
+        return propagate_targets(*parts, targets[..., None, :], seed, self._noise_keys(X))
 
     def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
         mixing = self._output.mixing

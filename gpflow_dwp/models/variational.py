@@ -321,7 +321,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         return samples[..., 0, :, :] if num_samples is None else samples
 
     def _check_common_parts(self, *draw: int) -> None:
-        """Refuse layers that come twice, and numbers that are not positive or fill the memory.
+        """Refuse what does not fit: layers that come twice, the likelihood, numbers, the memory.
 
         :param draw: Shape of the largest array that there is for each draw.
         """
@@ -331,6 +331,12 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                     f"layers[{index}] must be a layer of its own, got one ({type(layer).__name__}) "
                     "that comes before: each layer has a posterior, and is drawn once."
                 )
+        latent_dim, num_outputs = self.likelihood.latent_dim, self.num_outputs
+        if None not in (latent_dim, num_outputs) and latent_dim != num_outputs:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
+                f"output layer has num_outputs={num_outputs}."
+            )
         names = ("num_data", "num_samples", "num_prediction_samples")
         numbers = {name: getattr(self, name) for name in names}
         check_integers(**numbers)

@@ -38,6 +38,7 @@ from gpflow_dwp.models import (
     suitable_output,
 )
 from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.selection._kernels import initial_kernel, make_nearly_linear, with_latents
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.training import (
@@ -49,7 +50,7 @@ from gpflow_dwp.training import (
     fit,
 )
 
-__all__ = ["Search", "Start", "initial_kernel", "rows_of_batches"]
+__all__ = ["Search", "Start", "rows_of_batches"]
 
 # Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500
@@ -64,9 +65,6 @@ _ROWS_OF_LABELS = 500
 _NATS_OF_LENGTHSCALE = 1.0
 # Deeper models start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
-# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
-# nats, and the more the deeper the model.
-_STRETCH = 3.0
 # With more rows in a step, each trial of a depth takes three fifths of the steps.
 _ROWS_OF_LONG_TRIALS = 500
 _DRAWS_FOR_BOUND = 20
@@ -233,14 +231,14 @@ class Search:
         is_regression = start.is_gaussian and not self.latent_dim
         with positive_by_exp():
             kernels = [
-                _with_latents(start.kernel, self.latent_dim),
+                with_latents(start.kernel, self.latent_dim),
                 *make_kernels(start.name, depth, num_inputs + self.latent_dim)[1:],
             ]
         if depth > 1:
             kernels[0].variance.assign(1.0)
         if start.is_gaussian:  # Labels gain nothing by it.
             for kernel in kernels[:-1]:
-                _make_nearly_linear(kernel)
+                make_nearly_linear(kernel)
         # The scale of the functions is that of the last layer.
         kernels[-1].variance.assign(start.kernel.variance)
         num_inducing = self.num_inducing
@@ -317,45 +315,6 @@ def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
     if likelihood is not None and num_data > _ROWS_OF_LABELS:
         return _ROWS_OF_LABELS
     return PROTOCOLS["fast"].batch_size(num_data)
-
-
-def initial_kernel(
-    name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
-) -> Kernel:
-    """Return the kernel that a single layer starts with.
-
-    :param name: In :data:`KERNELS`.
-    :param num_inputs: D.
-    :param variance: Of the functions.
-    :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
-    """
-    with positive_by_exp():
-        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
-    if hasattr(kernel, "lengthscales"):
-        # About the distance between two standardised rows.
-        start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
-        kernel.lengthscales.assign(start)
-    kernel.variance.assign(variance)
-    return kernel
-
-
-def _with_latents(kernel: Kernel, latent_dim: int) -> Kernel:
-    """A copy that also acts on latent variables, with lengthscales of theirs where inputs have."""
-    kernel = copy.deepcopy(kernel)
-    for name in ("lengthscales", "weight_variances"):
-        values = np.asarray(getattr(kernel, name, 0.0))
-        if latent_dim and values.ndim:
-            own = np.full(latent_dim, math.sqrt(2.0) if name == "lengthscales" else 1.0)
-            transform = getattr(kernel, name).transform
-            setattr(kernel, name, Parameter(np.append(values, own), transform=transform))
-    return kernel
-
-
-def _make_nearly_linear(kernel: Kernel) -> None:
-    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
-    if hasattr(kernel, "lengthscales"):
-        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
-        kernel.variance.assign(_STRETCH**2 * kernel.variance)
 
 
 def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:

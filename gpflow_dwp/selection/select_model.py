@@ -19,7 +19,8 @@ from gpflow_dwp.models import (
     check_data,
 )
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection._search import Search, Start, initial_kernel, rows_of_batches
+from gpflow_dwp.selection._kernels import initial_kernel
+from gpflow_dwp.selection._search import Search, Start, rows_of_batches
 from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Selection
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import check_choice, check_flags, check_instance, check_integers

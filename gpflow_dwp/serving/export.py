@@ -15,7 +15,7 @@ from gpflow.utilities import freeze
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import held, sync, sync_tree
-from gpflow_dwp.models import MatrixGaussianNetwork, PosteriorDraws, VariationalModel, count_columns
+from gpflow_dwp.models import PosteriorDraws, VariationalModel, count_columns
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance, check_integers, check_path
 
@@ -50,8 +50,8 @@ def export_model(
       [N, Q];
     - ``predict_y(X, num_samples, seed)``: ``mean`` and ``variance`` of observations, [N, P];
     - ``sample(X, num_samples, seed)``: ``samples`` of the latent functions, [S, N, Q]. Each is one
-      coherent function of all points (of a matrix-Gaussian network: independent from point to
-      point), and with one seed another call with the same points gives the same;
+      coherent function of all points, and with one seed another call with the same points gives
+      the same;
     - ``log_density(X, Y, num_samples, seed)``: ``log_density`` of each observation, [N], per unit
       of Y.
 
@@ -156,7 +156,6 @@ def _functions(
     model: VariationalModel, units: RawUnits, num_samples: int, seed: int
 ) -> dict[str, Callable[..., Outputs]]:
     """The functions by name, of a model of constants: they must hold nothing that is tracked."""
-    coherent = not isinstance(model, MatrixGaussianNetwork)
     default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
     X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
     Y_spec = tf.TensorSpec(
@@ -174,7 +173,7 @@ def _functions(
         return model.posterior(num_samples, seed=as_seed(seed))
 
     def samples(draws: PosteriorDraws, X: tf.Tensor) -> tuple[tf.Tensor]:
-        return (units.sample_functions(draws, X, full_cov=coherent),)
+        return (units.sample_functions(draws, X),)
 
     def function(
         predict: Callable[..., Sequence[tf.Tensor]], *names: str

@@ -76,7 +76,7 @@ def fit(
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         the protocol's, which by default is all rows up to 2,000 and 1,000 above.
     :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound;
-        "natural" for a :class:`LatentVariableDeepGP`; or "vmg" for a matrix-Gaussian network.
+        "natural" for a model with ``natural_parameters``; or "vmg" for networks.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
         gradients.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.

@@ -44,8 +44,8 @@ def _warm_cosine_with_short_memory(model: VariationalModel, num_steps: int) -> A
 def _natural_gradients(model: VariationalModel, num_steps: int) -> NaturalGradientAdam:
     if not model.natural_parameters:
         raise ValueError(
-            "protocol 'natural' moves the output layer of a LatentVariableDeepGP by natural "
-            f"gradients, got a {type(model).__name__}, which has no natural_parameters."
+            "protocol 'natural' is for a model with natural_parameters, got a "
+            f"{type(model).__name__}, which has none."
         )
     return NaturalGradientAdam(model.natural_parameters)
 
@@ -91,11 +91,11 @@ gradients; annealing over the first sixth for each hidden layer, at most the fir
 half (deep models fall back to the prior with less); two draws instead of ten. Both take all rows at
 a step up to 2,000 rows, and 1,000 above.
 
-``"natural"``, for a :class:`LatentVariableDeepGP`: natural gradients for its output layer and Adam
-for the rest, as in :class:`NaturalGradientAdam`, no annealing, and 512 rows at a step (Salimbeni,
+``"natural"``, for a model with ``natural_parameters``: natural gradients for these and Adam for the
+rest, as in :class:`NaturalGradientAdam`, no annealing, and 512 rows at a step (Salimbeni,
 Dutordoir, Hensman and Deisenroth, 2019); one draw.
 
-``"vmg"``, for a :class:`MatrixGaussianNetwork`, after Louizos and Welling (2016, section 4): one
-draw, no annealing, small minibatches (of 20 rows, or 50 in an epoch where that makes larger ones),
-and many steps. In place of their constant rate of 1e-3 and an average of the iterates it has a
-cosine from 1e-2 to 1e-4, which takes fewer steps."""
+``"vmg"``, for networks, after Louizos and Welling (2016, section 4): one draw, no annealing, small
+minibatches (of 20 rows, or 50 in an epoch where that makes larger ones), and many steps. In place
+of their constant rate of 1e-3 and an average of the iterates it has a cosine from 1e-2 to 1e-4,
+which takes fewer steps."""

@@ -55,36 +55,6 @@ def test_log_determinants_match_finite_differences(size: int) -> None:
     np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-7)
 
 
-def test_known_log_determinant() -> None:
-    x = [[0.5, 0.0], [7.0, -2.0]]
-    # Two entries in the first column, one in the second.
-    assert ColumnScaledTril().forward_log_det_jacobian(x).numpy() == pytest.approx(-1.0)
-    y = [[2.0, 0.0], [7.0, 3.0]]
-    expected = -2.0 * np.log(2.0) - np.log(3.0)
-    assert ColumnScaledTril().inverse_log_det_jacobian(y).numpy() == pytest.approx(expected)
-
-
-def test_zero_is_mapped_to_the_identity() -> None:
-    np.testing.assert_array_equal(ColumnScaledTril().forward(np.zeros([4, 4])), np.eye(4))
-    np.testing.assert_array_equal(ColumnScaledTril().inverse(np.eye(4)), np.zeros([4, 4]))
-
-
-def test_a_step_on_the_diagonal_scales_its_column() -> None:
-    x, step = random_tril(0, 4, 4), np.zeros([4, 4])
-    step[1, 1] = 0.3
-    before, after = (ColumnScaledTril().forward(value).numpy() for value in (x, x + step))
-    np.testing.assert_allclose(after, before * np.exp([0.0, 0.3, 0.0, 0.0]), atol=1e-15)
-
-
-def test_batch_is_one_by_one() -> None:
-    bijector, x = ColumnScaledTril(), random_tril(1, 3, 2, 4, 4)
-    y, log_det = bijector.forward(x).numpy(), bijector.forward_log_det_jacobian(x).numpy()
-    assert y.shape == x.shape and log_det.shape == (3, 2)
-    for index in np.ndindex(3, 2):
-        np.testing.assert_array_equal(y[index], bijector.forward(x[index]))
-        np.testing.assert_allclose(log_det[index], bijector.forward_log_det_jacobian(x[index]))
-
-
 def test_gradients_are_those_of_finite_differences() -> None:
     weights = random_tril(4, 3, 3)
 

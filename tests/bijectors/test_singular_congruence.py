@@ -79,39 +79,6 @@ def test_forward_is_the_congruence_and_inverse_undoes_it(
     np.testing.assert_allclose(inverse_log_det, -log_det, atol=1e-9)
 
 
-@pytest.mark.parametrize("df", [3, 4, 9])
-def test_full_rank_log_determinant_does_not_depend_on_df(df: int) -> None:
-    matrix = reference.random_invertible(np.random.default_rng(1), 3, 3)
-    bijector = SingularCongruence(matrix, df)
-    expected = 4.0 * np.log(abs(np.linalg.det(matrix)))
-    np.testing.assert_allclose(bijector.forward_log_det_jacobian(np.eye(3)), expected)
-
-
-@pytest.mark.parametrize("df", [1, 2, 3, 4, 6])
-def test_triangular_equals_general(df: int) -> None:
-    rng = np.random.default_rng(df)
-    matrix = reference.random_tril(rng, 4, 4) * np.array([1.0, -1.0, 1.0, 1.0])
-    special, general = TriangularCongruence(matrix, df), SingularCongruence(matrix, df)
-    x = outer(reference.random_trapezoid(rng, 4, min(df, 4)))
-    np.testing.assert_allclose(special.forward(x), general.forward(x))
-    np.testing.assert_allclose(special.inverse(x), general.inverse(x), atol=1e-12)
-    np.testing.assert_allclose(
-        special.forward_log_det_jacobian(x), general.forward_log_det_jacobian(x)
-    )
-    np.testing.assert_allclose(
-        special.inverse_log_det_jacobian(x), general.inverse_log_det_jacobian(x)
-    )
-
-
-@pytest.mark.parametrize("df", [2, 3, 5])
-def test_identity(df: int) -> None:
-    x = outer(reference.random_trapezoid(np.random.default_rng(0), 3, min(df, 3)))
-    bijector = SingularCongruence(np.eye(3), df)
-    np.testing.assert_array_equal(bijector.forward(x), x)
-    np.testing.assert_array_equal(bijector.inverse(x), x)
-    np.testing.assert_allclose(bijector.forward_log_det_jacobian(x), 0.0, atol=1e-14)
-
-
 def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does() -> None:
     rng, df, size = np.random.default_rng(3), 2, 4
     row_mixing = reference.random_invertible(rng, size, size)

@@ -1,211 +1,136 @@
-"""The benchmark command, without timing anything that takes time."""
+"""The benchmark commands, without timing anything."""
 
 from __future__ import annotations
 
-import csv
 import json
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from command_line import run
+from command_line import parse, run
 
-from gpflow_dwp.data import UCISplit
-from gpflow_dwp.lab.benchmarks import ESTIMATORS, Figure, GroupVariance
-from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.lab.benchmarks import BENCHMARKS
+from gpflow_dwp.lab.benchmarks.measurement import Figure, Measured
 
-
-def test_the_floor_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("benchmark", "step", "--shapes", "yacht-2", "--show-floor") == 0
-
-    output, _ = capsys.readouterr()
-    assert "1  potrf  100 x 100 x 100     layer 1: L = chol K" in output
-    assert "10  gemm   100 x 100 x 277     output: V = R C" in output
+FIGURE = Figure("AB / GW", 1.04, 0.01, 1.05)
 
 
-def test_the_floor_of_each_family_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["benchmark", "step", "--shapes", "yacht-2", "--show-floor", "--models"]
-    assert run(*arguments, "A-whitened", "GW", "DGP", "--json") == 0
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a benchmark was asked for, in whose place something quick is."""
+    options: dict[str, Any] = {}
 
-    listed = json.loads(capsys.readouterr().out)["yacht-2"]
+    def measured(**given: Any) -> dict[str, Measured]:
+        options.update(given)
+        given["report"]("a line of progress")
+        return {"yacht-5": Measured([FIGURE, Figure("ms", 2e4, 3.0)], {"timings": {"AB": [1.0]}})}
 
-    assert list(listed) == ["A-whitened", "GW"]
-    assert len(listed["A-whitened"]) < len(listed["GW"])
-    assert run(*arguments, "DGP") == 2
-    assert "--models must name one of GW, A, AB, A-whitened" in capsys.readouterr().err
+    import_module("gpflow_dwp.cli.benchmark")  # which declares commands by what they stand for
+    for place in BENCHMARKS.values():
+        monkeypatch.setattr(f"gpflow_dwp.lab.benchmarks.{place.replace(':', '.')}", measured)
+    return options
 
 
-def test_figures_are_printed_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_figures_are_printed_and_every_value_is_kept(
+    asked: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figure = {"name": "AB / GW", "value": 1.04, "spread": 0.01, "at_most": 1.05}
-    asked: dict[str, Any] = {}
-
-    def measured(shapes: list[str], models: list[str], dtypes: list[str], **others: Any) -> Any:
-        asked.update(shapes=shapes, dtypes=dtypes, **others)
-        return {"yacht-5": {"figures": [figure], "timings": {}}}
-
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_step", measured)
     file = tmp_path / "step.json"
 
-    code = run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", str(file))
+    assert run("benchmark", "step", "--shapes", "yacht-5", "--turns", "2", "--json", file) == 0
 
-    assert code == 0
     assert asked["shapes"] == ("yacht-5",) and asked["turns"] == 2 and asked["threads"] == 1
-    assert "AB / GW    1.040   0.010  1.05" in capsys.readouterr().out
+    printed, progress = capsys.readouterr()
+    assert printed.splitlines()[:3] == [
+        "yacht-5      median          +-  at most",
+        "AB / GW        1.04        0.01     1.05",
+        "ms            2e+04           3",
+    ]
+    assert progress == "a line of progress\n"
     kept = json.loads(file.read_text())
-    assert kept["yacht-5"]["figures"] == [figure]
-    assert kept["provenance"]["threads"] == 1
-
-
-def test_a_bound_and_its_run_are_passed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    figure = {"name": "time to the bound, fast / papers", "value": 0.09, "spread": 0.0}
-    asked: list[Any] = []
-
-    def measured(*, dataset: str, depth: int, model: str, **others: Any) -> Any:
-        run = (dataset, depth, model)
-        asked.append((run, others["level"], others["num_steps"], others["uci_folder"]))
-        return {"A of depth 2 on boston": {"figures": [figure | {"at_most": 0.1}], "runs": {}}}
-
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_bound", measured)
-    options = ["--level", "-0.34", "--num-steps", "1500", "--uci-folder", str(tmp_path)]
-
-    assert run("benchmark", "bound", "--dataset", "boston", *options) == 0
-
-    assert asked == [(("boston", 2, "A"), -0.34, 1_500, tmp_path)]
-    assert "fast / papers    0.090   0.000  0.1" in capsys.readouterr().out
-
-
-def test_json_alone_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    figure = Figure("import", 1.0, 0.1, 0.3)
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_import", lambda *_, **__: [figure])
-
-    assert run("benchmark", "import", "--json") == 0
-
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["import"]["figures"] == [figure._asdict()]
-
-
-def test_a_file_that_cannot_be_written_costs_no_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("benchmark", "import", "--json", str(tmp_path)) == 2
-    assert "is a directory, not a file" in capsys.readouterr().err
-
-
-def test_an_unknown_shape_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("benchmark", "step", "--shapes", "huge") == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_growth_is_printed_kept_and_drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("matplotlib")
-    figure = {"name": "exponent of N, two largest", "value": 0.9, "spread": 0.1, "at_most": 1.0}
-    measured = {
-        "figures": [figure, figure, figure],
-        "values": [1, 2],
-        "timings": {
-            "N = 1": {"processor_seconds": [1.0]},
-            "N = 2": {"processor_seconds": [2.0]},
-        },
+    assert kept["yacht-5"] == {
+        "figures": [FIGURE._asdict(), Figure("ms", 2e4, 3.0)._asdict()],
+        "timings": {"AB": [1.0]},
     }
-    asked: dict[str, Any] = {}
-
-    def scaled(axes: list[str], model: str, dtype: str, **others: Any) -> Any:
-        asked.update(axes=axes, model=model, dtype=dtype, **others)
-        return {"N": measured}
-
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_scale", scaled)
-    drawn, kept = tmp_path / "scale.svg", tmp_path / "scale.json"
-
-    code = run("benchmark", "scale", "--axes", "N", "--figure", str(drawn), "--json", str(kept))
-
-    assert code == 0
-    assert asked["axes"] == ("N",) and asked["model"] == "AB" and asked["dtype"] == "float64"
-    assert "exponent of N, two largest    0.900   0.100  1" in capsys.readouterr().out
-    assert json.loads(kept.read_text())["N"] == measured
-    assert "</svg>" in drawn.read_text()
+    assert kept["provenance"]["threads"] == 1 and kept["provenance"]["dtype"] == "float64"
 
 
-@pytest.mark.parametrize("file", ["scale.xyz", "nowhere/scale.png"])
-def test_a_figure_that_cannot_be_written_costs_no_time(
-    file: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("what", BENCHMARKS)
+def test_every_benchmark_is_a_command(
+    what: str, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("benchmark", "scale", "--figure", file) == 2
-    assert "--figure" in capsys.readouterr().err
+    assert run("benchmark", what, "--help") == 0
+    shown = capsys.readouterr().out
+    assert "Show no progress." in shown and "one line of JSON" in shown
+
+    assert run("benchmark", what, "--quiet", "--json") == 0
+    output, error = capsys.readouterr()
+    assert json.loads(output)["yacht-5"]["figures"][0] == FIGURE._asdict()
+    assert output.count("\n") == 1 and error == ""
+    assert {"report", *parse("benchmark", what)} - {"quiet", "json"} == {*asked}
+
+
+def test_types_of_options_are_read(asked: dict[str, Any], tmp_path: Path) -> None:
+    """Numbers, lists of them, folders, and what may be negative."""
+    options = ["--num-samples", "1", "5", "--uci-folder", str(tmp_path), "--seed", "3"]
+    assert run("benchmark", "variance", "--quiet", *options) == 0
+    assert (asked["num_samples"], asked["uci_folder"], asked["seed"]) == ((1, 5), tmp_path, 3)
+
+    assert run("benchmark", "bound", "--quiet", "--dataset", "boston", "--level", "-0.34") == 0
+    assert (asked["dataset"], asked["level"], asked["num_steps"]) == ("boston", -0.34, 3_000)
 
 
 @pytest.mark.parametrize(
-    "what", ["step", "predict", "scale", "memory", "variance", "bound", "precision", "import"]
+    ("arguments", "message"),
+    [
+        ("step --shapes huge", "huge"),
+        ("step --turns 0", "--turns: must be a positive integer, got '0'"),
+        ("variance --num-samples 5 0", "--num-samples: must be a positive integer, got '0'"),
+        ("variance --dataset iris", 'Invalid value "iris" for --dataset'),
+        ("memory --models DGP", "DGP"),
+        ("scale --axes D", "--axes"),
+        ("precision --dtype float16", "float16"),
+        ("import --json .", "is a directory, not a file"),
+        ("step --show-floor --models DGP", "--models must name one of GW, A, AB, A-whitened"),
+    ],
 )
-def test_help_does_not_fail(what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("benchmark", what, "--help") == 0
-    assert "--quiet" in capsys.readouterr().out
-
-
-def test_precision_is_measured_as_it_was_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_mistakes_are_one_line(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: dict[str, Any] = {}
-
-    def measured(dataset: str, depth: int, model: str, **others: Any) -> dict[str, Any]:
-        asked.update(others, run=(dataset, depth, model))
-        return {"AB of depth 5": {"figures": [Figure("lost", 0.1234, 0.01, 0.05)._asdict()]}}
-
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_precision", measured)
-
-    code = run("benchmark", "precision", "--model", "AB", "--num-draws", "7", "--num-steps", "9")
-
-    assert code == 0
-    assert asked["run"] == ("yacht", 5, "AB")
-    assert (asked["num_draws"], asked["num_steps"], asked["dtype"]) == (7, 9, "float32")
-    assert "lost             0.123   0.010  0.05" in capsys.readouterr().out
+    assert run("benchmark", *arguments.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
 
 
-def test_an_unknown_data_set_is_refused_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("benchmark", "variance", "--dataset", "iris") != 0
+def test_the_floor_of_each_family_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["step", "--shapes", "yacht-2", "--show-floor", "--models", "A-whitened", "GW"]
 
-    assert "--dataset must be one of" in capsys.readouterr().err
+    assert run("benchmark", *arguments, "DGP") == 0
+    shown = capsys.readouterr().out
+    assert "potrf 100 x 100 x 100: layer 1: L = chol K" in shown
+    assert "gemm  100 x 100 x 277: output: V = R C" in shown
+
+    assert run("benchmark", *arguments, "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    names = [f"yacht-2, {model}: dense operations of a step" for model in ("A-whitened", "GW")]
+    assert list(listed) == ["provenance", *names]
+    whitened, others = (listed[name]["operations"] for name in names)
+    assert len(whitened) < len(others) and whitened[0]["routine"] == "potrf"
 
 
-def test_variances_are_printed_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def measured(model: DeepWishartProcess, data: Any, **others: Any) -> list[dict[str, Any]]:
-        asked.update(others, depth=len(model.layers), rows=len(data[0]))
-        variances = {"kernels": GroupVariance(12.345678, 1.0), "likelihood": GroupVariance(2, 0)}
-        return [
-            {"step": step, "estimator": name, "num_samples": 5, "variances": variances}
-            for step in (0, 40)
-            for name in ESTIMATORS
-        ]
-
-    X = np.random.default_rng(0).normal(size=(9, 2))
-    split = UCISplit("yacht", 0, X, X[:, :1] ** 2, X[:1], X[:1, :1] ** 2)
-    monkeypatch.setattr("gpflow_dwp.lab.benchmarks.benchmark_variance", measured)
-    monkeypatch.setattr("gpflow_dwp.data.load_uci", lambda *_, **__: split)
-    file = tmp_path / "variance.csv"
-
-    code = run("benchmark", "variance", "--num-samples", "5", "--num-steps", "40", "--out", file)
-
-    assert code == 0
-    assert asked["num_samples"] == (5,) and asked["num_steps"] == 40
-    printed = capsys.readouterr().out
-    assert "variance of the gradient, in nats², step 0, S = 5" in printed
-    assert "step 40, S = 5" in printed and "12.3" in printed
-    with file.open(newline="") as text:
-        rows = list(csv.DictReader(text))
-    assert [(row["step"], row["estimator"]) for row in rows] == [
-        (step, name) for step in ("0", "40") for name in ESTIMATORS
-    ]
-    assert rows[0]["kernels"] == "12.35" and rows[0]["kernels, standard error"] == "1"
-    assert rows[0]["dataset"] == "yacht" and "tensorflow" in rows[0]["versions"]
+def test_help_does_not_wait_for_tensorflow() -> None:
+    """Though a command's signature is that of a function of the lab."""
+    program = f"""
+import sys
+from gpflow_dwp.cli import main
+for what in {[*BENCHMARKS]!r}:
+    assert main(["benchmark", what, "--help"]) == 0
+heavy = {{"tensorflow", "gpflow", "numpy", "pandas", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ import pytest
 from command_line import parse, run
 from comparison_results import compared
 
-from gpflow_dwp import study
+from gpflow_dwp.lab import study
 from gpflow_dwp.lab.comparison import MODELS, TABLES, ComparisonCell
 from gpflow_dwp.lab.study import RESULTS, Record, append_record, read_results
 

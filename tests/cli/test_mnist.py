@@ -49,6 +49,7 @@ def test_trains_judges_and_saves(folder: Path, capsys: pytest.CaptureFixture[str
     assert "in print" not in printed
     assert result["steps"] == 3 * 4
     assert result["options"]["hidden"] == [6, 5]
+    assert result["provenance"]["dtype"] == "float32" and "commit" in result["provenance"]
     assert gpflow.default_float() is np.float64
     with gpflow.config.as_context():
         gpflow.config.set_default_float(np.float32)

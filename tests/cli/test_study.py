@@ -22,7 +22,7 @@ from gpflow_dwp.lab.study import (
     read_results,
 )
 
-RUN = "gpflow_dwp.lab.study.run_study"
+RUN = "gpflow_dwp.lab.study.run_cells"
 OUT = ["--out", "study"]
 NEEDED = ["--datasets", "yacht", *OUT]
 
@@ -59,14 +59,6 @@ def test_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["study", "study-report"])
-def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(command, "--help") == 0
-    output, error = capsys.readouterr()
-    assert f"\n gpflow-dwp {command} " in output and "example" in output
-    assert error == ""
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [(["0-4"], [0, 1, 2, 3, 4]), (["0", "3", "7"], [0, 3, 7]), (["0-2,5", "1"], [0, 1, 2, 5])],
@@ -82,18 +74,8 @@ def test_numbers_of_splits(
 @pytest.mark.parametrize(
     "arguments",
     [
+        *(["study", *NEEDED, "--splits", text] for text in ("4-0", "0-", "-1", "one", "0-9999999")),
         ["study", "--datasets", "yacht"],
-        ["study", "--out", "study"],
-        ["study", *NEEDED, "--splits", "4-0"],
-        ["study", *NEEDED, "--splits", "0-"],
-        ["study", *NEEDED, "--splits", "-1"],
-        ["study", *NEEDED, "--splits", "0-99999999999"],
-        ["study", *NEEDED, "--splits", "one"],
-        ["study", *NEEDED, "--models", "LV"],
-        ["study", *NEEDED, "--depths", "0"],
-        ["study", *NEEDED, "--jobs", "0"],
-        ["study", *NEEDED, "--dtype", "float16"],
-        ["study", *NEEDED, "--set", "jitter"],
         ["study-report"],
     ],
 )

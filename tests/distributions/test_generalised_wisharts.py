@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import reference
 from distribution_cases import make, mixing
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gpflow_dwp import distributions
 from gpflow_dwp.distributions import (
@@ -43,58 +41,6 @@ def test_log_prob_is_that_of_the_paper(name: str, size: int, df: int) -> None:
         np.testing.assert_allclose(got[i, j], expected, rtol=tolerance, atol=tolerance)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(
-    size=st.integers(1, 5),
-    df=st.integers(1, 7),
-    seed=st.integers(0, 2**31 - 1),
-    log_scale=st.floats(-3.0, 3.0),
-)
-def test_log_prob_of_random_parameters(size: int, df: int, seed: int, log_scale: float) -> None:
-    rng = np.random.default_rng(seed)
-    parameters = reference.random_bartlett(rng, size, df)
-    parameters["concentration"] += 1.0
-    row_mixing = np.exp(log_scale) * reference.random_invertible(rng, size, size)
-    distribution = AGeneralisedSingularWishart(df, row_mixing, **parameters)
-    g, log_prob = distribution.experimental_sample_and_log_prob(seed=[seed, 0])
-    expected = reference.agw_log_density(g.numpy(), df, row_mixing, **parameters)
-    # Random factors have condition numbers up to 1e4, their outer products the square of it.
-    np.testing.assert_allclose(log_prob, expected, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(distribution.log_prob(g), expected, rtol=1e-4, atol=1e-3)
-
-
-def assert_is_the_same(wide: Any, narrow: Any) -> None:
-    g, log_prob = narrow.experimental_sample_and_log_prob(3, seed=[1, 2])
-    np.testing.assert_array_equal(wide.sample(3, seed=[1, 2]), g)
-    np.testing.assert_allclose(wide.log_prob(g), log_prob, atol=1e-7)
-    np.testing.assert_allclose(wide.mean(), narrow.mean(), atol=1e-13)
-
-
-@every_shape
-def test_a_triangular_row_mixing_makes_it_the_generalised_wishart(size: int, df: int) -> None:
-    rng = np.random.default_rng(df)
-    scale_tril = reference.random_tril(rng, 2, size, size)
-    parameters = reference.random_bartlett(rng, size, df)
-    assert_is_the_same(
-        AGeneralisedSingularWishart(df, scale_tril, **parameters),
-        GeneralisedSingularWishart(df, scale_tril, **parameters),
-    )
-
-
-@every_shape
-def test_without_column_mixing_it_is_the_a_generalised_wishart(size: int, df: int) -> None:
-    rng, identity = np.random.default_rng(df), np.eye(min(df, size))
-    row_mixing = reference.random_invertible(rng, 2, size, size)
-    parameters = reference.random_bartlett(rng, size, df)
-    wide = ABGeneralisedSingularWishart(df, row_mixing, identity, **parameters)
-    narrow = AGeneralisedSingularWishart(df, row_mixing, **parameters)
-    assert_is_the_same(wide, narrow)
-    g, log_prob = narrow.experimental_sample_and_log_prob(3, seed=[1, 2])
-    np.testing.assert_allclose(wide.log_prob(g), narrow.log_prob(g))
-    _, again = wide.experimental_sample_and_log_prob(3, seed=[1, 2])
-    np.testing.assert_allclose(again, log_prob, rtol=1e-12)
-
-
 @every_shape
 def test_closed_under_congruence(size: int, df: int) -> None:
     rng, rank = np.random.default_rng(df), min(df, size)
@@ -116,37 +62,11 @@ def test_closed_under_congruence(size: int, df: int) -> None:
     )
 
 
-def test_the_sign_of_the_determinant_does_not_matter() -> None:
-    rng = np.random.default_rng(1)
-    row_mixing = reference.random_invertible(rng, 3, 3)
-    parameters = reference.random_bartlett(rng, 3, 2)
-    one, other = (
-        AGeneralisedSingularWishart(2, sign * row_mixing, **parameters) for sign in (1.0, -1.0)
-    )
-    g = one.sample(seed=[1, 2])
-    np.testing.assert_allclose(one.log_prob(g), other.log_prob(g))
-
-
-def test_a_diagonal_column_mixing_rescales_the_factor() -> None:
-    rng = np.random.default_rng(1)
-    row_mixing, b = reference.random_invertible(rng, 4, 4), np.array([0.5, 2.0])
-    parameters = reference.random_bartlett(rng, 4, 2)
-    mixed = ABGeneralisedSingularWishart(2, row_mixing, np.diag(b), **parameters)
-    parameters["rate"] = parameters["rate"] / b**2
-    parameters["loc"] = parameters["loc"] * b
-    parameters["scale"] = parameters["scale"] * b
-    rescaled = AGeneralisedSingularWishart(2, row_mixing, **parameters)
-    g = mixed.sample(3, seed=[1, 2])
-    np.testing.assert_allclose(rescaled.sample(3, seed=[1, 2]), g)
-    np.testing.assert_allclose(rescaled.log_prob(g), mixed.log_prob(g), atol=1e-8)
-    np.testing.assert_allclose(rescaled.mean(), mixed.mean())
-
-
 @pytest.mark.parametrize(
     ("name", "size", "df"),
     [
         *[("GeneralisedSingularWishart", 3, df) for df in (2, 5)],
-        *[("ABGeneralisedSingularWishart", *s) for s in [(1, 2), (3, 1), (3, 2), (2, 2), (2, 4)]],
+        *[("ABGeneralisedSingularWishart", *s) for s in [(3, 1), (3, 2), (2, 4)]],
     ],
 )
 def test_expected_density_ratio_is_one(name: str, size: int, df: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from model_reference import assert_same_mean
 from scipy import special, stats
 
 from gpflow_dwp.distributions import InverseWishart
@@ -42,11 +43,6 @@ def log_density(g: np.ndarray, df: float, scale: np.ndarray) -> float:
     )
 
 
-def assert_within_k_sigma(samples: np.ndarray, expected: Any, k_sigma: float) -> None:
-    error = np.std(samples, axis=0) / np.sqrt(len(samples))
-    assert np.all(np.abs(np.mean(samples, axis=0) - expected) <= k_sigma * error + 1e-12)
-
-
 @every_case
 def test_log_prob_is_scipys(size: int, df: float) -> None:
     scale_tril = random_tril(size, 2)
@@ -62,17 +58,6 @@ def test_log_prob_is_scipys(size: int, df: float) -> None:
         if df >= size:
             expected = stats.invwishart(df, scale).logpdf(value[i, j])
             np.testing.assert_allclose(got[i, j], expected, rtol=1e-9)
-
-
-def test_samples_are_made_of_the_precision_factor() -> None:
-    scale_tril = random_tril(4)
-    distribution = InverseWishart(6.5, scale_tril)
-
-    v = distribution.precision_factor.sample(5, seed=SEED).numpy()
-
-    inverse = np.linalg.inv(v)
-    g = distribution.sample(5, seed=SEED)
-    np.testing.assert_allclose(np.linalg.cholesky(g), scale_tril @ inverse, atol=1e-10)
 
 
 @pytest.mark.parametrize(("size", "df"), [(1, 3), (3, 3), (3, 5), (4, 9)])
@@ -109,8 +94,8 @@ def test_mean_and_variance_are_scipys_and_those_of_samples() -> None:
     np.testing.assert_allclose(distribution.variance(), theirs.var())
     # Every entry within 5 sigma.
     g = distribution.sample(20_000, seed=SEED).numpy()
-    assert_within_k_sigma(g, distribution.mean(), 5.0)
-    assert_within_k_sigma((g - distribution.mean()) ** 2, distribution.variance(), 5.0)
+    assert_same_mean(g, distribution.mean(), 5.0)
+    assert_same_mean((g - distribution.mean()) ** 2, distribution.variance(), 5.0)
 
 
 def test_covariance_has_the_variance_on_its_diagonal_and_is_that_of_samples() -> None:
@@ -123,7 +108,7 @@ def test_covariance_has_the_variance_on_its_diagonal_and_is_that_of_samples() ->
     # Every entry within 5 sigma.
     g = distribution.sample(20_000, seed=SEED).numpy() - distribution.mean()
     entries = np.reshape(g, [20_000, 2, 4])
-    assert_within_k_sigma(entries[..., :, None] * entries[..., None, :], covariance, 5.0)
+    assert_same_mean(entries[..., :, None] * entries[..., None, :], covariance, 5.0)
 
 
 def test_mode_is_scipys_and_has_the_highest_density() -> None:
@@ -144,12 +129,7 @@ def test_entropy_is_the_expected_log_density(size: int, df: float) -> None:
 
     _, log_prob = distribution.experimental_sample_and_log_prob(20_000, seed=SEED)
 
-    assert_within_k_sigma(-log_prob.numpy(), distribution.entropy(), 5.0)
-
-
-def test_entropy_is_that_of_the_inverse_gamma_distribution_for_one_row() -> None:
-    expected = stats.invgamma(3.5, scale=0.5 * 4.0).entropy()
-    np.testing.assert_allclose(InverseWishart(7.0, [[2.0]]).entropy(), expected)
+    assert_same_mean(-log_prob.numpy(), distribution.entropy(), 5.0)
 
 
 def test_moments_that_do_not_exist_are_nan_or_an_error() -> None:
@@ -223,7 +203,7 @@ def test_gradients_of_samples_in_the_degrees_of_freedom() -> None:
         return tape.gradient(trace, df).numpy() / 100.0
 
     slopes = np.array([slope(seed) for seed in range(100)])
-    assert_within_k_sigma(slopes, -np.sum(scale_tril**2) / (15.0 - 4.0) ** 2, 5.0)
+    assert_same_mean(slopes, -np.sum(scale_tril**2) / (15.0 - 4.0) ** 2, 5.0)
     assert np.std(slopes) / 10.0 < 0.05 * abs(np.mean(slopes))
 
 

@@ -56,12 +56,6 @@ def test_samples_have_the_law_of_outer_products(size: int, df: int) -> None:
         assert stats.ks_2samp(functional(ours), functional(theirs)).pvalue > 1e-4
 
 
-def test_mean() -> None:
-    scale_tril = reference.random_tril(np.random.default_rng(6), 2, 3, 3)
-    expected = 5.0 * scale_tril @ np.swapaxes(scale_tril, -1, -2)
-    np.testing.assert_allclose(SingularWishart(5, scale_tril).mean(), expected)
-
-
 @pytest.mark.parametrize("df", [0, -2, 1.0, 2.5, True, "2", None, np.float64(3.0)])
 def test_bad_df_raises(df: object) -> None:
     with pytest.raises(ValueError, match="df must be"):

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from check_shapes import disable_check_shapes
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
@@ -33,8 +32,7 @@ CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClas
 def _quick() -> Iterator[None]:
     """Take steps without compiling them, which would take far longer than the steps."""
     tf.config.run_functions_eagerly(True)
-    with disable_check_shapes():
-        yield
+    yield
     tf.config.run_functions_eagerly(False)
 
 

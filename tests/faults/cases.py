@@ -303,10 +303,10 @@ CASES = {
 def small_parts() -> Iterator[None]:
     """Cells and experiments that take no time."""
 
-    def compare(trials: int) -> Iterator[dict[str, Any]]:
+    def rows(self: Any) -> Iterator[dict[str, Any]]:
         names = ("learning_rate", "weight_decay", "batch_size", "window")
         distances = ("of_means", "of_covariances")
-        for trial in range(trials):
+        for trial in range(self.trials):
             yield {
                 "trial": trial,
                 **dict.fromkeys(names, 1),
@@ -318,7 +318,7 @@ def small_parts() -> Iterator[None]:
     with quick_commands(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{execution}.whole_data_bound", lambda *_, **__: (-1.0, 0.1))
         patch.setattr(f"{execution}.prediction_scores", lambda *_, **__: {"rmse": 1.0})
-        patch.setattr("gpflow_dwp.lab.experiments.compare_iterates_with_posterior", compare)
+        patch.setattr("gpflow_dwp.lab.experiments.LinearPosterior.rows", rows)
         patch.setattr("gpflow_dwp.lab.study._job._PROGRAM", (sys.executable, "-c", CHILD))
         yield
 

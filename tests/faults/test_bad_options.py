@@ -88,7 +88,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("study-report", "table.csv"), "table.csv"),
     (("iterates", "nope", "--out", "t.csv"), "nope"),
     (("iterates", "factor-analysis", "--out", "other.csv"), "other.csv"),
-    (("iterates", "factor-analysis", "--out", "t.csv", "--dimensions", "3"), "--dimensions"),
+    (("iterates", "factor-analysis", "--out", "t.csv", "--dimensions", "3"), "dimension"),
     (("iterates", "linear-prediction", "--out", "t.csv", "--datasets", "nope"), "nope"),
     (("mnist", "--out", "mnist", "--folder", "absent"), "absent"),
     (

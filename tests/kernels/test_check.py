@@ -109,11 +109,6 @@ def test_refuses_and_says_why(kernel: Any, message: str) -> None:
         check_gram_kernel(kernel)
 
 
-def test_the_error_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="cannot act on a Gram matrix"):
-        check_gram_kernel(ARD)
-
-
 def test_evaluation_refuses_too() -> None:
     gram, diagonal = tf.eye(3, dtype=tf.float64), tf.ones(3, tf.float64)
     with pytest.raises(UnsupportedKernelError, match="ARD"):

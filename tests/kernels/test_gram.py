@@ -190,25 +190,6 @@ def test_arc_cosine_second_derivatives(order: int) -> None:
     np.testing.assert_allclose(slope(0.4)[1], numeric, rtol=1e-7)
 
 
-@every_kernel
-def test_diagonal_of_the_matrix(name: str) -> None:
-    """The matrix's diagonal is the variance, in value and in gradient."""
-    kernel = KERNELS[name]()
-    gram = inner(features(5), features(5))
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(gram)
-        of_matrix = tf.linalg.diag_part(gram_K(kernel, gram))
-        of_diagonal = gram_K_diag(kernel, tf.linalg.diag_part(gram))
-    np.testing.assert_allclose(of_matrix, of_diagonal, rtol=1e-14)
-    zero = tf.UnconnectedGradients.ZERO
-    np.testing.assert_allclose(
-        tape.gradient(of_matrix, gram, unconnected_gradients=zero),
-        tape.gradient(of_diagonal, gram, unconnected_gradients=zero),
-        rtol=1e-12,
-        atol=1e-14,
-    )
-
-
 @pytest.mark.parametrize("kind", [gk.SquaredExponential, gk.Matern12, gk.RationalQuadratic])
 def test_stationary_diagonal_is_exact(kind: type[gk.Stationary]) -> None:
     """σ², and no gradient, even where r² would round to something that has a bad root."""

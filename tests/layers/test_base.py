@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpflow_dwp.latent_variable_deep_gp import LocalInducingGPLayer
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
     InverseWishartLayer,
-    LocalInducingGPLayer,
     RegressionGPLayer,
     WishartLayer,
 )

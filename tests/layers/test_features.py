@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import covariances, make_layer
+from model_reference import GivenNoise, condition, covariances, in_groups, make_layer
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import GramDraw
@@ -24,12 +24,13 @@ def test_groups_are_drawn_as_each_would_be_alone(size: int, df: int) -> None:
     groups = [slice(k * num_copies, (k + 1) * num_copies) for k in range(num_groups)]
     blocks = np.stack([tt[:, rows, rows] for rows in groups], axis=1)
 
-    together = layer.condition(
-        draw, TargetBlocks(it, tf.constant(blocks)), tf.constant(noise), full_cov=True
+    together = condition(
+        layer, draw, TargetBlocks(it, tf.constant(blocks)), tf.constant(noise), full_cov=True
     )
 
     for index, rows in enumerate(groups):
-        alone = layer.condition(
+        alone = condition(
+            layer,
             draw,
             TargetBlocks(it[:, :, rows], tf.constant(tt[:, rows, rows])),
             tf.constant(noise[:, rows]),
@@ -46,11 +47,14 @@ def test_expected_features_are_those_without_noise(size: int, df: int, shared: b
     joint = covariances(1 if shared else num_samples, size + num_targets)
     layer = make_layer(size, df)
     draw = layer.sample_inducing(joint[:, :size, :size], num_samples, as_seed(0))
-    blocks = TargetBlocks(joint[:, :size, size:], tf.linalg.diag_part(joint[:, size:, size:]))
+    blocks = in_groups(
+        TargetBlocks(joint[:, :size, size:], tf.linalg.diag_part(joint[:, size:, size:])),
+        full_cov=False,
+    )
 
     expected = layer.expect(draw, blocks)
 
-    noise = tf.zeros([num_samples, num_targets, df], tf.float64)
-    drawn = layer.condition(draw, blocks, noise, full_cov=False)
+    noise = GivenNoise(tf.zeros([num_samples, num_targets, df], tf.float64))
+    drawn = layer.condition(draw, blocks, noise)
     for ours, without_noise in zip(expected, drawn, strict=True):
         np.testing.assert_allclose(ours, without_noise, atol=1e-12)

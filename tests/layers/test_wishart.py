@@ -8,7 +8,6 @@ import gpflow
 import model_reference
 import numpy as np
 import pytest
-import reference
 import tensorflow as tf
 from model_reference import Conditional, covariances
 
@@ -16,17 +15,25 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import WishartLayer
 from gpflow_dwp.random import as_seed
 
-SIZES, FAMILIES = model_reference.SIZES, model_reference.FAMILIES
+SIZES = model_reference.SIZES
 SEED = as_seed(0)
 
 every_size = pytest.mark.parametrize(("size", "df"), SIZES)
-every_family = pytest.mark.parametrize("family", FAMILIES)
 whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
+every_corner = pytest.mark.parametrize(
+    ("size", "df", "family", "whiten"),
+    [
+        *((size, df, "AB", whiten) for size, df in SIZES for whiten in (False, True)),
+        (4, 2, "GW", False),
+        (3, 5, "GW", True),
+        (4, 2, "A", True),
+        (3, 3, "A", False),
+    ],
+)
+few = pytest.mark.parametrize(("size", "df", "whiten"), [(4, 2, False), (3, 3, True), (3, 5, True)])
 
 
-@every_size
-@every_family
-@whitened_or_not
+@every_corner
 def test_log_ratio_is_the_difference_of_the_two_log_densities(
     size: int, df: int, family: Any, whiten: bool
 ) -> None:
@@ -58,8 +65,7 @@ def test_log_ratio_is_that_of_the_papers_densities(size: int, df: int, whiten: b
         np.testing.assert_allclose(draw.log_ratio[s], expected.log_ratio, atol=1e-8)
 
 
-@every_size
-@whitened_or_not
+@few
 def test_parts_of_a_draw_belong_together(size: int, df: int, whiten: bool) -> None:
     layer = model_reference.make_layer(size, df, whiten=whiten, jitter=0.0)
     covariance = covariances(2, size)
@@ -72,22 +78,7 @@ def test_parts_of_a_draw_belong_together(size: int, df: int, whiten: bool) -> No
     assert draw.root.shape == (2, size, min(size, df))
 
 
-@every_size
-@whitened_or_not
-def test_one_covariance_serves_all_draws(size: int, df: int, whiten: bool) -> None:
-    layer = model_reference.make_layer(size, df, whiten=whiten)
-    covariance = covariances(1, size)
-
-    once = layer.sample_inducing(covariance, 3, SEED)
-    repeated = layer.sample_inducing(tf.tile(covariance, [3, 1, 1]), 3, SEED)
-
-    np.testing.assert_allclose(once.gram, repeated.gram, atol=1e-12)
-    np.testing.assert_allclose(once.log_ratio, repeated.log_ratio, atol=1e-12)
-
-
-@every_size
-@every_family
-@whitened_or_not
+@every_corner
 def test_expected_log_ratio_is_the_divergence_of_the_two_distributions(
     size: int, df: int, family: Any, whiten: bool
 ) -> None:
@@ -98,16 +89,6 @@ def test_expected_log_ratio_is_the_divergence_of_the_two_distributions(
 
     expected = -layer.posterior(covariance).kl_divergence(layer.prior(covariance))
     np.testing.assert_allclose(draw.log_ratio, expected, rtol=1e-9)
-
-
-def test_expected_log_ratio_of_a_batch_of_covariances() -> None:
-    layer = model_reference.make_layer(4, 2, expected_log_ratio=True)
-    covariance = covariances(3, 4)
-
-    together = layer.sample_inducing(covariance, 3, SEED).log_ratio
-
-    alone = [layer.sample_inducing(one[None], 3, SEED).log_ratio[0] for one in covariance]
-    np.testing.assert_allclose(together, alone, atol=1e-10)
 
 
 def test_expected_log_ratio_does_not_change_the_draw() -> None:
@@ -129,9 +110,7 @@ def test_whitened_expected_log_ratio_does_not_depend_on_the_covariance() -> None
     np.testing.assert_allclose(first, second, atol=1e-10)
 
 
-@every_size
-@every_family
-@whitened_or_not
+@every_corner
 def test_log_ratio_of_the_prior_is_zero_for_every_draw(
     size: int, df: int, family: Any, whiten: bool
 ) -> None:
@@ -146,15 +125,15 @@ def test_log_ratio_of_the_prior_is_zero_for_every_draw(
     np.testing.assert_allclose(layer.sample_inducing(covariance, 5, SEED).log_ratio, 0.0, atol=1e-8)
 
 
-def parameter_gradient(layer: WishartLayer, covariance: tf.Tensor, seed: int) -> np.ndarray:
+def parameter_gradient(layer: WishartLayer, covariance: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     """Gradient of the mean log ratio with respect to all parameters, as one vector."""
     with tf.GradientTape() as tape:
-        draw = layer.sample_inducing(covariance, 400, as_seed(seed))
+        draw = layer.sample_inducing(covariance, 400, seed)
         value = tf.reduce_mean(draw.log_ratio)
     gradients = tape.gradient(
         value, layer.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
     )
-    return np.concatenate([gradient.numpy().ravel() for gradient in gradients])
+    return tf.concat([tf.reshape(gradient, [-1]) for gradient in gradients], axis=0)
 
 
 @whitened_or_not
@@ -163,13 +142,14 @@ def test_all_estimators_of_the_gradient_agree_in_expectation(whiten: bool) -> No
     covariance = covariances(1, 3)
 
     def gradients() -> np.ndarray:
-        return np.stack([parameter_gradient(layer, covariance, seed) for seed in range(20)])
+        compiled = tf.function(parameter_gradient, autograph=False)
+        return np.stack([compiled(layer, covariance, as_seed(seed)) for seed in range(20)])
 
     sticking = gradients()
     layer.stick_the_landing = False
     plain = gradients()
     layer.expected_log_ratio = True
-    exact = parameter_gradient(layer, covariance, seed=0)
+    exact = parameter_gradient(layer, covariance, as_seed(0)).numpy()
     layer.stick_the_landing = True
     mixed = gradients()
 
@@ -180,8 +160,7 @@ def test_all_estimators_of_the_gradient_agree_in_expectation(whiten: bool) -> No
     assert np.max(np.abs(sticking[0] - plain[0])) > 1e-3
 
 
-@every_size
-@whitened_or_not
+@few
 def test_sticking_the_landing_has_no_variance_at_the_prior(
     size: int, df: int, whiten: bool
 ) -> None:
@@ -197,9 +176,14 @@ def test_sticking_the_landing_has_no_variance_at_the_prior(
         np.testing.assert_allclose(gradient, np.zeros(gradient.shape), atol=1e-8)
 
 
-@every_size
-@pytest.mark.parametrize("expected_log_ratio", [False, True])
-@whitened_or_not
+@pytest.mark.parametrize(
+    ("size", "df", "expected_log_ratio", "whiten"),
+    [
+        *((4, 2, expected, whiten) for expected in (False, True) for whiten in (False, True)),
+        (3, 3, False, False),
+        (3, 5, True, False),
+    ],
+)
 def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     size: int, df: int, expected_log_ratio: bool, whiten: bool
 ) -> None:
@@ -221,24 +205,7 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
         covariance = tf.matmul(root, root, transpose_b=True)
         return tf.reduce_sum(layer.sample_inducing(covariance, 2, SEED).log_ratio)
 
-    with tf.GradientTape() as tape:
-        result = value()
-    gradients = tape.gradient(result, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-
-    starts = [variable.numpy() for variable in variables]
-    rng = np.random.default_rng(5)
-    for _ in range(3):
-        directions = [rng.normal(size=variable.shape) for variable in variables]
-        values = []
-        for step in (1e-5, -1e-5):
-            for variable, start, direction in zip(variables, starts, directions, strict=True):
-                variable.assign(start + step * direction)
-            values.append(float(value()))
-        slope = sum(
-            np.sum(gradient * direction)
-            for gradient, direction in zip(gradients, directions, strict=True)
-        )
-        assert slope == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-6, abs=1e-6)
+    model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
 def conditional(df: int, *, at_prior: bool, whiten: bool = False) -> Conditional:
@@ -254,8 +221,7 @@ def test_targets_have_the_moments_of_features_drawn_in_numpy(df: int, full_cov: 
     conditional(df, at_prior=False).assert_moments_of_features(full_cov=full_cov)
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-@pytest.mark.parametrize("df", [2, 3, 5])
+@pytest.mark.parametrize(("df", "whiten"), [(2, False), (3, True), (5, False)])
 def test_prior_marginals_are_the_covariance(df: int, whiten: bool) -> None:
     setting = conditional(df, at_prior=True, whiten=whiten)
     draw = setting.inducing(setting.num_draws)
@@ -280,23 +246,6 @@ def test_prior_variances_are_those_of_a_wishart(df: int) -> None:
     model_reference.assert_same_mean(squares, 2.0 * variances**2 / df, k_sigma=5.0)
 
 
-@pytest.mark.parametrize("full_cov", [False, True])
-@pytest.mark.parametrize("df", [2, 5])
-def test_a_target_on_an_inducing_point_has_its_gram_entries(df: int, full_cov: bool) -> None:
-    layer = model_reference.make_layer(3, df, jitter=1e-12)
-    covariance = covariances(1, 3)
-    draw = layer.sample_inducing(covariance, 1, SEED)
-    tt = covariance if full_cov else tf.linalg.diag_part(covariance)
-
-    gram = layer.condition(
-        draw, TargetBlocks(covariance, tt), tf.ones([1, 3, df], tf.float64), full_cov=full_cov
-    )
-
-    expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
-    np.testing.assert_allclose(gram.it, draw.gram, atol=1e-4)
-    np.testing.assert_allclose(gram.tt, expected, atol=1e-4)
-
-
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     layer = model_reference.make_layer(3, 2)
     points = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
@@ -305,29 +254,19 @@ def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
         covariance = layer.kernel(points)[None]
         draw = layer.sample_inducing(covariance, 1, SEED)
         blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-        gram = layer.condition(draw, blocks, tf.ones([1, 3, 2], tf.float64), full_cov=False)
+        gram = model_reference.condition(
+            layer, draw, blocks, tf.ones([1, 3, 2], tf.float64), full_cov=False
+        )
         score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
 
     assert np.all(np.isfinite(tape.gradient(score, points)))
-
-
-def test_posterior_mean_is_the_monte_carlo_mean() -> None:
-    layer = model_reference.make_layer(4, 2)
-    covariance = covariances(1, 4)
-
-    draws = layer.sample_inducing(covariance, 20_000, SEED).gram.numpy()
-
-    model_reference.assert_same_mean(draws, layer.posterior(covariance).mean()[0], k_sigma=5.0)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"df": 0}, "df must be a positive integer, got 0"),
-        ({"df": 2.0}, "df must be a positive integer, got 2.0"),
-        ({"df": True}, "df must be a positive integer, got True"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
-        ({"num_inducing": 2.5}, "num_inducing must be a positive integer, got 2.5"),
         ({"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
         ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
@@ -346,7 +285,7 @@ def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> Non
 def test_numpy_integers_are_integers() -> None:
     layer = WishartLayer(gpflow.kernels.Linear(), np.int64(2), np.int32(3))
 
-    assert (layer.df, layer.num_inducing, layer.noise_width) == (2, 3, 2)
+    assert (layer.df, layer.num_inducing, layer.num_features) == (2, 3, 2)
 
 
 def test_starting_values_depend_on_the_seed() -> None:
@@ -355,11 +294,3 @@ def test_starting_values_depend_on_the_seed() -> None:
 
     np.testing.assert_array_equal(roots[0], roots[1])
     assert np.all(roots[0] != roots[2])
-
-
-def test_distribution_of_the_reference_at_the_prior() -> None:
-    layer = model_reference.make_layer(4, 2)
-    model_reference.set_to_prior(layer)
-
-    for name, value in reference.wishart_bartlett(4, 2).items():
-        np.testing.assert_allclose(getattr(layer.bartlett_factor.bartlett(tf.float64), name), value)

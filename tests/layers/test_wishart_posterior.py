@@ -102,8 +102,3 @@ def test_sticking_the_landing_leaves_the_expected_log_ratio_as_it_is() -> None:
 
     expected = posterior.expected_log_ratio(draws, mixing, None, stick_the_landing=False)
     np.testing.assert_allclose(with_noise, np.broadcast_to(expected, 3), rtol=1e-14)
-
-
-def test_unknown_family_is_refused() -> None:
-    with pytest.raises(ValueError, match="posterior must be one of GW, A, AB, got 'B'"):
-        WishartPosterior(2, 3, "B", np.random.default_rng(0))

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import likelihoods as gl
 
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.models import (
     AcceptedObservations,
     accepted_observations,

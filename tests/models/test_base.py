@@ -15,8 +15,7 @@ import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
 from model_reference import assert_bound_is_that_of_dense_loops, tiny_model, toy_data
 
-from gpflow_dwp import fit
-from gpflow_dwp.exceptions import CholeskyError, UnsupportedKernelError
+from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
@@ -82,9 +81,7 @@ def hidden_layer(
     return kind.hidden_layer(kernel or gk.SquaredExponential(), num_inducing)
 
 
-def exact_regression(
-    kind: Kind, num_outputs: int
-) -> tuple[DeepKernelProcess, gpflow.models.GPR, Any]:
+def exact_regression(num_outputs: int) -> tuple[DeepKernelProcess, gpflow.models.GPR, Any]:
     """A model of depth 1 with its inducing points on the data, and GPflow's exact one."""
     X, Y = toy_data(num_outputs=num_outputs)
     kernel = gk.Matern32(variance=1.3, lengthscales=[0.7, 1.9])
@@ -93,25 +90,21 @@ def exact_regression(
         kernel, num_outputs, pseudo_targets=Y, precision=1.0 / noise_variance
     )
     likelihood = gpflow.likelihoods.Gaussian(noise_variance)
-    model = kind.model([output], likelihood, X, num_data=len(X))
+    model = DeepKernelProcess([output], likelihood, X, num_data=len(X))
     return model, gpflow.models.GPR((X, Y), kernel, noise_variance=noise_variance), (X, Y)
 
 
-@every_model
 @pytest.mark.parametrize("num_outputs", [1, 2])
-def test_depth_1_with_all_points_inducing_is_exact(kind: Kind, num_outputs: int) -> None:
-    model, exact, data = exact_regression(kind, num_outputs)
+def test_depth_1_with_all_points_inducing_is_exact(num_outputs: int) -> None:
+    model, exact, data = exact_regression(num_outputs)
 
     np.testing.assert_allclose(model.elbo(data), exact.log_marginal_likelihood(), atol=1e-6)
 
 
-@every_model
 @pytest.mark.parametrize("full_cov", [False, True])
 @pytest.mark.parametrize("full_output_cov", [False, True])
-def test_depth_1_predicts_as_exact_regression(
-    kind: Kind, full_cov: bool, full_output_cov: bool
-) -> None:
-    model, exact, _ = exact_regression(kind, 2)
+def test_depth_1_predicts_as_exact_regression(full_cov: bool, full_output_cov: bool) -> None:
+    model, exact, _ = exact_regression(2)
     Xnew = toy_data(7, seed=5)[0]
 
     mean, covariance = model.predict_f(Xnew, full_cov, full_output_cov)
@@ -131,18 +124,6 @@ def test_depth_1_predicts_as_exact_regression(
 
 
 @every_model
-def test_depth_1_predictions_of_observations_are_exact(kind: Kind) -> None:
-    model, exact, _ = exact_regression(kind, 1)
-    new = toy_data(7, seed=5)
-
-    for value, expected in zip(model.predict_y(new[0]), exact.predict_y(new[0]), strict=True):
-        np.testing.assert_allclose(value, expected, atol=1e-8)
-    np.testing.assert_allclose(
-        model.predict_log_density(new), exact.predict_log_density(new), atol=1e-8
-    )
-
-
-@every_model
 def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None:
     model = kind.tiny(3)
     X, Y = DATA
@@ -155,8 +136,15 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
         np.testing.assert_array_equal(terms.log_ratios, full.log_ratios)
 
 
-@every_model
-@pytest.mark.parametrize("output", ["pseudo_targets", "regression"])
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        (WISHART, "pseudo_targets"),
+        (WISHART, "regression"),
+        (KINDS["gaussian"], "pseudo_targets"),
+        (KINDS["inverse_wishart"], "regression"),
+    ],
+)
 def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     kind: Kind, output: str
 ) -> None:
@@ -166,20 +154,23 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     variables = [
         variable for layer in model.layers for variable in layer.kernel.trainable_variables
     ]
-    with tf.GradientTape() as tape:
-        bound = model.elbo(DATA, seed=1)
-    gradients = tape.gradient(bound, variables)
+    model_reference.assert_gradients_are_finite_differences(
+        lambda: model.elbo(DATA, seed=1), variables
+    )
 
-    step = 1e-6
-    for variable, gradient in zip(variables, gradients, strict=True):
-        value = variable.numpy()
-        bounds = []
-        for sign in (1.0, -1.0):
-            variable.assign(value + sign * step)
-            bounds.append(model.elbo(DATA, seed=1).numpy())
-        variable.assign(value)
-        difference = (bounds[0] - bounds[1]) / (2.0 * step)
-        np.testing.assert_allclose(np.sum(gradient), difference, rtol=1e-5, atol=1e-6)
+
+@pytest.mark.parametrize("depth", [1, 6])
+@every_model
+def test_bound_and_gradient_are_finite_from_random_starts(kind: Kind, depth: int) -> None:
+    model = kind.tiny(depth, num_samples=2)
+    for start in range(2):
+        model_reference.randomise(model, seed=start, scale=0.5)
+        with tf.GradientTape() as tape:
+            bound = model.elbo(DATA, seed=start)
+        gradients = tape.gradient(bound, model.trainable_variables)
+
+        assert np.isfinite(bound)
+        assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
 
 
 def test_bound_scales_with_num_data() -> None:
@@ -230,17 +221,11 @@ LIKELIHOODS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarra
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        *(("wishart", name) for name in LIKELIHOODS),
-        *((kind, name) for kind in list(KINDS)[1:] for name in ("student_t", "softmax")),
-    ],
-)
-def test_likelihoods(kind: str, name: str) -> None:
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods(name: str) -> None:
     make_likelihood, observe = LIKELIHOODS[name]
     X, Y = DATA[0], observe(DATA[1])
-    model = KINDS[kind].tiny(2, data=(X, Y), likelihood=make_likelihood())
+    model = tiny_model(2, data=(X, Y), likelihood=make_likelihood())
     num_outputs = model.output_layer.num_outputs
     X, Y = X[:4], Y[:4]
 
@@ -283,8 +268,9 @@ def test_switched_likelihood() -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "compiled"), [("wishart", False), ("gaussian", True), ("inverse_wishart", True)]
+)
 def test_training_loss_closure_can_be_minimised(kind: str, compiled: bool) -> None:
     simplest = {"posterior": "GW", "whiten": True} if kind == "wishart" else {}
     model = KINDS[kind].tiny(2, **simplest)
@@ -296,16 +282,6 @@ def test_training_loss_closure_can_be_minimised(kind: str, compiled: bool) -> No
         optimizer.minimize(loss, model.trainable_variables)
 
     assert -model.elbo(DATA, seed=0) < before - 10.0
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "inverse_wishart"])
-def test_fitting_raises_the_bound(kind: str) -> None:
-    model = KINDS[kind].build(DATA, 2, num_inducing=6, num_samples=3)
-
-    history = fit(model, DATA, 300, progress=False)
-
-    assert np.all(np.isfinite(history.elbo))
-    assert np.mean(history.elbo[-20:]) > np.mean(history.elbo[:20]) + 10.0
 
 
 def test_training_loss_closure_takes_an_iterator() -> None:
@@ -321,16 +297,8 @@ def test_training_loss_closure_takes_an_iterator() -> None:
     assert -model.elbo(DATA, seed=0) < before - 10.0
 
 
-@every_model
-def test_print_summary(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
-    gpflow.utilities.print_summary(kind.tiny(2), fmt="simple")
-
-    assert "layers[1].precision_tril" in capsys.readouterr().out
-
-
-@every_model
-def test_values_can_be_read_and_assigned(kind: Kind) -> None:
-    model, other = kind.tiny(2), kind.tiny(2)
+def test_values_can_be_read_and_assigned() -> None:
+    model, other = tiny_model(2), tiny_model(2)
     model_reference.randomise(other, seed=9)
     assert model.elbo(DATA, seed=0) != other.elbo(DATA, seed=0)
 
@@ -339,9 +307,8 @@ def test_values_can_be_read_and_assigned(kind: Kind) -> None:
     np.testing.assert_allclose(other.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-8)
 
 
-@every_model
-def test_deepcopy_is_independent(kind: Kind) -> None:
-    model = kind.tiny(2)
+def test_deepcopy_is_independent() -> None:
+    model = tiny_model(2)
     before = model.elbo(DATA, seed=0)
 
     copy = gpflow.utilities.deepcopy(model)
@@ -352,24 +319,13 @@ def test_deepcopy_is_independent(kind: Kind) -> None:
     assert copy.elbo(DATA, seed=0) != before
 
 
-@every_model
-def test_freeze(kind: Kind) -> None:
-    model = kind.tiny(2)
+def test_freeze() -> None:
+    model = tiny_model(2)
 
     frozen = gpflow.utilities.freeze(model)
 
     assert frozen.trainable_variables == ()
     np.testing.assert_allclose(frozen.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-12)
-
-
-@every_model
-def test_set_trainable(kind: Kind) -> None:
-    model = kind.tiny(2)
-    number = len(model.trainable_variables)
-
-    gpflow.utilities.set_trainable(model.layers[0].kernel, False)
-
-    assert len(model.trainable_variables) == number - 2
 
 
 def test_integers_and_single_precision_are_taken_as_data() -> None:
@@ -460,6 +416,10 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             [hidden_layer(kernel=gk.RBF(active_dims=[0, 2])), output_layer()],
             r"active_dims of SquaredExponential must be among the 2 columns .* got \[0 2\]",
         ),
+        (
+            [hidden_layer(), hidden_layer(kernel=gk.RBF(lengthscales=[1.0, 2.0])), output_layer()],
+            r"lengthscales has shape \[2\].* ARD in the first layer only",
+        ),
     ],
 )
 def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> None:
@@ -503,27 +463,8 @@ def test_inducing_points_that_are_no_finite_matrix_are_refused(points: Any) -> N
         build([hidden_layer(), output_layer()], inducing_variable=points)
 
 
-def test_relevance_determination_is_refused_above_the_first_layer() -> None:
-    layers = [hidden_layer(), output_layer()]
-    layers[0].kernel = gk.SquaredExponential(lengthscales=[1.0, 2.0])
-    build(layers)
-
-    layers[1].kernel = gk.SquaredExponential(lengthscales=[1.0, 2.0])
-    with pytest.raises(UnsupportedKernelError, match="ARD"):
-        build(layers)
-
-
-def test_what_is_no_likelihood_is_refused() -> None:
+def test_likelihoods_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
         build([output_layer()], likelihood="gaussian")
-
-
-def test_likelihood_with_other_latent_functions_is_refused() -> None:
     with pytest.raises(ValueError, match="Softmax needs 3 latent functions, .* num_outputs=1"):
         build([output_layer()], likelihood=gpflow.likelihoods.Softmax(3))
-
-
-def test_inducing_points_may_be_an_object() -> None:
-    points = gpflow.inducing_variables.InducingPoints(DATA[0][:5])
-
-    assert build([output_layer()], inducing_variable=points).inducing_variable is points

@@ -143,27 +143,11 @@ def test_models(arguments: dict[str, Any], names: tuple[str, ...]) -> None:
         assert getattr(again, name) == getattr(model, name)
 
 
-class OwnKernel(gk.SquaredExponential):
-    """A user's kernel with an argument of its own."""
-
-    def __init__(self, power: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.power = power
-
-
 class Forgetful(gk.SquaredExponential):
     """A user's kernel that does not keep its argument."""
 
     def __init__(self, power: int) -> None:
         super().__init__(variance=power)
-
-
-def test_a_class_of_ones_own_must_be_passed() -> None:
-    kernel = OwnKernel(3)
-
-    assert round_trip(kernel, OwnKernel).power == 3
-    with pytest.raises(SavedModelError, match="'custom.OwnKernel' is not known .*custom_classes"):
-        round_trip(kernel)
 
 
 def test_a_class_that_forgets_its_arguments_is_refused() -> None:

@@ -12,12 +12,9 @@ import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
-from gpflow_dwp.models import (
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
-    check_data,
-    check_dataset,
-)
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
+from gpflow_dwp.models import check_data, check_dataset
 
 X, Y = toy_data()
 WITH_INF = np.where(np.arange(12)[:, None] == 7, np.inf, Y)

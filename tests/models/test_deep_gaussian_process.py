@@ -19,8 +19,9 @@ from gpflow_dwp.layers import (
     GramDraw,
     GramLayer,
     OutputLayer,
+    TargetNoise,
     WishartLayer,
-    propagate_targets,
+    propagate_jointly,
     sample_inducing_path,
 )
 from gpflow_dwp.models import (
@@ -92,7 +93,7 @@ class Reveal(OutputLayer):
         return GaussianDraw(covariance, covariance, covariance[:, 0, 0])
 
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.linalg.matrix_transpose(covariance.it), covariance.tt
 
@@ -112,7 +113,7 @@ def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str,
     points, targets = tf.constant(DATA[0][:NUM_INDUCING]), tf.constant(DATA[0][-2:])
     path_seed, target_seed = as_seed(2 * seed), as_seed(2 * seed + 1)
     path = sample_inducing_path(hidden, top, points, NUM_DRAWS, path_seed)
-    ti, tt = propagate_targets(hidden, top, path, targets, NUM_DRAWS, target_seed, full_cov=True)
+    ti, tt = propagate_jointly(hidden, top, path, targets, target_seed)
     gram = path.hidden[-1].gram.numpy()
     eigenvalues = np.linalg.eigvalsh(gram)
     return {
@@ -180,10 +181,6 @@ class Rotated(GramLayer):
         super().__init__(layer.kernel, layer.num_inducing)
         self.layer, self.rotation = layer, tf.constant(rotation)
 
-    @property
-    def noise_width(self) -> int:
-        return self.layer.noise_width
-
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
         draw = self.layer.sample_inducing(covariance, num_samples, seed)
         root = draw.root @ self.rotation
@@ -192,10 +189,10 @@ class Rotated(GramLayer):
         return draw._replace(root=root, gram=gram, log_ratio=prior - posterior)
 
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
-        noise = noise @ self.rotation
-        return self.layer.condition(draw, covariance, noise, full_cov=full_cov)
+        rotated = model_reference.GivenNoise(noise.normal(WIDTH) @ self.rotation)
+        return self.layer.condition(draw, covariance, rotated)
 
 
 WIDTH = 3

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gpflow
 import gpflow.kernels as gk
-import model_reference
 import numpy as np
-import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
@@ -35,37 +33,6 @@ def test_parameter_paths_are_stable() -> None:
         ".likelihood.variance",
         ".inducing_variable.Z",
     }
-
-
-@pytest.mark.parametrize("depth", [2, 6])
-def test_bound_and_gradient_are_finite_from_random_starts(depth: int) -> None:
-    model = tiny(depth)
-    for start in range(2):
-        model_reference.randomise(model, seed=start, scale=0.5)
-        with tf.GradientTape() as tape:
-            bound = model.elbo(DATA, seed=start)
-        gradients = tape.gradient(bound, model.trainable_variables)
-
-        assert np.isfinite(bound)
-        assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
-
-
-def test_compiled_is_eager() -> None:
-    model = tiny()
-
-    compiled = tf.function(lambda: model.elbo(DATA, seed=1), autograph=False)
-
-    np.testing.assert_allclose(compiled(), model.elbo(DATA, seed=1), rtol=1e-8)
-
-
-def test_expected_log_ratios_are_the_mean_of_sampled_ones() -> None:
-    model = tiny(num_samples=2_000, expected_log_ratio=False)
-    sampled = np.array([model.elbo_terms(DATA, seed=s).log_ratios[0] for s in range(10)])
-
-    model.layers[0].expected_log_ratio = True
-
-    exact = model.elbo_terms(DATA, seed=0).log_ratios[0].numpy()
-    model_reference.assert_same_mean(sampled, exact, k_sigma=5.0)
 
 
 class Composition(gk.Kernel):

@@ -80,14 +80,6 @@ def test_functions_are_continuous_and_differentiable(functions: FunctionDraws) -
         np.testing.assert_allclose(gradient[:, column], slopes, rtol=1e-5, atol=1e-5)
 
 
-def test_a_seed_fixes_the_functions() -> None:
-    model = tiny_model(2, data=DATA)
-    first, again, other = (FunctionDraws(model, 2, num_features=8, seed=s) for s in (0, 0, 1))
-
-    np.testing.assert_array_equal(first(XNEW), again(XNEW))
-    assert np.abs(first(XNEW) - other(XNEW)).max() > 0.01
-
-
 def test_training_on_does_not_change_the_functions() -> None:
     model = tiny_model(2, data=DATA)
     functions = FunctionDraws(model, 2, num_features=8, seed=0)

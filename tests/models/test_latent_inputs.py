@@ -7,24 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import assert_same_mean, tiny_model, toy_data
+from model_reference import (
+    assert_gradients_are_finite_differences,
+    assert_same_mean,
+    tiny_model,
+    toy_data,
+)
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_latent_variable_deep_gp,
     load_model,
     save_model,
 )
 from gpflow_dwp.objectives import Estimator
 
 K_SIGMA = 4.0
-BUILDERS = [
-    build_deep_wishart_process,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-]
 
 
 def without_latents(model, data):
@@ -41,9 +41,17 @@ def without_latents(model, data):
     return plain, (np.hstack([X, latents]), Y)
 
 
-@pytest.mark.parametrize("build", BUILDERS)
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("num_importance_samples", [1, 4])
+@pytest.mark.parametrize(
+    ("build", "depth", "num_importance_samples"),
+    [
+        (build_deep_wishart_process, 1, 1),
+        (build_deep_wishart_process, 1, 4),
+        (build_deep_wishart_process, 3, 1),
+        (build_deep_wishart_process, 2, 4),
+        (build_deep_gaussian_process, 2, 4),
+        (build_deep_inverse_wishart_process, 2, 1),
+    ],
+)
 def test_latents_that_are_known_are_inputs(build, depth, num_importance_samples) -> None:
     data = toy_data(num=5)
     model = tiny_model(depth, build, data=data, latent_dim=2, num_samples=2000)
@@ -67,10 +75,9 @@ def test_latents_that_are_known_are_inputs(build, depth, num_importance_samples)
         assert data_term > expected.data - 0.05 * np.abs(expected.data)
 
 
-@pytest.mark.parametrize("build", BUILDERS)
-def test_bound_grows_with_importance_samples(build) -> None:
+def test_bound_grows_with_importance_samples() -> None:
     data = toy_data()
-    model = tiny_model(2, build, data=data, latent_dim=1, num_samples=400)
+    model = tiny_model(2, data=data, latent_dim=1, num_samples=400)
     model.latent_layer.encoder.biases[-1].assign([0.0, 4.8])
 
     bounds = [float(model.elbo(data, estimator=Estimator(k), seed=0)) for k in (1, 3, 10)]
@@ -78,28 +85,35 @@ def test_bound_grows_with_importance_samples(build) -> None:
     assert bounds[0] < bounds[1] < bounds[2]
 
 
-@pytest.mark.parametrize("build", [*BUILDERS, build_latent_variable_deep_gp])
+@pytest.mark.parametrize("build", [build_deep_wishart_process, build_latent_variable_deep_gp])
 def test_minibatches_and_single_draws_are_unbiased(build) -> None:
     X, Y = data = toy_data(num=12)
     if build is build_latent_variable_deep_gp:
         model = build(data, "LV-GP-GP", num_inducing=5)
     else:
-        model = tiny_model(2, build, data=data, latent_dim=1)
+        model = tiny_model(2, build, data=data, latent_dim=1, posterior="GW", whiten=True)
     model.likelihood.variance.assign(0.5)
 
     def data_terms(num_samples: int, repeats: int, *parts: slice) -> np.ndarray:
         model.num_samples = num_samples
 
-        @tf.function
-        def term(X: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-            return model.elbo_terms((X, Y), estimator=Estimator(3), seed=seed).data
+        def term(seed: tf.Tensor) -> tf.Tensor:
+            terms = [
+                model.elbo_terms((X[part], Y[part]), estimator=Estimator(3), seed=seed).data
+                for part in parts
+            ]
+            return tf.reduce_mean(terms)
 
-        batches = [(tf.constant(X[part]), tf.constant(Y[part])) for part in parts]
-        seeds = [tf.constant(seed, tf.int64) for seed in range(repeats)]
-        return np.array([np.mean([term(*batch, seed) for batch in batches]) for seed in seeds])
+        @tf.function(autograph=False)
+        def every() -> tf.Tensor:
+            return tf.map_fn(
+                term, tf.range(repeats, dtype=tf.int64), fn_output_signature=tf.float64
+            )
+
+        return every().numpy()
 
     expected = data_terms(200, 8, slice(None))
-    assert_same_mean(data_terms(1, 200, slice(6), slice(6, None)), expected, K_SIGMA)
+    assert_same_mean(data_terms(1, 300, slice(6), slice(6, None)), expected, K_SIGMA)
 
 
 def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
@@ -111,22 +125,12 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
     def bound() -> tf.Tensor:
         return model.elbo(data, estimator=Estimator(3), seed=0)
 
-    with tf.GradientTape() as tape:
-        value = bound()
-    gradient = tape.gradient(value, variable)
-    direction = np.random.default_rng(0).normal(size=variable.shape)
-    start, step = variable.numpy(), 1e-5
-    variable.assign(start + step * direction)
-    above = bound()
-    variable.assign(start - step * direction)
-    expected = (above - bound()) / (2 * step)
-    np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
+    assert_gradients_are_finite_differences(bound, [variable], rel=1e-4)
 
 
-@pytest.mark.parametrize("build", BUILDERS)
-def test_predictions_and_files(build, tmp_path: Path) -> None:
+def test_predictions_and_files(tmp_path: Path) -> None:
     X, _ = data = toy_data()
-    model = tiny_model(2, build, data=data, latent_dim=1)
+    model = tiny_model(2, data=data, latent_dim=1)
 
     mean, variance = model.predict_f(X, num_samples=7)
 

@@ -15,13 +15,13 @@ from gpflow import likelihoods
 from model_reference import tiny_model, toy_data
 from scipy import stats
 
-from gpflow_dwp.layers import GammaGaussian
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
     sample_observations,
 )
 from gpflow_dwp.random import as_seed

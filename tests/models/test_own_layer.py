@@ -14,7 +14,7 @@ from model_reference import toy_data
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.layers import Description, GramDraw, GramLayer
+from gpflow_dwp.layers import Description, GramDraw, GramLayer, TargetNoise
 from gpflow_dwp.linalg import cholesky
 from gpflow_dwp.models import (
     DeepKernelProcess,
@@ -34,7 +34,6 @@ class InfinitelyWideLayer(GramLayer):
     """The limit of a Wishart layer of growing width, G = s K, with none of its randomness."""
 
     least_nats = -1.0
-    noise_width = 0
     kept_as = {"start": "scale"}
 
     def __init__(self, kernel: gk.Kernel, num_inducing: int, start: Any = 1.0) -> None:
@@ -53,7 +52,7 @@ class InfinitelyWideLayer(GramLayer):
         return GramDraw(gram, root, below, log_ratio=tf.zeros([1], covariance.dtype))
 
     def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
+        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
     ) -> TargetBlocks:
         scale, num_samples = tf.cast(self.scale, covariance.it.dtype), tf.shape(draw.gram)[0]
         blocks = (scale * block for block in covariance[:2])
@@ -63,7 +62,8 @@ class InfinitelyWideLayer(GramLayer):
 @pytest.fixture(name="model")
 def make_model() -> DeepKernelProcess:
     """A Wishart layer below one of a user's own."""
-    built = build_deep_wishart_process(DATA, 3, num_inducing=6, output="pseudo_targets", seed=0)
+    quick: Any = {"num_inducing": 6, "output": "pseudo_targets", "posterior": "GW", "whiten": True}
+    built = build_deep_wishart_process(DATA, 3, **quick, seed=0)
     lowest, _, output = built.layers
     own = InfinitelyWideLayer(gk.SquaredExponential(), 6)
     parts = built.likelihood, built.inducing_variable, built.num_data

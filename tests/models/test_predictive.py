@@ -10,8 +10,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from gpflow_dwp.layers import GammaGaussian
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.likelihoods import GammaGaussian, SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models import (
     expected_log_likelihoods,
     mixture_covariance,

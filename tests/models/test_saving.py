@@ -33,7 +33,6 @@ from gpflow_dwp.models import (
     model_to_bytes,
 )
 
-DATA = toy_data()
 XNEW = toy_data(5, seed=5)[0]
 
 
@@ -54,39 +53,23 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
     "arguments",
     [
         {"depth": 1, "kernel": [gk.Periodic(gk.Matern32(), period=2.0) + gk.White(0.1)]},
-        {
-            "depth": 1,
-            "kernel": [gk.ChangePoints([gk.Matern12(), gk.Bias()], [0.1])],
-            "data": (DATA[0][:, :1], DATA[1]),
-        },
-        {"depth": 2, "posterior": "GW", "kernel": "ArcCosine"},
         {"depth": 2, "posterior": "A", "whiten": True, "kernel": "Matern52"},
         {"depth": 3, "kernel": [gk.SquaredExponential() * gk.Linear() for _ in range(3)]},
         {"depth": 3, "build": build_deep_gaussian_process, "width": 3, "jitter": 1e-5},
         {"depth": 2, "build": build_deep_inverse_wishart_process, "expected_log_ratio": False},
-        {"likelihood": gpflow.likelihoods.StudentT(0.3, df=5.0)},
-        {"likelihood": gpflow.likelihoods.HeteroskedasticTFPConditional()},
-        {
-            "likelihood": gpflow.likelihoods.Gaussian(
-                gpflow.functions.Linear(np.ones((2, 1)), [9.0])
-            )
-        },
         {"depth": 1, "mean_function": gpflow.functions.Linear(np.ones((2, 1)), [9.0])},
         {"num_functions": 1, "mean_function": gpflow.functions.Constant([3.0])},
+        {"depth": 2, "output": "regression"},
     ],
     ids=[
         "periodic",
-        "change_points",
-        "arc_cosine",
         "whitened_matern",
         "products",
         "deep_gaussian_process",
         "deep_inverse_wishart_process",
-        "student_t",
-        "heteroskedastic",
-        "noise_of_x",
         "linear_mean",
         "mixed_functions",
+        "regression",
     ],
 )
 def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
@@ -96,11 +79,7 @@ def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
     again = load_model(tmp_path / "model")
 
     assert type(again) is type(model)
-    X = XNEW[:, : model.inducing_variable.Z.shape[1]]
-    for value, expected in zip(
-        again.predict_y(X, num_samples=3), model.predict_y(X, num_samples=3), strict=True
-    ):
-        np.testing.assert_array_equal(value, expected)
+    assert_same(model, again)
 
 
 def test_predictions_in_a_new_process_are_identical(tmp_path: Path) -> None:
@@ -180,20 +159,6 @@ def test_saving_replaces_a_model_and_its_weights(tmp_path: Path) -> None:
 
     assert_same(model, load_model(tmp_path / "model"))
     assert len(list((tmp_path / "model").iterdir())) == 2
-
-
-def test_saving_twice_changes_nothing(tmp_path: Path) -> None:
-    model = tiny_model(1)
-    for _ in range(2):
-        save_model(model, tmp_path / "model")
-
-    assert_same(model, load_model(tmp_path / "model"))
-
-
-def test_missing_parents_are_made(tmp_path: Path) -> None:
-    save_model(tiny_model(1), str(tmp_path / "a" / "b"))
-
-    assert load_model(str(tmp_path / "a" / "b")).num_data == tiny_model(1).num_data
 
 
 def test_nothing_is_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,14 +255,6 @@ def damage(folder: Path, **changes: Any) -> None:
     description = unseal(json.loads(path.read_text())) | changes
     kept = {name: value for name, value in description.items() if value is not MISSING}
     path.write_text(json.dumps(seal(kept)))
-
-
-@pytest.mark.parametrize("content", ["", "{", "[1, 2]", '{"format": "other"}', "\x00\xff"])
-def test_a_damaged_description_is_named(saved: Path, content: str) -> None:
-    (saved / "model.json").write_text(content)
-
-    with pytest.raises(SavedModelError, match="model.json"):
-        load_model(saved)
 
 
 @pytest.mark.parametrize(
@@ -534,16 +491,6 @@ def with_text(text: str) -> Any:
     return lambda folder: (folder / "model.json").write_text(text)
 
 
-def archive_of(shape: tuple[int, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive with an array of which little or, if compressed, much is there."""
-    header, buffer = io.BytesIO(), io.BytesIO()
-    fields = {"descr": "<f8", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, fields)
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        archive.writestr("a.npy", header.getvalue() + bytes(80 if compression == 0 else 2**24))
-    return buffer.getvalue()
-
-
 HOSTILE = {
     "brackets": (with_text("[" * 100_000), "model.json is damaged: maximum recursion"),
     "digits": (with_text('{"format": ' + "1" * 5000 + "}"), "model.json is damaged: Exceeds"),
@@ -552,9 +499,6 @@ HOSTILE = {
     "rows": (with_size(pseudo_targets={"array": [[0.0]] * 10_000}), "100010000 numbers or more"),
     "outside": (with_weights(b"", named="../outside.npz"), "model.json is damaged: it names no"),
     "absolute": (with_weights(b"", named="/tmp/x.npz"), "model.json is damaged: it names no"),
-    "declared": (with_weights(archive_of((10**12,))), "an array is not as long as it says"),
-    "negative": (with_weights(archive_of((-2, -5))), "an array is not as long as it says"),
-    "bomb": (with_weights(archive_of((2**21,), zipfile.ZIP_DEFLATED)), "it is compressed"),
     "no archive": (with_weights(b"PK"), "npz is damaged: it is no archive of arrays"),
     "words": (with_size(num_outputs="many"), "num_outputs must be a positive integer"),
     "text": (with_size(pseudo_targets={"array": "text"}), "does not hold numbers"),

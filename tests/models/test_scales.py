@@ -13,7 +13,8 @@ import pytest
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import ScaleWarning
-from gpflow_dwp.models import build_deep_gaussian_process, build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.models import build_deep_gaussian_process
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(50, 3)), RNG.normal(size=(50, 1))

@@ -10,11 +10,11 @@ import pytest
 from gpflow.utilities import parameter_dict, set_trainable
 from model_reference import set_to_prior, tiny_model, toy_data
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
     collapsed_layers,
     model_summary,
 )
@@ -26,7 +26,7 @@ def test_a_deep_wishart_process() -> None:
     model = tiny_model(2, posterior="A", width=3)
     set_trainable(model.inducing_variable, False)
 
-    summary = model_summary(model)
+    summary = model_summary(model, kl=False)
 
     assert [part[:5] for part in summary.parts] == [
         ("inducing_variable", "InducingPoints", "", "points [5, 2]", ""),
@@ -47,14 +47,14 @@ def test_a_deep_wishart_process() -> None:
 
 
 def test_a_regression_output() -> None:
-    output = model_summary(tiny_model(2, output="regression")).parts[2]
+    output = model_summary(tiny_model(2, output="regression"), kl=False).parts[2]
 
     assert (output.kind, output.shape) == ("RegressionGPLayer", "functions [5, 1]")
     assert output.posterior == "Gaussian, regression on 12 data"
 
 
 def test_divergences_are_those_of_the_bound() -> None:
-    model = tiny_model(3, num_samples=2_000)
+    model = tiny_model(3, num_samples=2_000, posterior="GW")
     expected = -model.elbo_terms(DATA, seed=17).log_ratios.numpy()
 
     summary = model_summary(model)
@@ -67,15 +67,6 @@ def test_divergences_are_those_of_the_bound() -> None:
     assert summary == model_summary(model)
 
 
-def test_a_layer_at_its_prior_has_no_divergence() -> None:
-    model = tiny_model(2)
-    set_to_prior(model.layers[0])
-
-    kl = model_summary(model).parts[1].kl
-
-    assert kl is not None and abs(kl) < 1e-8
-
-
 @pytest.mark.parametrize(
     ("arguments", "shape", "posterior"),
     [
@@ -86,9 +77,7 @@ def test_a_layer_at_its_prior_has_no_divergence() -> None:
             "Gaussian, global inducing",
         ),
         ({"build": build_deep_inverse_wishart_process}, "Gram matrix [5, 5]", "inverse Wishart"),
-        ({"likelihood": gpflow.likelihoods.Bernoulli()}, "Gram matrix [5, 5], rank 2", "AB-GW"),
         ({"likelihood": gpflow.likelihoods.Softmax(3)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
-        ({"data": toy_data(num_outputs=2)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
         ({"latent_dim": 1}, "Gram matrix [5, 5], rank 3", "AB-GW"),
     ],
 )

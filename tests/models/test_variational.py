@@ -14,14 +14,13 @@ from scipy import integrate, stats
 
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import FreeEncoder, GammaGaussian, LatentVariableLayer
+from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP, build_latent_variable_deep_gp
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
+from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
-    LatentVariableDeepGP,
     VariationalModel,
-    build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    build_latent_variable_deep_gp,
-    build_matrix_gaussian_network,
 )
 from gpflow_dwp.objectives import Estimator
 
@@ -60,9 +59,7 @@ def test_a_narrow_posterior_of_the_precision_does_not_lift_the_bound_over_the_ev
 @pytest.mark.parametrize(
     ("build", "arguments"),
     [
-        (build_deep_wishart_process, {"depth": 2}),
         (build_deep_wishart_process, {"depth": 2, "latent_dim": 1}),
-        (build_deep_inverse_wishart_process, {"depth": 2}),
         (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
         (build_matrix_gaussian_network, {}),
     ],
@@ -126,9 +123,7 @@ def test_autograph_rewrites_nothing_when_users_compile(
         loss,
         tf.function(lambda: model.predict_y(rows[0], num_samples=2)),
         tf.function(lambda: model.predict_log_density(rows, num_samples=2)),
-        tf.function(lambda: posterior.predict_y(rows[0])),
         tf.function(lambda: posterior.predict_y_components(rows[0])),
-        tf.function(lambda: posterior.predict_log_density(rows)),
     ):
         model.likelihood.seen.clear()
         call()
@@ -159,31 +154,25 @@ def test_a_regression_on_new_rows_is_that_of_a_model_of_them() -> None:
     np.testing.assert_allclose(model.elbo(more, seed=0), fresh.elbo(more, seed=0), rtol=1e-10)
 
 
-@pytest.mark.parametrize("output", ["regression", "pseudo_targets"])
-def test_training_goes_on_with_new_rows_and_with_no_others(output: Any) -> None:
+def test_training_goes_on_with_new_rows_and_with_no_others() -> None:
     data, more = toy_data(12), toy_data(20, seed=1)
-    model = tiny_model(1, data=data, output=output)
+    model = tiny_model(1, data=data, output="regression")
     for rows in (more, (data[0][:6], data[1][:6])):
         with pytest.raises(ValueError, match=r"num_data=12 rows, got \d+; model.set_data\(data\)"):
             fit(model, rows, 1)
-    if output == "regression":
-        with pytest.raises(
-            ValueError, match="a regression on, in their order and with their weights, got"
-        ):
-            fit(model, (data[0], -data[1]), 1)
+    with pytest.raises(
+        ValueError, match="a regression on, in their order and with their weights, got"
+    ):
+        fit(model, (data[0], -data[1]), 1)
 
     model.set_data(more)
     history = fit(model, more, 2, kl_annealing_steps=0, progress=False)
 
     assert history.num_data == 20
-    np.testing.assert_allclose(history.elbo[0], tiny_bound(output, more), rtol=1e-10)
-
-
-def tiny_bound(output: Any, data: tuple[np.ndarray, np.ndarray]) -> tf.Tensor:
-    """The bound of a tiny model of a single layer, which has no noise, after new data."""
-    model = tiny_model(1, output=output)
-    model.set_data(data)
-    return model.elbo(data, seed=0)
+    other = tiny_model(1, output="regression")
+    other.set_data(more)
+    # A single layer's bound has no noise.
+    np.testing.assert_allclose(history.elbo[0], other.elbo(more, seed=0), rtol=1e-10)
 
 
 def test_data_that_do_not_fit_leave_the_model_as_it_was() -> None:
@@ -313,7 +302,7 @@ def test_training_with_weights() -> None:
     Y = DATA[1] + 5.0 * (WEIGHTS == 0.0)[:, None]
     data = X, Y, WEIGHTS
     model = build_deep_wishart_process(data, 1, output="pseudo_targets", inducing=X)
-    fit(model, data, 200, batch_size=4, progress=False)
+    fit(model, data, 100, batch_size=4, progress=False)
     assert np.all(np.abs(model.predict_f(X)[0] - DATA[1])[:, 0] < 0.5)
 
     regression = build_deep_wishart_process(data, 1)

@@ -53,33 +53,6 @@ def test_one_seed_gives_one_run_and_another_seed_another() -> None:
     assert np.all(first.data_term != other.data_term)
 
 
-def test_the_bound_grows() -> None:
-    model = tiny_model(2)
-
-    history = run(model, 60, optimizer=tf_keras.optimizers.Adam(0.02))
-
-    assert history.num_steps == 60
-    assert history.num_data == 12
-    assert history.log_ratios.shape == (60, 2)
-    assert history.stop_reason == "took all 60 steps"
-    assert history.elbo[-10:].mean() > history.elbo[:10].mean() + 50.0
-    np.testing.assert_allclose(model.elbo(DATA, seed=0), history.elbo[-10:].mean(), rtol=0.3)
-
-
-def test_a_likelihood_with_draws_of_its_own_is_repeatable() -> None:
-    labels = np.digitize(Y, [-0.5, 0.5])
-    histories = [
-        run(
-            tiny_model(1, data=(X, labels), likelihood=gpflow.likelihoods.Softmax(3)),
-            3,
-            data=(X, labels),
-        )
-        for _ in range(2)
-    ]
-
-    np.testing.assert_array_equal(histories[0].elbo, histories[1].elbo)
-
-
 def test_minibatches_of_an_epoch_are_disjoint() -> None:
     model = tiny_model(1)
     full = model.elbo_terms(DATA).data
@@ -275,7 +248,6 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     ("arguments", "message"),
     [
         ({"num_steps": 0}, "num_steps must be a positive integer, got 0"),
-        ({"num_steps": 2.0}, "num_steps must be a positive integer, got 2.0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
         ({"callback_interval": 0}, "callback_interval must be a positive integer"),
@@ -290,14 +262,10 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             "data must hold at least one batch, got an empty dataset",
         ),
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
-        ({"data": None}, r"data must be a pair \(X, Y\), or three, .* got NoneType"),
         ({"progress": "no"}, "progress must be True or False, got 'no'"),
         ({"jit_compile": 1}, "jit_compile must be True or False, got 1"),
         ({"seed": "a"}, "seed must be an integer of at least 0, got 'a'"),
-        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
-        ({"callbacks": print}, "callbacks must be a sequence of functions, got <built-in"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
-        ({"optimizer": "adam"}, "optimizer must be a Keras optimiser, .*, got 'adam'"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
         ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
     ],

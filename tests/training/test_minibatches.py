@@ -53,13 +53,6 @@ def test_orders_are_uniform() -> None:
             assert np.all(np.abs(counts - num_epochs * share) < 5 * sigma)
 
 
-def test_a_seed_decides() -> None:
-    first, second, other = (draw(make(3, seed), 10) for seed in (0, 0, 1))
-
-    np.testing.assert_array_equal(first, second)
-    assert np.any(first != other)
-
-
 def test_state_is_in_variables() -> None:
     whole, cut, resumed = (make(3) for _ in range(3))
     expected = draw(whole, 9)

@@ -9,8 +9,7 @@ import tensorflow as tf
 from gpflow.optimizers import NaturalGradient
 from model_reference import toy_data
 
-from gpflow_dwp.models import build_latent_variable_deep_gp
-from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.training import NaturalGradientAdam, decayed_rate, fit
 
 
@@ -36,27 +35,6 @@ def test_step_is_that_of_gpflow() -> None:
         - reference.likelihood.variance.unconstrained_variable
     )
     np.testing.assert_allclose(np.abs(moved), 0.005, rtol=1e-3)
-
-
-def test_importance_samples_in_training() -> None:
-    data = toy_data()
-    model = build_latent_variable_deep_gp(data, "LV-GP-GP", num_inducing=5)
-    layer = model.output_layer
-    optimizer = NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])
-
-    history = fit(
-        model,
-        data,
-        20,
-        optimizer=optimizer,
-        kl_annealing_steps=0,
-        estimator=Estimator(3),
-        batch_size=6,
-        progress=False,
-    )
-
-    assert np.isfinite(history.elbo_per_datum).all()
-    assert history.elbo_per_datum[-5:].mean() > history.elbo_per_datum[:5].mean()
 
 
 def test_rate_decays_by_steps() -> None:

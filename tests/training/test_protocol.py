@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
-from gpflow_dwp.models import VariationalModel, build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import (
     PROTOCOLS,
     Adam,

@@ -1,11 +1,12 @@
-"""The output layer with a draw of u in place of its distribution, to see what that costs."""
+"""The output layer with draws of u and f in place of their distributions, to see what they cost."""
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers import GaussianDraw, GlobalInducingGPLayer, OutputLayer
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.random import normal
@@ -16,20 +17,28 @@ _JITTER = 1e-6
 
 
 class SampledOutputLayer(OutputLayer):
-    r"""A Gaussian output layer whose function values at the inducing points are drawn.
+    r"""A Gaussian output layer whose function values are drawn, at inducing points and targets.
 
     With K = L Lᵀ and u = L w, the posterior of w is Gaussian with precision B = I + Lᵀ Λ L = C Cᵀ
     and mean B⁻¹ Lᵀ Λ v. Given w = E[w] + C⁻ᵀ ε, targets follow the prior, and the log ratio is
     log p(w) - log q(w) = ½ ‖ε‖² - ½ ‖w‖² - log|C| for each output.
 
     :param layer: The layer whose kernel and parameters are used.
-    :param seed: A stateless seed for ε, [2].
+    :raises ValueError: If it has no pseudo-targets.
+    :ivar seeds: Stateless seeds of u and f, [2] each, to be set before every draw.
     """
 
-    def __init__(self, layer: GlobalInducingGPLayer, seed: Seed) -> None:
+    seeds: tuple[Seed, Seed]
+
+    def __init__(self, layer: OutputLayer) -> None:
+        if not isinstance(layer, GlobalInducingGPLayer):
+            raise ValueError(
+                "model must have pseudo-targets in its output layer for that to be sampled, got "
+                f"{type(layer).__name__}."
+            )
         super().__init__(layer.kernel, layer.num_inducing)
+        self.num_outputs = layer.num_outputs
         self._layer = layer
-        self._seed = seed
 
     @inherit_check_shapes
     def infer_inducing(
@@ -47,7 +56,7 @@ class SampledOutputLayer(OutputLayer):
 
         targets = tf.matmul(precision_tril, self._layer.pseudo_targets, transpose_a=True)
         information = tf.matmul(observed, targets[None], transpose_a=True)
-        noise = normal(tf.shape(information), self._seed, covariance.dtype)
+        noise = normal(tf.shape(information), self.seeds[0], covariance.dtype)
         half = tf.linalg.triangular_solve(root, information) + noise
         whitened = tf.linalg.triangular_solve(root, half, adjoint=True)
 
@@ -62,6 +71,11 @@ class SampledOutputLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: tf.Tensor, *, full_cov: bool
+        self, draw: GaussianDraw, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._layer.condition(draw, covariance, full_cov=full_cov)
+        mean, variance = self._layer.condition(draw, covariance)
+        # The derivative of a root of zero is infinite.
+        floor = tf.constant(np.finfo(mean.dtype.as_numpy_dtype).eps, mean.dtype)
+        deviation = tf.sqrt(tf.maximum(variance[..., 0], floor))
+        noise = normal(tf.shape(mean), self.seeds[1], mean.dtype)
+        return mean + deviation * noise, tf.zeros_like(variance)

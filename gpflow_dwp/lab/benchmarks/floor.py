@@ -11,17 +11,7 @@ from scipy.linalg import blas, lapack
 
 from gpflow_dwp.lab.benchmarks.shapes import Shape
 
-__all__ = [
-    "FLOORED_MODELS",
-    "Floor",
-    "Operation",
-    "floor_operations",
-    "prediction_operations",
-]
-
-FLOORED_MODELS = ("GW", "A", "AB", "A-whitened")
-"""The models whose operations are listed."""
-
+__all__ = ["Floor", "Operation", "floor_operations", "prediction_operations"]
 
 _Sizes = tuple[str, str, int, int, int, int]
 
@@ -54,7 +44,7 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
     but for products with R columns, which are counted.
 
     :param shape: The step's sizes.
-    :param model: One of :data:`FLOORED_MODELS`. "GW", "A" and "AB" have the same operations: GW's
+    :param model: One of :data:`WISHART_MODELS`. "GW", "A" and "AB" have the same operations: GW's
         A' = I would save two products of M³, which neither the layer nor this count makes use of.
     """
     n, m, s = shape.num_data, shape.num_inducing, shape.num_samples
@@ -132,43 +122,16 @@ class Floor:
 
     :param operations: What :func:`floor_operations` returns.
     :param num_operands: How many different operands each operation has, taken in turn: S.
-    :param dtype: float32 or float64.
+    :param dtype: "float32" or "float64".
     """
 
-    def __init__(
-        self, operations: list[Operation], num_operands: int, dtype: type[np.floating[Any]]
-    ) -> None:
-        rng = np.random.default_rng(0)
-        prefix = "s" if dtype == np.float32 else "d"
-        self._calls: list[tuple[list[Callable[[], object]], int]] = []
-
-        def array(rows: int, columns: int) -> npt.NDArray[Any]:
-            return np.asfortranarray(rng.normal(size=(rows, columns)), dtype)
-
-        def prepare(operation: Operation) -> Callable[[], object]:
-            if operation.routine == "potrf":
-                root = array(operation.rows, operation.rows)
-                matrix = np.asfortranarray(
-                    root @ root.T + operation.rows * np.eye(len(root)), dtype
-                )
-                potrf = getattr(lapack, f"{prefix}potrf")
-                return lambda: potrf(matrix, lower=1)
-            if operation.routine == "trsm":
-                # Solved over and over in place, so it must hardly change the right side.
-                noise = 1e-6 * np.tril(array(operation.rows, operation.rows), -1)
-                tril = np.asfortranarray(np.eye(operation.rows) + noise, dtype)
-                right = array(operation.rows, operation.columns)
-                trsm = getattr(blas, f"{prefix}trsm")
-                return lambda: trsm(1.0, tril, right, lower=1, overwrite_b=1)
-            left = array(operation.rows, operation.inner)
-            right = array(operation.inner, operation.columns)
-            result = array(operation.rows, operation.columns)
-            gemm = getattr(blas, f"{prefix}gemm")
-            return lambda: gemm(1.0, left, right, 0.0, result, overwrite_c=1)
-
-        for operation in operations:
-            calls = [prepare(operation) for _ in range(min(num_operands, operation.times))]
-            self._calls.append((calls, operation.times))
+    def __init__(self, operations: list[Operation], num_operands: int, dtype: str) -> None:
+        self._rng = np.random.default_rng(0)
+        self._dtype = dtype
+        self._calls = [
+            ([self._prepare(o) for _ in range(min(num_operands, o.times))], o.times)
+            for o in operations
+        ]
 
     def run(self, num_steps: int) -> None:
         """Do the operations of ``num_steps`` steps."""
@@ -176,3 +139,24 @@ class Floor:
             for calls, count in self._calls:
                 for index in range(count):
                     calls[index % len(calls)]()
+
+    def _prepare(self, operation: Operation) -> Callable[[], object]:
+        _, routine, rows, inner, columns, _ = operation
+        library = lapack if routine == "potrf" else blas
+        call = getattr(library, {"float32": "s", "float64": "d"}[self._dtype] + routine)
+        if routine == "potrf":
+            root = self._array(rows, rows)
+            matrix = np.asfortranarray(root @ root.T + rows * np.eye(rows), self._dtype)
+            return lambda: call(matrix, lower=1)
+        if routine == "trsm":
+            # Solved over and over in place, so it must hardly change the right side.
+            noise = 1e-6 * np.tril(self._array(rows, rows), -1)
+            tril = np.asfortranarray(np.eye(rows) + noise, self._dtype)
+            right = self._array(rows, columns)
+            return lambda: call(1.0, tril, right, lower=1, overwrite_b=1)
+        left, right = self._array(rows, inner), self._array(inner, columns)
+        result = self._array(rows, columns)
+        return lambda: call(1.0, left, right, 0.0, result, overwrite_c=1)
+
+    def _array(self, rows: int, columns: int) -> npt.NDArray[Any]:
+        return np.asfortranarray(self._rng.normal(size=(rows, columns)), self._dtype)

@@ -1,10 +1,35 @@
-"""The sizes at which a training step is timed."""
+"""What is measured: models by name, and the sizes of a training step."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["SHAPES", "Shape"]
+__all__ = [
+    "MODELS",
+    "SHAPES",
+    "WISHART_MODELS",
+    "DatasetName",
+    "DtypeName",
+    "ModelName",
+    "Shape",
+    "ShapeName",
+    "WishartName",
+    "posterior_arguments",
+]
+
+DatasetName = Literal[
+    "boston", "concrete", "energy", "kin8nm", "naval", "power", "protein", "wine", "yacht"
+]
+DtypeName = Literal["float64", "float32"]
+ShapeName = Literal["yacht-2", "yacht-5", "protein-5", "large-3"]
+WishartName = Literal["GW", "A", "AB", "A-whitened"]
+ModelName = Literal["GW", "A", "AB", "A-whitened", "DGP"]
+
+WISHART_MODELS: tuple[WishartName, ...] = ("GW", "A", "AB", "A-whitened")
+"""Deep Wishart processes by posterior family."""
+
+MODELS: tuple[ModelName, ...] = (*WISHART_MODELS, "DGP")
+"""These, and the deep GP with the same prior."""
 
 
 class Shape(NamedTuple):
@@ -31,3 +56,9 @@ SHAPES: dict[str, Shape] = {
     "large-3": Shape(1_000, 9, 500, 10, 3),
 }
 """Those of yacht's training rows at two depths, of a batch of protein's, and of a large model."""
+
+
+def posterior_arguments(model: str) -> dict[str, Any]:
+    """Return the builder's arguments that make one of :data:`WISHART_MODELS`."""
+    family, _, whitened = model.partition("-")
+    return {"posterior": family, "whiten": bool(whitened)}

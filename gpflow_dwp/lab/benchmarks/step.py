@@ -2,115 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Literal
 
-from gpflow_dwp.lab.benchmarks._arguments import check_arguments
-from gpflow_dwp.lab.benchmarks.measurement import Figure, Timings, measure, ratio, summary
-from gpflow_dwp.lab.benchmarks.peers import PEERS, peer_versions
-from gpflow_dwp.lab.benchmarks.shapes import SHAPES
-from gpflow_dwp.lab.benchmarks.subjects import MODELS, Subject
+from gpflow_dwp.lab.benchmarks import _peers
+from gpflow_dwp.lab.benchmarks.measurement import (
+    Figure,
+    Measured,
+    Report,
+    Subject,
+    Timings,
+    measure,
+    ratio,
+    summary,
+)
+from gpflow_dwp.lab.benchmarks.shapes import (
+    MODELS,
+    SHAPES,
+    WISHART_MODELS,
+    DtypeName,
+    ModelName,
+    ShapeName,
+)
+from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_step
 
 __all__ = ["benchmark_step"]
 
-# (over, under, at most): pairs of (model, dtype, floor), and the aim at all shapes or at one.
-_RATIOS: tuple[tuple[tuple[str, str, bool], tuple[str, str, bool], float | None], ...] = (
-    (("AB", "float64", False), ("AB", "float64", True), 1.5),
-    (("A-whitened", "float64", False), ("A-whitened", "float64", True), None),
-    (("AB", "float64", False), ("GW", "float64", False), 1.05),
-    (("A-whitened", "float64", False), ("A", "float64", False), 0.85),
-    (("AB", "float64", False), ("DGP", "float64", False), 1.0),
-    (("AB", "float32", False), ("AB", "float64", False), 0.6),
-    (("AB", "float64", False), ("gpflux", "float64", False), 0.33),
-    (("AB", "float64", False), ("gpytorch", "float64", False), 0.12),
-    (("A-whitened", "float64", False), ("gpflux", "float64", False), 0.33),
-    (("A-whitened", "float64", False), ("gpytorch", "float64", False), 0.12),
-)
+PeerName = Literal["gpflux", "gpytorch"]
+"""Distributions with deep GPs: GPflux's ``build_constant_input_dim_deep_gp`` and GPyTorch's
+``DeepGP``, both with the width of the inputs in every layer."""
+
+_PEERS = {"gpflux": _peers.prepare_gpflux, "gpytorch": _peers.prepare_gpytorch}
+_FLOORED = ("AB", "A-whitened")
+_FIRST_STEP_AT_MOST = 10.0
+# What a ratio is meant to be at most, at all shapes or at one.
+_RATIOS = {
+    ("AB step float64", "AB floor float64"): 1.5,
+    ("A-whitened step float64", "A-whitened floor float64"): None,
+    ("AB step float64", "GW step float64"): 1.05,
+    ("A-whitened step float64", "A step float64"): 0.85,
+    ("AB step float64", "DGP step float64"): 1.0,
+    ("AB step float32", "AB step float64"): 0.6,
+    ("AB step float64", "gpflux step float64"): 0.33,
+    ("AB step float64", "gpytorch step float64"): 0.12,
+    ("A-whitened step float64", "gpflux step float64"): 0.33,
+    ("A-whitened step float64", "gpytorch step float64"): 0.12,
+}
+_VERSIONS = """
+import importlib.metadata as metadata, json, sys
+installed = {d.metadata["Name"]: d.version for d in metadata.distributions()}
+print(json.dumps({name: installed[name] for name in sys.argv[1:] if name in installed}))
+"""
 
 
 def benchmark_step(
-    shapes: Sequence[str],
-    models: Sequence[str] = MODELS,
-    dtypes: Sequence[str] = ("float64",),
     *,
-    peers: Sequence[str] = (),
+    shapes: tuple[ShapeName, ...] = ("yacht-2", "yacht-5"),
+    models: tuple[ModelName, ...] = MODELS,
+    dtypes: tuple[DtypeName, ...] = ("float64",),
+    peers: tuple[PeerName, ...] = (),
     peer_python: str | None = None,
+    show_floor: bool = False,
     turns: int = 15,
     threads: int = 1,
-    report: Callable[[str], None] = lambda text: None,
-) -> dict[str, Any]:
-    """Time training steps, and the floors of deep Wishart processes, shape by shape.
+    report: Report,
+) -> dict[str, Measured]:
+    """Time training steps against the dense linear algebra of a step alone by LAPACK and BLAS.
 
-    Ratios are of wall time, and, between models of different libraries, of processor time too,
-    which other processes disturb less.
+    Ratios are of wall time, and between different libraries of processor time, too.
 
-    :param shapes: Names in :data:`SHAPES`.
-    :param models: Names in :data:`MODELS`.
-    :param dtypes: "float64", "float32" or both.
-    :param peers: Names in :data:`~gpflow_dwp.lab.benchmarks.peers.PEERS`: others' deep GPs.
-    :param peer_python: An interpreter that has them; None for this one.
-    :param turns: See :func:`measure`.
-    :param threads: See :func:`measure`.
-    :param report: Called with a line of progress.
-    :return: For each shape, under "figures" a list of :class:`Figure` as dictionaries, and under
-        "timings" what was measured of each subject, in seconds; where there are peers, under
-        "peers" their versions.
-    :raises ValueError: If a name is unknown, a peer is not installed, or a count is not
-        a positive integer.
+    :param peers: Deep GPs of other libraries to compare with.
+    :param peer_python: Interpreter of an environment that has the peers (default: this one).
+    :param show_floor: Print the dense operations of a step instead, and time nothing.
     """
-    check_arguments(shapes, models, dtypes, known_models=MODELS, turns=turns, threads=threads)
-    versions = peer_versions(peers, peer_python) if peers else {}
-    result: dict[str, Any] = {}
+    if show_floor:
+        return _list_floors(shapes, models)
+    python = peer_python or sys.executable
+    versions = _peer_versions(peers, python) if peers else {}
+    result: dict[str, Measured] = {}
     for name in shapes:
         report(f"{name}:")
-        keys = [(model, dtype, False) for dtype in dtypes for model in (*models, *peers)]
-        floored = [model for model in ("AB", "A-whitened") if model in models]
-        keys += [(model, dtype, True) for dtype in dtypes for model in floored]
-        subjects = [Subject(model, SHAPES[name], dtype, floor) for model, dtype, floor in keys]
-        measured = measure(
-            subjects, turns=turns, threads=threads, peer_python=peer_python, report=report
-        )
-        timings = dict(zip(keys, measured, strict=True))
-        result[name] = {
-            "figures": [figure._asdict() for figure in _figures(timings)],
-            "timings": {_title(key): timing._asdict() for key, timing in timings.items()},
-        }
-        if peers:
-            result[name]["peers"] = versions
+        shape, subjects = SHAPES[name], []
+        for dtype in dtypes:
+            floored = [m for m in _FLOORED if m in models]
+            subjects += [
+                *(Subject(f"{m} step {dtype}", prepare_step, (m, shape, dtype)) for m in models),
+                *(Subject(f"{p} step {dtype}", _PEERS[p], (shape, dtype), python) for p in peers),
+                *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
+            ]
+        timings = measure(subjects, turns=turns, threads=threads, report=report)
+        values = {"timings": timings, **({"peers": versions} if peers else {})}
+        result[name] = Measured(_figures(timings), values)
     return result
 
 
-def _figures(timings: dict[tuple[str, str, bool], Timings]) -> list[Figure]:
-    figures = [
-        ratio(f"{_title(over)} / {_title(under)}", timings[over], timings[under], at_most)
-        for over, under, at_most in _RATIOS
-        if over in timings and under in timings
+def _figures(timings: dict[str, Timings]) -> list[Figure]:
+    figures = []
+    for (over, under), at_most in _RATIOS.items():
+        if over in timings and under in timings:
+            of, to, name = timings[over], timings[under], f"{over} / {under}"
+            figures.append(ratio(name, of.seconds, to.seconds, at_most))
+            if under.split()[0] in _PEERS:
+                processor = (of.processor_seconds, to.processor_seconds)
+                figures.append(ratio(f"{name}, processor", *processor, at_most))
+    figures += [summary(f"{title}, ms", t.seconds, unit=1e-3) for title, t in timings.items()]
+    return figures + [
+        Figure(f"{title}, first step, s", timing.first_step, 0.0, _FIRST_STEP_AT_MOST)
+        for title, timing in timings.items()
+        if " floor " not in title
     ]
-    figures += [
-        ratio(
-            f"{_title(over)} / {_title(under)}, processor",
-            _of_processor(timings[over]),
-            _of_processor(timings[under]),
-            at_most,
+
+
+def _list_floors(shapes: Sequence[str], models: Sequence[str]) -> dict[str, Measured]:
+    from gpflow_dwp.lab.benchmarks.floor import floor_operations
+
+    floored = [model for model in models if model in WISHART_MODELS]
+    if not floored:
+        raise ValueError(f"--models must name one of {', '.join(WISHART_MODELS)} for --show-floor.")
+    lists = {
+        f"{name}, {model}": floor_operations(SHAPES[name], model)
+        for name in shapes
+        for model in floored
+    }
+    return {
+        f"{title}: dense operations of a step": Measured(
+            [
+                Figure(f"{o.routine:5} {o.rows} x {o.inner} x {o.columns}: {o.name}", o.times)
+                for o in operations
+            ],
+            {"operations": operations},
         )
-        for over, under, at_most in _RATIOS
-        if under[0] in PEERS and over in timings and under in timings
-    ]
-    for key, timing in timings.items():
-        milliseconds = [1e3 * seconds for seconds in timing.seconds]
-        figures.append(summary(f"{_title(key)}, ms", milliseconds))
-    figures += [
-        Figure(f"{_title(key)}, first step, s", timing.first_step, 0.0, 10.0)
-        for key, timing in timings.items()
-        if not key[2]
-    ]
-    return figures
+        for title, operations in lists.items()
+    }
 
 
-def _of_processor(timings: Timings) -> Timings:
-    return timings._replace(seconds=timings.processor_seconds)
-
-
-def _title(key: tuple[str, str, bool]) -> str:
-    model, dtype, floor = key
-    return f"{model} {'floor' if floor else 'step'} {dtype}"
+def _peer_versions(peers: Sequence[str], python: str) -> dict[str, str]:
+    """Versions of peers, and of what they compute with, in their environment."""
+    command = [python, "-I", "-c", _VERSIONS, *peers, "tensorflow", "torch", "numpy"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ValueError(f"--peer-python must be a Python interpreter, got {python}.") from error
+    versions: dict[str, str] = json.loads(done.stdout)
+    for peer in peers:
+        if peer not in versions:
+            raise ValueError(
+                f"--peers: {peer} is not installed for {python}: pip install gpflow-dwp[peers], or "
+                f"pip install {peer} in an environment of its own, named by --peer-python."
+            )
+    return versions

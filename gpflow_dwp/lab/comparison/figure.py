@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpflow_dwp.lab.comparison._order import in_order
-from gpflow_dwp.lab.comparison.models import MODELS
+from gpflow_dwp.lab.comparison.scoreboard import in_order
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_relative_scores"]
 
-# Of each task the score that is shown as a difference, and the one that is shown as a ratio.
+# Of each task the scores that are shown; that with a unit as a ratio.
 _SHOWN = {
     "regression": {
         "nlpd": "NLPD less that of the best (nats)",
@@ -28,7 +27,6 @@ _SHOWN = {
         "error": "error less that of the best",
     },
 }
-_RATIOS = ("crps",)
 _LARGEST = 3.0
 _LINEAR_BELOW = 0.1
 
@@ -43,6 +41,7 @@ _STYLES = {
     "ngboost": ("#56B4E9", "P"),
     "svc": ("#D55E00", "X"),
 }
+_BLACK = "#000000"
 _OWN = ("o", "*", "h", "p", "d", "8", "<", ">")
 
 
@@ -61,14 +60,11 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
         figsize=(9.0, 0.34 * sum(heights) + 1.0), dpi=150, layout="constrained"
     )
     panels = figure.subplots(len(tasks), 2, squeeze=False, height_ratios=heights, sharey="row")
-    ours = [label for label in scores["label"].unique() if label not in MODELS or label == "dwp"]
-    styles = {
-        **_STYLES,
-        **{label: ("#000000", _OWN[i % len(_OWN)]) for i, label in enumerate(ours)},
-    }
+    ours = [label for label in scores["label"].unique() if label not in _STYLES]
+    styles = _STYLES | {label: (_BLACK, _OWN[i % len(_OWN)]) for i, label in enumerate(ours)}
     for task, row in zip(tasks, panels, strict=True):
         for ax, (metric, title) in zip(row, _SHOWN[task].items(), strict=True):
-            _draw(ax, scores[scores["metric"] == metric], styles, is_ratio=metric in _RATIOS)
+            _draw(ax, scores[scores["metric"] == metric], styles, is_ratio=metric == "crps")
             ax.set_xlabel(title)
     drawn = {
         label: handle
@@ -91,17 +87,9 @@ def _draw(
     for label in rows["label"].unique():
         chosen = rows["label"] == label
         colour, marker = styles[label]
-        ax.plot(
-            distance[chosen],
-            heights[chosen],
-            linestyle="",
-            color=colour,
-            marker=marker,
-            label=label,
-            alpha=0.8,
-            clip_on=False,
-            zorder=4 if colour == "#000000" else 3,
-        )
+        shown = {"linestyle": "", "color": colour, "marker": marker, "label": label, "alpha": 0.8}
+        above = 4 if colour == _BLACK else 3
+        ax.plot(distance[chosen], heights[chosen], clip_on=False, zorder=above, **shown)
     ax.set_yticks(range(len(tables)), tables)
     ax.set_ylim(len(tables) - 0.5, -0.5)
     ax.set_xscale("symlog", linthresh=_LINEAR_BELOW)

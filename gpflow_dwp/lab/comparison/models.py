@@ -9,40 +9,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.lab.comparison import _classifiers, _regressors
-from gpflow_dwp.lab.comparison.predictions import EstimatorPrediction, Prediction
+from gpflow_dwp.lab.comparison import rivals
+from gpflow_dwp.lab.comparison.rivals import Fit, classifier
+from gpflow_dwp.lab.comparison.scores import EstimatorPrediction
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["MODELS", "ComparedModel", "estimator_class"]
-
-Fit = Callable[..., Callable[[Array], Any]]
 
 
 class ComparedModel(NamedTuple):
     """How a model is fitted.
 
     :param fits: By task, a function of training inputs [N, D] in raw units, targets or class
-        indices [N] and a seed. What it returns takes inputs to a :class:`Prediction`, or for
-        classification to probabilities [N, C].
-    :param modules: What has to be installed: modules, and the extras that bring them.
+        indices [N] and a seed. What it returns takes inputs to a prediction, or for classification
+        to probabilities [N, C].
+    :param modules: What has to be installed.
+    :param extra: Of this package, which brings that.
     """
 
     fits: Mapping[str, Fit]
-    modules: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks that it takes."""
-        return tuple(self.fits)
+    modules: tuple[str, ...] = ()
+    extra: str = "cli"
 
     def load(self) -> None:
         """Import what it needs.
 
         :raises ImportError: If that is not installed; the message says how to install it.
         """
-        for module, extra in self.modules:
-            import_optional(module, extra)
+        for module in self.modules:
+            import_optional(module, self.extra)
 
 
 def estimator_class(task: str) -> Any:
@@ -57,54 +53,43 @@ def estimator_class(task: str) -> Any:
     return getattr(estimator, name)
 
 
-def _fit_own_regressor(
-    X: Array, y: Array, seed: int, **settings: Any
-) -> Callable[[Array], Prediction]:
-    settings = {"random_state": seed, **settings}
-    estimator = estimator_class("regression")(**settings).fit(X, y)
-    return lambda inputs: EstimatorPrediction(estimator, inputs)
+def _fit_own(task: str) -> Fit:
+    def fit(X: Array, y: Array, seed: int, **settings: Any) -> Callable[[Array], Any]:
+        model = estimator_class(task)(**{"random_state": seed, **settings}).fit(X, y)
+        if task == "regression":
+            return lambda inputs: EstimatorPrediction(model, inputs)
+        return lambda inputs: np.asarray(model.predict_proba(inputs), np.float64)
+
+    return fit
 
 
-def _fit_own_classifier(X: Array, y: Array, seed: int, **settings: Any) -> Callable[[Array], Array]:
-    settings = {"random_state": seed, **settings}
-    estimator = estimator_class("classification")(**settings).fit(X, y)
-    return lambda inputs: np.asarray(estimator.predict_proba(inputs), np.float64)
-
-
-_SKLEARN = "cli"
+_LOGISTIC = classifier("linear_model.LogisticRegression", is_scaled=True, max_iter=1_000)
+_BOOSTING = classifier("ensemble.HistGradientBoostingClassifier", random_state=None)
+_FOREST = classifier("ensemble.RandomForestClassifier", random_state=None)
 
 MODELS: Mapping[str, ComparedModel] = MappingProxyType(
     {
-        "exact-gp": ComparedModel({"regression": _regressors.fit_gp}),
+        "exact-gp": ComparedModel({"regression": rivals.fit_gp}),
         "bayesian-ridge": ComparedModel(
-            {"regression": _regressors.fit_bayesian_ridge}, (("sklearn.linear_model", _SKLEARN),)
+            {"regression": rivals.fit_bayesian_ridge}, ("sklearn.linear_model",)
         ),
-        "logistic": ComparedModel(
-            {"classification": _classifiers.fit_logistic}, (("sklearn.linear_model", _SKLEARN),)
-        ),
+        "logistic": ComparedModel({"classification": _LOGISTIC}, ("sklearn.linear_model",)),
         "hist-gb": ComparedModel(
-            {
-                "regression": _regressors.fit_hist_gb,
-                "classification": _classifiers.fit_hist_gb,
-            },
-            (("sklearn.ensemble", _SKLEARN), ("sklearn.model_selection", _SKLEARN)),
+            {"regression": rivals.fit_boosting, "classification": _BOOSTING},
+            ("sklearn.ensemble", "sklearn.model_selection"),
         ),
         "random-forest": ComparedModel(
-            {
-                "regression": _regressors.fit_random_forest,
-                "classification": _classifiers.fit_random_forest,
-            },
-            (("sklearn.ensemble", _SKLEARN),),
+            {"regression": rivals.fit_forest, "classification": _FOREST}, ("sklearn.ensemble",)
         ),
-        "ngboost": ComparedModel({"regression": _regressors.fit_ngboost}, (("ngboost", "rivals"),)),
+        "ngboost": ComparedModel({"regression": rivals.fit_ngboost}, ("ngboost",), "rivals"),
         "svc": ComparedModel(
-            {"classification": _classifiers.fit_svc},
-            (("sklearn.svm", _SKLEARN), ("sklearn.calibration", _SKLEARN)),
+            {"classification": rivals.fit_svc}, ("sklearn.svm", "sklearn.calibration")
         ),
-        "svgp": ComparedModel({"classification": _classifiers.fit_svgp}),
+        "svgp": ComparedModel({"classification": rivals.fit_svgp}),
         "dwp": ComparedModel(
-            {"regression": _fit_own_regressor, "classification": _fit_own_classifier},
-            (("sklearn", "sklearn"), ("gpflow_dwp.estimator", "sklearn")),
+            {task: _fit_own(task) for task in ("regression", "classification")},
+            ("sklearn", "gpflow_dwp.estimator"),
+            "sklearn",
         ),
     }
 )
@@ -116,9 +101,9 @@ is kept (above 2,000 rows GPflow's SGPR with 100 inducing inputs that start on k
 ``bayesian-ridge``; ``hist-gb``, scikit-learn's gradient boosting of histograms, normal with the
 standard deviation of out-of-fold residuals, five folds; ``random-forest``, normal with that of
 out-of-bag residuals; and ``ngboost``, with its own normal. For classification: ``logistic``
-regression, ``hist-gb``, ``random-forest``, ``svc``, a support vector machine that is calibrated by
-cross-validation, and ``svgp``, GPflow's SVGP with 100 inducing inputs, by Adam. For both ``dwp``,
-:class:`~gpflow_dwp.estimator.DeepWishartRegressor` or
+regression with at most 1,000 iterations, to converge, ``hist-gb``, ``random-forest``, ``svc``, a
+support vector machine that is calibrated by cross-validation, and ``svgp``, GPflow's SVGP with 100
+inducing inputs, by Adam. For both ``dwp``, :class:`~gpflow_dwp.estimator.DeepWishartRegressor` or
 :class:`~gpflow_dwp.estimator.DeepWishartClassifier`. Where nothing is said settings are those of
 the packages; inputs are standardised for all but trees.
 """

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from tabulate import tabulate
 
 from gpflow_dwp.files import replacing, write_whole
-from gpflow_dwp.lab.comparison._order import in_order
 from gpflow_dwp.lab.comparison.figure import plot_relative_scores
-from gpflow_dwp.lab.comparison.summary import comparison_frame, comparison_scores, tables_won
+from gpflow_dwp.lab.comparison.scoreboard import (
+    comparison_frame,
+    comparison_scores,
+    in_order,
+    tables_won,
+)
 from gpflow_dwp.lab.comparison.tables import TABLES
+from gpflow_dwp.lab.study.results import Record
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from gpflow_dwp.lab.study import Record
-
-__all__ = ["comparison_markdown", "write_comparison"]
+__all__ = ["write_comparison"]
 
 _TITLES = {
     "nlpd": "Negative log predictive density, nats a row, raw units",
@@ -59,7 +59,7 @@ def write_comparison(
     chosen = [r for r in records if r.cell["split"] in splits and r.cell["table"] in tables]
     scores = comparison_scores(comparison_frame(chosen))
     ending, directory = _ranges(splits), Path(directory)
-    text = comparison_markdown(chosen, scores, ending)
+    text = _markdown(chosen, scores, ending)
     figure = plot_relative_scores(scores)
     write_whole(directory / f"report-{ending}.md", text)
     write_whole(directory / f"scores-{ending}.csv", scores.to_csv(index=False))
@@ -68,30 +68,34 @@ def write_comparison(
     return text
 
 
-def comparison_markdown(records: Sequence[Record], scores: pd.DataFrame, splits: str) -> str:
-    """Return the report as Markdown.
-
-    :param records: Those that the scores are of, with failures.
-    :param scores: As :func:`comparison_scores` gives them.
-    :param splits: What they are called.
-    """
+def _markdown(records: Sequence[Record], scores: pd.DataFrame, splits: str) -> str:
     parts = [f"# Comparison, splits {splits}", _NOTES]
-    won = tables_won(scores)
+    won = tables_won(scores).astype(str)
+    won["text"] = won["best"] + " / " + won["among_best"] + " of " + won["tables"]
     for task, rows in scores.groupby("task", sort=False):
         parts += [f"## {str(task).capitalize()}"]
-        counts = won[won["task"] == task]
-        if len(counts):
-            text = counts["best"].astype(str) + " / " + counts["among_best"].astype(str)
-            table = counts.assign(text=text + " of " + counts["tables"].astype(str))
-            parts += ["### Tables won: best / among the best", _pivot(table, "metric")]
+        if (won["task"] == task).any():
+            counts = _pivot(won[won["task"] == task], "metric")
+            parts += ["### Tables won: best / among the best", counts]
         for metric, block in rows.groupby("metric", sort=False):
-            table = block.assign(text=_texts(block))
-            parts += [f"### {_TITLES[str(metric)]}", _pivot(table, "table")]
-    used = {table: TABLES[table] for table in dict.fromkeys(scores["table"])}
-    described = [[name, t.task, t.num_data, t.num_inputs, t.source] for name, t in used.items()]
+            parts += [f"### {_TITLES[str(metric)]}", _pivot(block.assign(text=_texts), "table")]
+    used = [(name, TABLES[name]) for name in scores["table"].unique()]
+    described = [(name, t.task, t.num_data, t.num_inputs, t.source) for name, t in used]
     headers = ["table", "task", "N", "D", "source"]
     parts += ["## Tables", tabulate(described, headers, tablefmt="github")]
-    parts += _settings(records) + _failures(records)
+    # What a deep Wishart process was made with, by label.
+    own = [r.cell for r in records if r.cell["model"] == "dwp"]
+    settings = {(c["label"], json.dumps({**c["defaults"], **c["settings"]})) for c in own}
+    failed = [r for r in records if r.status == "failed"]
+    if settings:
+        lines = [f"- {label}: `{text}`" for label, text in sorted(settings)]
+        parts += ["## Settings", "\n".join(lines)]
+    if failed:
+        lines = [
+            f"- {r.cell['table']}, {r.cell['label']}, split {r.cell['split']}: {r.error}"
+            for r in failed
+        ]
+        parts += ["## Failed", "\n".join(lines)]
     machines = {str(record.provenance.get("machine")) for record in records}
     commits = {str(record.provenance.get("commit")) for record in records}
     parts += [f"One thread a cell, on {'; '.join(sorted(machines))}; commits: {len(commits)}."]
@@ -102,14 +106,9 @@ def _pivot(rows: pd.DataFrame, index: str) -> str:
     """A Markdown table of texts, a column for each label."""
     names, labels = (rows[column].sort_values(key=in_order).unique() for column in (index, "label"))
     table = rows.pivot(index=index, columns="label", values="text").loc[names, labels].fillna("")
+    shown = {"headers": "keys", "tablefmt": "github", "showindex": False}
     # Numbers are text by now, which tabulate would read and write in its own way.
-    return tabulate(
-        table.reset_index(),
-        headers="keys",
-        tablefmt="github",
-        showindex=False,
-        disable_numparse=True,
-    )
+    return tabulate(table.reset_index(), **shown, disable_numparse=True)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
@@ -131,32 +130,8 @@ def _short(number: float) -> str:
     return f"{number:.2g}" if number < 100.0 else f"{number:.0f}"
 
 
-def _settings(records: Sequence[Record]) -> list[str]:
-    """What a deep Wishart process was made with, by label."""
-    told = {
-        (record.cell["label"], json.dumps({**record.cell["defaults"], **record.cell["settings"]}))
-        for record in records
-        if record.cell["model"] == "dwp"
-    }
-    lines = [f"- {label}: `{settings}`" for label, settings in sorted(told)]
-    return ["## Settings", "\n".join(lines)] if lines else []
-
-
-def _failures(records: Sequence[Record]) -> list[str]:
-    lines = [
-        f"- {r.cell['table']}, {r.cell['label']}, split {r.cell['split']}: {r.error}"
-        for r in records
-        if r.status == "failed"
-    ]
-    return ["## Failed", "\n".join(lines)] if lines else []
-
-
 def _ranges(splits: Sequence[int]) -> str:
     """Numbers as a name: 0-4, or 0-2_7."""
-    numbers, parts = sorted(set(splits)), list[list[int]]()
-    for number in numbers:
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return "_".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+    numbers = pd.Series(sorted(set(splits)))
+    runs = numbers.groupby(numbers - numbers.index).agg(["min", "max"]).to_numpy()
+    return "_".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

@@ -1,17 +1,23 @@
-"""Scores of predictions, the same formulas for every model."""
+"""What models predict of a number, and the scores of predictions: one formula for all models."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import norm
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation import expected_calibration_error, interval_coverage, rmse
-from gpflow_dwp.lab.comparison.predictions import Prediction
 
 __all__ = [
     "LEVELS",
     "METRICS",
+    "EstimatorPrediction",
+    "NormalPrediction",
     "classification_scores",
     "quantile_crps",
     "regression_scores",
@@ -23,11 +29,65 @@ METRICS = {
 }
 """What is measured, by task. Times are those of the processor, in seconds."""
 
+# Quantiles of a mixture are found for all its components and levels at once.
+_ROWS_AT_ONCE = 500
+
 _NUM_LEVELS = 99
 LEVELS = (np.arange(_NUM_LEVELS) + 0.5) / _NUM_LEVELS
 """Levels of the quantiles that the CRPS is computed from, [99]: midpoints of equal steps."""
 
 _LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalPrediction:
+    """A normal distribution for each row.
+
+    :param means: In the unit of the target, [N].
+    :param deviations: Standard deviations, noise included, [N] or one for all.
+    """
+
+    means: Array
+    deviations: npt.ArrayLike
+
+    def mean(self) -> Array:
+        """Return the means, [N]."""
+        return self.means
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log densities of targets [N], [N]."""
+        return np.asarray(norm.logpdf(y, self.means, self.deviations))
+
+    def quantiles(self, levels: Array) -> Array:
+        """Return the quantiles at K levels, [N, K]."""
+        deviations = np.broadcast_to(np.asarray(self.deviations, np.float64), self.means.shape)
+        return self.means[:, None] + deviations[:, None] * ndtri(np.asarray(levels))
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorPrediction:
+    """What a :class:`~gpflow_dwp.estimator.DeepWishartRegressor` says, by its public methods.
+
+    :param estimator: A fitted one, of one target.
+    :param X: Inputs in raw units, [N, D].
+    """
+
+    estimator: Any
+    X: Array
+
+    def mean(self) -> Array:
+        """Return the means, [N]."""
+        return np.asarray(self.estimator.predict(self.X))
+
+    def log_density(self, y: Array) -> Array:
+        """Return the log densities of targets [N], [N]."""
+        return np.asarray(self.estimator.predict_log_density(self.X, y))
+
+    def quantiles(self, levels: Array) -> Array:
+        """Return the quantiles at K levels, [N, K]."""
+        starts = range(0, len(self.X), _ROWS_AT_ONCE)
+        blocks = [self.X[start : start + _ROWS_AT_ONCE] for start in starts]
+        return np.concatenate([self.estimator.predict_quantiles(block, levels) for block in blocks])
 
 
 def quantile_crps(y: npt.ArrayLike, quantiles: npt.ArrayLike) -> float:
@@ -52,7 +112,9 @@ def quantile_crps(y: npt.ArrayLike, quantiles: npt.ArrayLike) -> float:
     return 2.0 * float(np.maximum(LEVELS * above, (LEVELS - 1.0) * above).mean())
 
 
-def regression_scores(prediction: Prediction, y: Array) -> dict[str, float]:
+def regression_scores(
+    prediction: NormalPrediction | EstimatorPrediction, y: Array
+) -> dict[str, float]:
     """Score predictions of numbers.
 
     :param prediction: For N rows.

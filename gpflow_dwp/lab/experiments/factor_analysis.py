@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from gpflow_dwp.iterates import (
     relative_frobenius_distance,
     wasserstein_distance,
 )
+from gpflow_dwp.lab.experiments.experiment import Experiment
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["SAMPLE_SIZES", "recover_factor_models"]
+__all__ = ["SAMPLE_SIZES", "FactorAnalysis"]
 
 SAMPLE_SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 """Numbers of vectors after which the estimates are compared with the truth."""
@@ -32,76 +34,81 @@ _CHUNK = 1_000
 _WARM_UP = 100
 
 
-def recover_factor_models(
-    dimension: int,
-    largest: float,
-    *,
-    rank: int = 10,
-    num_trials: int = 10,
-    sample_sizes: Sequence[int] = SAMPLE_SIZES,
-) -> Iterator[dict[str, Any]]:
-    """Fit vectors drawn from factor models by online EM, online gradient ascent and batch SVD.
+@dataclass(frozen=True)
+class FactorAnalysis(Experiment):
+    """Vectors drawn from factor models, fitted by online EM, online gradient ascent and batch SVD.
 
-    All trials of one call run at once, one stream each; trial t has seed t. The batch fit by
-    scikit-learn needs the vectors' moments only, and gets, where there are more than 2 D vectors,
-    2 D rows with these very moments. The online algorithms start to learn after their warm-up of
-    100 vectors, or K if that is more, and have no row before: the thesis's points there are of the
-    start.
+    All trials run at once, one stream each; trial t has seed t. The batch fit by scikit-learn needs
+    the vectors' moments only, and gets, where there are more than 2 D vectors, 2 D rows with these
+    very moments. The online algorithms start to learn after their warm-up of 100 vectors, or K if
+    that is more, and have no row before: the thesis's points there are of the start.
 
     :param dimension: D.
     :param largest: Upper end of the spectrum, whose lower end is 1.
+    :param trials: How many models.
     :param rank: K, of the models and of the fits.
-    :param num_trials: How many models.
     :param sample_sizes: Increasing numbers of vectors.
-    :return: A row for each number of vectors, trial and algorithm, with both distances.
-    :raises ValueError: If a number cannot be used.
     """
-    check_integers(num_trials=num_trials, rank=rank)
-    check_integers(at_least=rank, dimension=dimension)
-    check_integers(at_least=rank, **{f"sample_sizes[{i}]": n for i, n in enumerate(sample_sizes)})
-    warm_up = max(_WARM_UP, rank)
-    models = [
-        generate_factor_model(dimension, rank, (1.0, largest), seed=trial)
-        for trial in range(num_trials)
-    ]
-    algorithms: dict[str, OnlineFactorAnalysis[Any]] = {
-        "EM": OnlineEM(rank, warm_up=warm_up),
-        "SGA": OnlineGradientAscent(rank, warm_up=warm_up),
-    }
-    states = {
-        name: algorithm.init(dimension, batch_shape=(num_trials,), seed=1)
-        for name, algorithm in algorithms.items()
-    }
-    moments = [_Moments(dimension) for _ in models]
-    seen = 0
-    for size in sample_sizes:
-        while seen < size:
-            count = min(_CHUNK, size - seen)
-            streams = [
-                model.sample(count, seed=fold_in(as_seed(trial), seen))
-                for trial, model in enumerate(models)
-            ]
-            for stream, moment in zip(streams, moments, strict=True):
-                moment.add(stream.numpy())
-            for name, algorithm in algorithms.items():
-                states[name] = observe_all(algorithm, states[name], tf.stack(streams, axis=1))
-            seen += count
-        fits = {
-            name: algorithms[name].model(state) for name, state in states.items() if size > warm_up
+
+    dimension: int
+    largest: float
+    trials: int = 10
+    rank: int = 10
+    sample_sizes: Sequence[int] = SAMPLE_SIZES
+
+    key = ("dimension", "largest")
+    groups = ("dimension", "largest", "num_samples", "algorithm")
+    values = ("relative_distance", "wasserstein_distance")
+
+    def check(self) -> None:
+        check_integers(trials=self.trials, rank=self.rank)
+        check_integers(at_least=self.rank, dimension=self.dimension)
+        for index, size in enumerate(self.sample_sizes):
+            check_integers(at_least=self.rank, **{f"sample_sizes[{index}]": size})
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return both distances for each number of vectors, trial and algorithm."""
+        warm_up = max(_WARM_UP, self.rank)
+        models = [
+            generate_factor_model(self.dimension, self.rank, (1.0, self.largest), seed=trial)
+            for trial in range(self.trials)
+        ]
+        algorithms: dict[str, OnlineFactorAnalysis[Any]] = {
+            "EM": OnlineEM(self.rank, warm_up=warm_up),
+            "SGA": OnlineGradientAscent(self.rank, warm_up=warm_up),
         }
-        for trial, truth in enumerate(models):
-            estimates = {name: FactorModel(*(part[trial] for part in fits[name])) for name in fits}
-            estimates["SVD"] = _batch_fit(moments[trial], rank, trial)
-            for name, estimate in estimates.items():
-                yield {
-                    "dimension": dimension,
-                    "rank": rank,
-                    "largest": largest,
-                    "num_samples": size,
-                    "trial": trial,
-                    "algorithm": name,
-                    **_distances(truth, estimate),
-                }
+        states = {
+            name: algorithm.init(self.dimension, batch_shape=(self.trials,), seed=1)
+            for name, algorithm in algorithms.items()
+        }
+        moments = [_Moments(self.dimension) for _ in models]
+        seen = 0
+        for size in self.sample_sizes:
+            while seen < size:
+                count = min(_CHUNK, size - seen)
+                streams = [
+                    model.sample(count, seed=fold_in(as_seed(trial), seen))
+                    for trial, model in enumerate(models)
+                ]
+                for stream, moment in zip(streams, moments, strict=True):
+                    moment.add(stream.numpy())
+                for name, algorithm in algorithms.items():
+                    states[name] = observe_all(algorithm, states[name], tf.stack(streams, axis=1))
+                seen += count
+            fits = {n: algorithms[n].model(s) for n, s in states.items() if size > warm_up}
+            for trial, truth in enumerate(models):
+                estimates = {n: FactorModel(*(part[trial] for part in fits[n])) for n in fits}
+                estimates["SVD"] = _batch_fit(moments[trial], self.rank, trial)
+                for name, estimate in estimates.items():
+                    yield {
+                        "dimension": self.dimension,
+                        "rank": self.rank,
+                        "largest": self.largest,
+                        "num_samples": size,
+                        "trial": trial,
+                        "algorithm": name,
+                        **_distances(truth, estimate),
+                    }
 
 
 class _Moments:

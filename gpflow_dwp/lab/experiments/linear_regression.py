@@ -11,6 +11,8 @@ smaller λ: 0.001 here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import load_uci
+from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.iterates import (
     OnlineEM,
     OnlineFactorAnalysis,
@@ -28,12 +30,13 @@ from gpflow_dwp.iterates import (
     relative_frobenius_distance,
     wasserstein_distance,
 )
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.lab.experiments.experiment import Experiment
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = [
+    "LinearPosterior",
+    "LinearPrediction",
     "LinearRegressionPosterior",
-    "compare_iterates_with_posterior",
-    "compare_predictions",
     "linear_regression_posterior",
     "sgd_iterates",
     "window_means",
@@ -42,7 +45,7 @@ __all__ = [
 _NUM_DATA = 1_000
 _PRIOR_PRECISION = 0.01
 _NOISE_PRECISION = 0.1
-_WEIGHT_DECAY = 1e-3
+_PRETRAINING: dict[str, Any] = {"learning_rate": 1e-3, "weight_decay": 1e-3, "num_epochs": 500}
 _INPUT_COVARIANCE = np.array([[1.0, 0.5], [0.5, 1.0]])
 
 
@@ -128,123 +131,117 @@ def window_means(iterates: Array, window: int) -> Array:
     return iterates[: count * window].reshape(count, window, -1).mean(axis=1)
 
 
-def compare_iterates_with_posterior(num_trials: int = 10) -> Iterator[dict[str, Any]]:
-    """Rerun Table 6.1, with the weight decay that the posterior implies and window averages added.
+@dataclass(frozen=True)
+class LinearPosterior(Experiment):
+    """Table 6.1, with the weight decay that the posterior implies and window averages added.
 
     The posterior's mode minimises the mean squared error plus θᵀθ α / (β N), whose gradient is
     that of a weight decay of 2 α / (β N), 0.0002 here; the table's 0.1 is α / β.
 
-    :param num_trials: Trial t has seed t.
-    :return: A row for each trial, learning rate, weight decay and kind of sample.
-    :raises ValueError: If ``num_trials`` is not a positive integer.
+    :param trials: Trial t has seed t.
     """
-    check_integers(num_trials=num_trials)
-    implied = 2.0 * _PRIOR_PRECISION / (_NOISE_PRECISION * _NUM_DATA)
-    settings = [
-        *((rate, decay, 100, 1) for rate in (0.1, 0.01) for decay in (0.1, 0.001, implied)),
-        (0.1, 0.001, 10, 50),
-    ]
-    for trial in range(num_trials):
-        rng = np.random.default_rng(trial)
-        X = rng.multivariate_normal(np.zeros(2), _INPUT_COVARIANCE, _NUM_DATA)
-        truth = rng.standard_normal(2) / np.sqrt(_PRIOR_PRECISION)
-        y = X @ truth + rng.standard_normal(_NUM_DATA) / np.sqrt(_NOISE_PRECISION)
-        posterior = linear_regression_posterior(
-            X, y, prior_precision=_PRIOR_PRECISION, noise_precision=_NOISE_PRECISION
-        )
-        start = rng.standard_normal(2)
-        for learning_rate, weight_decay, batch_size, window in settings:
-            samples = window_means(
-                _collected(X, y, start, learning_rate, weight_decay, batch_size, rng), window
+
+    trials: int = 10
+
+    groups = ("learning_rate", "weight_decay", "batch_size", "window")
+    values = ("distance_of_means", "distance_of_covariances", "squared_wasserstein_distance")
+
+    def check(self) -> None:
+        check_integers(trials=self.trials)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return distances for each trial, learning rate, weight decay and kind of sample."""
+        implied = 2.0 * _PRIOR_PRECISION / (_NOISE_PRECISION * _NUM_DATA)
+        settings = [
+            *((rate, decay, 100, 1) for rate in (0.1, 0.01) for decay in (0.1, 0.001, implied)),
+            (0.1, 0.001, 10, 50),
+        ]
+        for trial in range(self.trials):
+            rng = np.random.default_rng(trial)
+            X = rng.multivariate_normal(np.zeros(2), _INPUT_COVARIANCE, _NUM_DATA)
+            truth = rng.standard_normal(2) / np.sqrt(_PRIOR_PRECISION)
+            y = X @ truth + rng.standard_normal(_NUM_DATA) / np.sqrt(_NOISE_PRECISION)
+            posterior = linear_regression_posterior(
+                X, y, prior_precision=_PRIOR_PRECISION, noise_precision=_NOISE_PRECISION
             )
-            moments = samples.mean(axis=0), np.cov(samples.T)
-            yield {
-                "trial": trial,
-                "learning_rate": learning_rate,
-                "weight_decay": weight_decay,
-                "batch_size": batch_size,
-                "window": window,
-                "distance_of_means": relative_frobenius_distance(posterior.mean, moments[0]),
-                "distance_of_covariances": relative_frobenius_distance(
-                    posterior.covariance, moments[1]
-                ),
-                "squared_wasserstein_distance": wasserstein_distance(posterior, moments) ** 2,
-            }
+            start = rng.standard_normal(2)
+            descend = partial(sgd_iterates, X, y, rng=rng)
+            for rate, decay, batch_size, window in settings:
+                pretrained = descend(start, batch_size=100, **_PRETRAINING)[-1]
+                iterates = descend(
+                    pretrained,
+                    learning_rate=rate,
+                    weight_decay=decay,
+                    batch_size=batch_size,
+                    num_epochs=100,
+                )
+                samples = window_means(iterates, window)
+                mean, covariance = samples.mean(axis=0), np.cov(samples.T)
+                distance = wasserstein_distance(posterior, (mean, covariance))
+                yield {
+                    "trial": trial,
+                    **dict(zip(self.groups, (rate, decay, batch_size, window), strict=True)),
+                    "distance_of_means": relative_frobenius_distance(posterior.mean, mean),
+                    "distance_of_covariances": relative_frobenius_distance(
+                        posterior.covariance, covariance
+                    ),
+                    "squared_wasserstein_distance": distance**2,
+                }
 
 
-def compare_predictions(
-    dataset: str, *, num_folds: int = 10, uci_folder: str | Path | None = None
-) -> Iterator[dict[str, Any]]:
-    """Rerun Figure 6.3: test errors of the pretrained weights, SWA and two ensembles of 30 draws.
+@dataclass(frozen=True)
+class LinearPrediction(Experiment):
+    """Figure 6.3: test errors of the pretrained weights, SWA and two ensembles of 30 draws.
 
     :param dataset: Name of a UCI data set.
-    :param num_folds: Folds of cross-validation; fold f is also the seed.
+    :param trials: Folds of cross-validation; fold f is also the seed.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    :return: A row for each fold and kind of prediction, with the mean squared error in raw units.
-    :raises ValueError: If ``num_folds`` is not an integer from 2 to the number of rows.
     """
-    check_integers(at_least=2, num_folds=num_folds)
-    split = load_uci(dataset, 0, folder=uci_folder)
-    inputs = np.concatenate([split.X_train, split.X_test])
-    targets = np.concatenate([split.Y_train, split.Y_test]).ravel()
-    if num_folds > len(inputs):
-        raise ValueError(
-            f"num_folds must be at most the number of rows, {len(inputs)}, got {num_folds}."
-        )
-    order = np.random.default_rng(0).permutation(len(inputs))
-    for fold, test in enumerate(np.array_split(order, num_folds)):
-        train = np.setdiff1d(order, test)
-        mean, deviation = inputs[train].mean(axis=0), inputs[train].std(axis=0)
-        deviation[deviation == 0.0] = 1.0
-        X = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
-        rng = np.random.default_rng(fold)
-        start = rng.standard_normal(X.shape[1])
-        weights = _predictive_weights(X[train], targets[train], start, rng, fold)
-        for name, value in weights.items():
-            error = float(np.mean((X[test] @ value - targets[test]) ** 2))
-            yield {"dataset": dataset, "fold": fold, "predictor": name, "mse": error}
+
+    dataset: str
+    trials: int = 10
+    uci_folder: Path | None = None
+
+    key = ("dataset",)
+    effort = ("trials", "fold")
+    groups = ("dataset", "predictor")
+    values = ("mse",)
+
+    def check(self) -> None:
+        check_choice(UCI_DATASETS, dataset=self.dataset)
+        check_integers(at_least=2, trials=self.trials)
+        num_data = len(self._load()[0])
+        if self.trials > num_data:
+            raise ValueError(
+                f"trials must be at most the rows of {self.dataset}, {num_data}, got {self.trials}."
+            )
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return the mean squared error in raw units for each fold and kind of prediction."""
+        inputs, targets = self._load()
+        order = np.random.default_rng(0).permutation(len(inputs))
+        for fold, test in enumerate(np.array_split(order, self.trials)):
+            train = np.setdiff1d(order, test)
+            mean, deviation = inputs[train].mean(axis=0), inputs[train].std(axis=0)
+            deviation[deviation == 0.0] = 1.0
+            X = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
+            for name, value in _predictive_weights(X[train], targets[train], fold).items():
+                error = float(np.mean((X[test] @ value - targets[test]) ** 2))
+                yield {"dataset": self.dataset, "fold": fold, "predictor": name, "mse": error}
+
+    def _load(self) -> tuple[Array, Array]:
+        """Inputs and targets of all rows."""
+        split = load_uci(self.dataset, 0, folder=self.uci_folder)
+        targets = np.concatenate([split.Y_train, split.Y_test])
+        return np.concatenate([split.X_train, split.X_test]), targets.ravel()
 
 
-def _collected(
-    X: Array,
-    y: Array,
-    start: Array,
-    learning_rate: float,
-    weight_decay: float,
-    batch_size: int,
-    rng: np.random.Generator,
-) -> Array:
-    """Iterates of 100 epochs, after 500 with a small learning rate."""
-    start = sgd_iterates(
-        X,
-        y,
-        start,
-        learning_rate=1e-3,
-        weight_decay=_WEIGHT_DECAY,
-        batch_size=100,
-        num_epochs=500,
-        rng=rng,
-    )[-1]
-    return sgd_iterates(
-        X,
-        y,
-        start,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        batch_size=batch_size,
-        num_epochs=100,
-        rng=rng,
-    )
-
-
-def _predictive_weights(
-    X: Array, y: Array, start: Array, rng: np.random.Generator, seed: int
-) -> dict[str, Array]:
+def _predictive_weights(X: Array, y: Array, seed: int) -> dict[str, Array]:
     """Weights whose predictions are those of each method: an ensemble's is that of its mean."""
-    batch_size = len(X) // 10
-    options: dict[str, Any] = {"weight_decay": _WEIGHT_DECAY, "batch_size": batch_size, "rng": rng}
-    pretrained = sgd_iterates(X, y, start, learning_rate=1e-3, num_epochs=500, **options)[-1]
-    iterates = sgd_iterates(X, y, pretrained, learning_rate=0.1, num_epochs=100, **options)
+    rng = np.random.default_rng(seed)
+    descend = partial(sgd_iterates, X, y, batch_size=len(X) // 10, rng=rng)
+    pretrained = descend(rng.standard_normal(X.shape[1]), **_PRETRAINING)[-1]
+    iterates = descend(pretrained, **(_PRETRAINING | {"learning_rate": 0.1, "num_epochs": 100}))
     weights = {"pretrained": pretrained, "SWA": iterates.mean(axis=0)}
     algorithms: dict[str, OnlineFactorAnalysis[Any]] = {
         "EM ensemble": OnlineEM(3),

@@ -1,74 +1,41 @@
 """The papers' UCI study: its cells, its results and their report."""
 
+from gpflow_dwp.lab.provenance import describe_provenance
 from gpflow_dwp.lab.study._job import thread_environment
 from gpflow_dwp.lab.study._models import STUDY_MODELS
-from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
-from gpflow_dwp.lab.study.comparisons import PAIRS, model_ranks, paired_differences
-from gpflow_dwp.lab.study.densities import density_table
+from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell
 from gpflow_dwp.lab.study.execution import run_cell
 from gpflow_dwp.lab.study.figures import (
-    METRIC_LABELS,
     plot_coverage,
     plot_densities,
     plot_differences,
     plot_runtimes,
     plot_scores,
 )
+from gpflow_dwp.lab.study.frame import configurations, read_results_table, results_frame
 from gpflow_dwp.lab.study.grid import make_cells
-from gpflow_dwp.lab.study.provenance import count_of_other_code, describe_provenance
-from gpflow_dwp.lab.study.published import (
-    LARGEST_ROUNDING,
-    PAPERS,
-    PAPERS_WITH_RUNTIMES,
-    PRINTED_NAMES,
-    published_densities,
-    published_differences,
-    published_runtimes,
-    published_scores,
-)
-from gpflow_dwp.lab.study.report import REPORT, REPORT_FILES, markdown_table, write_report
-from gpflow_dwp.lab.study.results import (
-    CELL_PLACE,
-    COMPARISON_PLACE,
-    RESULTS,
-    Record,
-    append_record,
-    read_results,
-)
-from gpflow_dwp.lab.study.runner import run_cells, run_study
-from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
-from gpflow_dwp.lab.study.summary import (
-    AGREEMENT,
+from gpflow_dwp.lab.study.published import published_scores
+from gpflow_dwp.lab.study.report import markdown_table, write_report
+from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
+from gpflow_dwp.lab.study.runner import run_cells
+from gpflow_dwp.lab.study.tables import (
     calibration_table,
-    configurations,
-    read_results_table,
-    results_frame,
+    density_table,
+    model_ranks,
+    paired_differences,
     runtime_table,
     score_table,
 )
 
 __all__ = [
-    "AGREEMENT",
-    "CELL_PLACE",
-    "COMPARISON_PLACE",
-    "LARGEST_ROUNDING",
-    "METRIC_LABELS",
-    "PAIRS",
-    "PAPERS",
-    "PAPERS_WITH_RUNTIMES",
-    "PRINTED_NAMES",
-    "REPORT",
-    "REPORT_FILES",
     "RESULTS",
     "STUDY_MODELS",
     "STUDY_PROTOCOLS",
     "Cell",
     "Record",
-    "StudyProtocol",
     "append_record",
     "calibration_table",
     "configurations",
-    "count_of_other_code",
     "density_table",
     "describe_provenance",
     "make_cells",
@@ -80,20 +47,14 @@ __all__ = [
     "plot_differences",
     "plot_runtimes",
     "plot_scores",
-    "prediction_scores",
-    "published_densities",
-    "published_differences",
-    "published_runtimes",
     "published_scores",
     "read_results",
     "read_results_table",
     "results_frame",
     "run_cell",
     "run_cells",
-    "run_study",
     "runtime_table",
     "score_table",
     "thread_environment",
-    "whole_data_bound",
     "write_report",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from tqdm.auto import tqdm
 
+from gpflow_dwp.lab.provenance import count_of_other_code
 from gpflow_dwp.lab.study._job import Job
-from gpflow_dwp.lab.study.provenance import count_of_other_code
 from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["StudyProgress"]
@@ -33,22 +34,21 @@ class StudyProgress:
     """
 
     def __init__(self, num_cells: int, kept: Sequence[Record], *, shown: bool) -> None:
-        self._shown = shown
+        self._shown, self._num_cells = shown, num_cells
         # tqdm takes None for: unless this is no terminal.
-        self._disable = None if shown else True
+        self._options: dict[str, Any] = {"disable": None if shown else True}
         self._bars: dict[str, tqdm] = {}
-        self._kept, self._done, self._num_cells = kept, len(kept), num_cells
+        self._done = len(kept)
         self._cells = tqdm(
-            total=num_cells, initial=len(kept), unit="cell", desc="cells", disable=self._disable
+            total=num_cells, initial=len(kept), unit="cell", desc="cells", **self._options
         )
+        if kept and shown:
+            others = count_of_other_code(record.provenance for record in kept)
+            told = f", {others} by another version of the code, whose defaults may differ"
+            there = f"{len(kept)} of {num_cells} cells are there already"
+            self._write(there + (told if others else ""))
 
     def __enter__(self) -> StudyProgress:
-        if self._shown and self._kept:
-            line = f"{len(self._kept)} of {self._num_cells} cells are there already"
-            others = count_of_other_code(record.provenance for record in self._kept)
-            if others:
-                line += f", {others} by another version of the code, whose defaults may differ"
-            self._write(line)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,15 +58,11 @@ class StudyProgress:
     def show(self, jobs: Sequence[Job]) -> None:
         """Show where the running cells stand."""
         for job in jobs:
-            bar = self._bars.get(job.cell.key)
-            if bar is None:
-                bar = self._bars[job.cell.key] = tqdm(
-                    total=job.cell.num_steps,
-                    unit="step",
-                    desc=job.cell.title,
-                    leave=False,
-                    disable=self._disable,
-                )
+            if job.cell.key not in self._bars:
+                about = {"total": job.cell.num_steps, "desc": job.cell.title}
+                bar = tqdm(unit="step", leave=False, **about, **self._options)
+                self._bars[job.cell.key] = bar
+            bar = self._bars[job.cell.key]
             if job.step > bar.n:
                 bar.set_postfix_str(f"bound per datum {job.bound:.3f}", refresh=False)
                 bar.update(job.step - bar.n)
@@ -79,16 +75,13 @@ class StudyProgress:
             self._bars.pop(record.key).close()
         self._done += 1
         self._cells.update()
-        title = f"[{self._done}/{self._num_cells}] {job.cell.title}"
-        if record.metrics is None:
-            self._write(f"{title}: failed: {record.error}")
-            return
-        scores = ", ".join(
-            f"{name} {record.metrics[metric]:.3f}"
-            for metric, name in _TOLD.items()
-            if metric in record.metrics
-        )
-        self._write(f"{title}: {scores}, {record.provenance['seconds']:.0f} s")
+        metrics = record.metrics or {}
+        scores = [
+            f"{name} {metrics[metric]:.3f}" for metric, name in _TOLD.items() if metric in metrics
+        ]
+        told = f"{', '.join(scores)}, {record.provenance['seconds']:.0f} s"
+        ended = told if record.metrics is not None else f"failed: {record.error}"
+        self._write(f"[{self._done}/{self._num_cells}] {job.cell.title}: {ended}")
 
     def _write(self, line: str) -> None:
         if self._shown:

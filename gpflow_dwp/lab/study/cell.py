@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from gpflow.base import RegressionData
@@ -13,6 +10,7 @@ from gpflow.base import RegressionData
 from gpflow_dwp.data import UCI_DATASETS
 from gpflow_dwp.lab.study._models import MODELS
 from gpflow_dwp.lab.study.results import CELL_PLACE
+from gpflow_dwp.lab.study.runnable import RunnableCell, check_split
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training import ProtocolName
 from gpflow_dwp.validation import check_choice, check_integers
@@ -28,7 +26,7 @@ STUDY_PROTOCOLS: tuple[StudyProtocol, ...] = get_args(StudyProtocol)
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(RunnableCell):
     """Everything that decides the result of one run.
 
     :param dataset: Name of a UCI data set.
@@ -67,38 +65,25 @@ class Cell:
 
     runs: ClassVar[str] = "gpflow_dwp.lab.study.execution:run_cell"
     place: ClassVar[tuple[str, ...]] = CELL_PLACE
-    packages: ClassVar[tuple[str, ...]] = ()
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"kl_annealing_steps", "protocol", "options", "num_importance_samples"}
+    )
 
     def __post_init__(self) -> None:
-        check_integers(
-            depth=self.depth,
-            num_steps=self.num_steps,
-            num_inducing=self.num_inducing,
-            num_samples=self.num_samples,
-            num_prediction_samples=self.num_prediction_samples,
-            num_importance_samples=self.num_importance_samples,
-            batch_size=1 if self.batch_size is None else self.batch_size,
-        )
-        check_integers(
-            at_least=0,
-            split=self.split,
-            seed=self.seed,
-            kl_annealing_steps=0 if self.kl_annealing_steps is None else self.kl_annealing_steps,
-        )
+        check_integers(**{name: getattr(self, name) for name in _POSITIVE})
+        check_integers(batch_size=1 if self.batch_size is None else self.batch_size)
+        annealing = 0 if self.kl_annealing_steps is None else self.kl_annealing_steps
+        check_integers(at_least=0, seed=self.seed, kl_annealing_steps=annealing)
         check_choice(UCI_DATASETS, dataset=self.dataset)
-        last_split = UCI_DATASETS[self.dataset].num_splits - 1
-        if self.split > last_split:
-            raise ValueError(
-                f"split must be an integer from 0 to {last_split} for {self.dataset}, "
-                f"got {self.split}."
-            )
+        check_split(self.split, UCI_DATASETS[self.dataset].num_splits, self.dataset)
         check_choice(MODELS, model=self.model)
         check_choice(("float64", "float32"), dtype=self.dtype)
         check_choice(STUDY_PROTOCOLS, protocol=self.protocol)
         model = MODELS[self.model]
-        own_depth = model.own_depth
-        if own_depth not in (None, self.depth):
-            raise ValueError(f"depth must be {own_depth} for model {self.model}, got {self.depth}.")
+        if model.own_depth not in (None, self.depth):
+            raise ValueError(
+                f"depth must be {model.own_depth} for model {self.model}, got {self.depth}."
+            )
         for name, _ in self.options:
             if name in _SET_BY_CELL or not model.accepts(name):
                 raise ValueError(f"options: the builder of model {self.model} takes no {name!r}.")
@@ -133,43 +118,9 @@ class Cell:
         return self.protocol in ("cde", "cde-fast")
 
     @property
-    def key(self) -> str:
-        """Sixteen hexadecimal digits that tell this cell from every other one."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    @property
     def title(self) -> str:
         """Data set, depth, model and split in a few words."""
         return f"{self.dataset}, depth {self.depth}, {self.model}, split {self.split}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON, without some that are left at their defaults.
-
-        These came later than the first results, whose keys stay what they were.
-        """
-        result = asdict(self) | {"options": dict(self.options)}
-        for name, default in (
-            ("kl_annealing_steps", None),
-            ("protocol", "papers"),
-            ("options", {}),
-            ("num_importance_samples", 1),
-        ):
-            if result[name] == default:
-                del result[name]
-        return result
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Cell:
-        """Return the inverse of :meth:`to_dict`.
-
-        :raises ValueError: If a field is missing, unknown or cannot be used.
-        """
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        missing = sorted(set(CELL_PLACE) - set(values))
-        if unknown or missing:
-            raise ValueError(f"a cell has unknown fields {unknown}, missing fields {missing}.")
-        return cls(**{**values, "options": tuple(sorted(values.get("options", {}).items()))})
 
     def build(self, data: RegressionData, *, target_scale: float = 1.0) -> VariationalModel:
         """Build the model, untrained.
@@ -195,15 +146,13 @@ class Cell:
         )
 
 
+_POSITIVE = (
+    *("depth", "num_steps", "num_inducing", "num_samples"),
+    *("num_prediction_samples", "num_importance_samples"),
+)
 _SET_BY_CELL = frozenset(
     {
-        "architecture",
-        "data",
-        "depth",
-        "num_inducing",
-        "num_samples",
-        "posterior",
-        "seed",
-        "target_scale",
+        *("architecture", "data", "depth", "num_inducing", "num_samples"),
+        *("posterior", "seed", "target_scale"),
     }
 )

@@ -12,12 +12,8 @@ hold the numbers as printed, with two decimals.
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING
 
-from gpflow_dwp.optional import import_optional
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 __all__ = [
     "LARGEST_ROUNDING",
@@ -32,29 +28,17 @@ __all__ = [
 
 PAPERS = ("improved", "original", "vmg")
 PAPERS_WITH_RUNTIMES = ("improved", "original")
+_ENDINGS = {"improved": "_dwp.csv", "original": "_dwp.csv", "vmg": ".csv"}
 
 # Half a unit of the last printed decimal: what a printed number may be off by.
 LARGEST_ROUNDING = 0.005
 
 # How the papers write the models that a study calls by shorter names.
-PRINTED_NAMES = {
-    "DGP": "DGP",
-    "DIWP": "DIWP",
-    "GW": "GW",
-    "A": "A-GW",
-    "AB": "AB-GW",
-    "VMG": "VMG",
-    "GP": "GP",
-    "GP-GP": "GP-GP",
-    "LV-GP": "LV-GP",
-    "LV-GP-GP": "LV-GP-GP",
-    "LV-GP-GP-GP": "LV-GP-GP-GP",
-    "LV-DWP": "LV-DWP",
-}
-
-_SPLITS = 20
-_SPLITS_OF_DENSITIES = 5
-_SPLITS_OF_PROTEIN = 5
+_NAMES = (
+    *("DGP", "DIWP", "GW", "A", "AB", "VMG"),
+    *("GP", "GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "LV-DWP"),
+)
+PRINTED_NAMES = {name: f"{name}-GW" if name in ("A", "AB") else name for name in _NAMES}
 
 
 def published_scores() -> pd.DataFrame:
@@ -70,16 +54,9 @@ def published_scores() -> pd.DataFrame:
     :return: One row for each number, with columns ``paper``, ``dataset``, ``depth``, ``metric``,
         ``model``, ``mean``, ``standard_error`` and ``splits``: the splits behind it, 20 and for
         protein 5.
-    :raises ImportError: If pandas is not installed.
     """
-    tables = {
-        "improved": _read("uci_improved_dwp.csv"),
-        "original": _read("uci_original_dwp.csv"),
-        "vmg": _read("uci_vmg.csv"),
-    }
-    scores = _join(tables)
-    protein = scores["dataset"] == "protein"
-    scores["splits"] = protein.map({True: _SPLITS_OF_PROTEIN, False: _SPLITS})
+    scores = _join({paper: f"uci_{paper}{_ENDINGS[paper]}" for paper in PAPERS})
+    scores["splits"] = scores["dataset"].map(lambda dataset: 5 if dataset == "protein" else 20)
     return scores
 
 
@@ -92,7 +69,6 @@ def published_differences() -> pd.DataFrame:
 
     :return: One row for each number, with columns ``dataset``, ``depth``, ``model``, ``baseline``,
         ``mean`` (of model minus baseline, nats) and ``standard_error``.
-    :raises ImportError: If pandas is not installed.
     """
     return _read("elbo_differences_improved_dwp.csv")
 
@@ -105,9 +81,8 @@ def published_runtimes() -> pd.DataFrame:
 
     :return: One row for each number, with columns ``paper``, ``dataset``, ``depth``, ``model`` and
         ``seconds_per_epoch``.
-    :raises ImportError: If pandas is not installed.
     """
-    return _join({paper: _read(f"runtime_{paper}_dwp.csv") for paper in PAPERS_WITH_RUNTIMES})
+    return _join({paper: f"runtime_{paper}_dwp.csv" for paper in PAPERS_WITH_RUNTIMES})
 
 
 def published_densities() -> pd.DataFrame:
@@ -119,30 +94,21 @@ def published_densities() -> pd.DataFrame:
     :return: One row for each number, with columns ``dataset``, ``N``, ``D``, ``model`` (layers,
         bottom first), ``inference`` ("VI" or "IWVI", with 5 importance samples), ``mean``,
         ``standard_error`` and ``splits``. The red wine data are "wine", as elsewhere here.
-    :raises ImportError: If pandas is not installed.
     """
-    table = _read_file("test_log_likelihood_iwvi.csv")
-    table["dataset"] = table["dataset"].replace({"winered": "wine"})
-    table["splits"] = _SPLITS_OF_DENSITIES
-    return table
+    table = _read("test_log_likelihood_iwvi.csv")
+    return table.assign(dataset=table["dataset"].replace({"winered": "wine"}), splits=5)
 
 
-def _join(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One table of several papers'."""
-    joined = import_optional("pandas", "cli").concat(tables, names=["paper", None])
-    return joined.reset_index("paper").reset_index(drop=True)
+def _join(names: dict[str, str]) -> pd.DataFrame:
+    """One table of several papers' files."""
+    tables = {paper: _read(name) for paper, name in names.items()}
+    return pd.concat(tables, names=["paper", None]).reset_index("paper").reset_index(drop=True)
 
 
 def _read(name: str) -> pd.DataFrame:
     """One file, with the models' short names."""
-    table = _read_file(name)
     short = {printed: model for model, printed in PRINTED_NAMES.items()}
-    for column in {"model", "baseline"} & set(table.columns):
-        table[column] = table[column].replace(short)
-    return table
-
-
-def _read_file(name: str) -> pd.DataFrame:
-    path = resources.files("gpflow_dwp.lab.study") / "published" / name
-    with path.open("rb") as file:
-        return import_optional("pandas", "cli").read_csv(file)
+    with (resources.files(__package__) / "published" / name).open("rb") as file:
+        table = pd.read_csv(file)
+    columns = [column for column in ("model", "baseline") if column in table]
+    return table.assign(**table[columns].replace(short))

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from gpflow_dwp.files import seal, sync, unseal
+from gpflow_dwp.files import held, seal, sync, unseal
 
 __all__ = ["CELL_PLACE", "COMPARISON_PLACE", "RESULTS", "Record", "append_record", "read_results"]
 
@@ -36,8 +36,7 @@ class Record:
         nats per training row, in standardised units as the papers print them, with as many
         importance samples as in training; "log_likelihood_standardised", "log_likelihood_kernel"
         and "shapiro_wilk", of some cells, belong to standardised units too; all others are in raw
-        units. "seconds_per_step",
-        "seconds_per_epoch" and "training_seconds" are times.
+        units. "seconds_per_step", "seconds_per_epoch" and "training_seconds" are times.
     :param provenance: Versions, commit, dtype, threads, machine, seconds and date.
     """
 
@@ -118,22 +117,18 @@ def append_record(path: str | Path, record: Record) -> None:
     :param path: The file; made here if need be.
     :param record: What to add.
     """
-    import fcntl  # not everywhere; reading results is
-
-    with Path(path).open("a+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
+    path = Path(path)
+    path.touch()
+    with held(path, wait=True), path.open("r+b") as file:
         whole, newline, rest = file.read().rpartition(b"\n")
-        start = b""
-        if rest and _is_whole(rest):
-            start = b"\n"
-        elif rest:
+        if rest and not _is_whole(rest):
             file.truncate(len(whole) + len(newline))
-        # In append mode every write goes to the end of the file.
+        file.seek(0, os.SEEK_END)
+        start = b"\n" if _is_whole(rest) else b""
         file.write(start + record.to_json().encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    sync(Path(path).parent)
+    sync(path.parent)
 
 
 def _are_numbers(metrics: Any) -> bool:

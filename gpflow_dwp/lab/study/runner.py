@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import signal
 import threading
@@ -11,48 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from gpflow_dwp.lab.study._job import Job, RunnableCell, tidy_finished
+from gpflow_dwp.files import held
+from gpflow_dwp.lab.study._job import Job, tidy
 from gpflow_dwp.lab.study._progress import StudyProgress
-from gpflow_dwp.lab.study.cell import Cell
 from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
-from gpflow_dwp.optional import import_optional
+from gpflow_dwp.lab.study.runnable import RunnableCell
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["run_cells", "run_study"]
+__all__ = ["run_cells"]
 
 _LOCK = "study.lock"
 _SECONDS_TO_SAVE = 20.0
-
-
-def run_study(
-    cells: Sequence[Cell],
-    directory: str | Path,
-    *,
-    jobs: int = 1,
-    threads: int = 1,
-    uci_folder: str | Path | None = None,
-    progress: bool = True,
-    retry_failed: bool = False,
-    on_start: Callable[[], object] | None = None,
-) -> list[Record]:
-    """Run cells of the study, and keep the result of each as soon as it is there.
-
-    How that is done, and all arguments, are those of :func:`run_cells`.
-
-    :param cells: What to run, in this order; see :func:`make_cells`.
-    :raises ImportError: If scoringrules is not installed.
-    """
-    import_optional("scoringrules", "cli")  # a score of each cell; the end would be late to know
-    return run_cells(
-        cells,
-        directory,
-        jobs=jobs,
-        threads=threads,
-        uci_folder=uci_folder,
-        progress=progress,
-        retry_failed=retry_failed,
-        on_start=on_start,
-    )
 
 
 def run_cells(
@@ -98,13 +66,15 @@ def run_cells(
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     folder = None if uci_folder is None else Path(uci_folder).resolve()
-    with _locked(directory), _terminated_as_interrupted():
+    lock = directory / _LOCK
+    lock.touch()
+    with held(lock), _terminated_as_interrupted():
         done = _read_done(directory, cells, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
         kept = [done[key] for key in keys if key in done]
         for record in kept:  # a study may have been killed before it could
             if record.status == "finished":
-                tidy_finished(directory, record.key)
+                tidy(directory, record.key)
         if on_start is not None:
             on_start()
         with StudyProgress(len(cells), kept, shown=progress) as display:
@@ -120,15 +90,11 @@ def run_cells(
 def _read_done(
     directory: Path, cells: Sequence[RunnableCell], *, retry_failed: bool
 ) -> dict[str, Record]:
-    if not (directory / RESULTS).exists():
-        return {}
-    records = read_results(directory)
+    records = read_results(directory) if (directory / RESULTS).exists() else []
     place = {name for cell in cells for name in cell.place}
     if any(place - set(record.cell) for record in records):
         raise ValueError(f"directory {directory} holds the results of another command.")
-    return {
-        record.key: record for record in records if record.status == "finished" or not retry_failed
-    }
+    return {r.key: r for r in records if r.status == "finished" or not retry_failed}
 
 
 def _run_all(
@@ -166,30 +132,11 @@ def _end(jobs: Sequence[Job]) -> None:
     everyone = jobs
     for number, seconds in ((signal.SIGINT, _SECONDS_TO_SAVE), (signal.SIGKILL, 10.0)):
         for job in jobs:
-            job.send_signal(number)
+            job.process.send_signal(number)
         deadline = time.monotonic() + seconds
         jobs = [job for job in jobs if not job.wait(deadline - time.monotonic())]
     for job in everyone:
         job.close()  # not before: a process whose input ends interrupts itself, too
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Hold a directory for this process; the system lets go of it however the process ends."""
-    import fcntl  # not everywhere; reading results is
-
-    with (directory / _LOCK).open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise BlockingIOError(
-                f"{directory} is in use by another study, process {file.read().strip() or '?'}"
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
 
 
 @contextlib.contextmanager
@@ -198,13 +145,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
     A handler of the caller's is left as it is.
     """
-    numbers = []
-    if threading.current_thread() is threading.main_thread():
-        numbers = [
-            number
-            for number in (signal.SIGTERM, signal.SIGHUP)
-            if signal.getsignal(number) == signal.SIG_DFL
-        ]
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if is_main and signal.getsignal(number) == signal.SIG_DFL
+    ]
     for number in numbers:
         signal.signal(number, signal.default_int_handler)
     try:

@@ -11,7 +11,7 @@ from model_reference import tiny_model, toy_data
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from gpflow_dwp.evaluation import plot_partial_dependence, plot_relevance
-from gpflow_dwp.models import build_matrix_gaussian_network
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 
 DATA = toy_data()
 X = np.random.default_rng(0).normal(size=(50, 3))

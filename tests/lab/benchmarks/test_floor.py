@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.benchmarks import SHAPES, Floor, Operation, Shape, floor_operations
+from gpflow_dwp.lab.benchmarks.floor import (
+    Floor,
+    Operation,
+    floor_operations,
+    prediction_operations,
+)
+from gpflow_dwp.lab.benchmarks.shapes import SHAPES, Shape
 
 SHAPE = Shape(num_data=50, num_inputs=3, num_inducing=20, num_samples=4, depth=3)
 
@@ -47,7 +53,18 @@ def test_cost_grows_no_faster_than_cubically_in_inducing_points() -> None:
     assert two / one < 8.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_it_runs_over_and_over_without_overflow(dtype: type[np.floating]) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_it_runs_over_and_over_without_overflow(dtype: str) -> None:
     with np.errstate(all="raise"):
         Floor(floor_operations(SHAPE, "AB"), SHAPE.num_samples, dtype).run(3)
+
+
+def test_operations_of_predictions_are_those_of_rows_alone() -> None:
+    operations = prediction_operations(SHAPE)
+
+    assert all(operation.columns == 50 for operation in operations)
+    counts = {operation.name: operation.times for operation in operations}
+    assert counts["layer 1: V = L⁻¹ C"] == 1 and counts["layer 2: V = L⁻¹ C"] == 4
+    assert counts["output: V = R C"] == 4
+    (output,) = prediction_operations(SHAPE._replace(depth=1))
+    assert output.times == 1

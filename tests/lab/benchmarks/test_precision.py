@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import gpflow
 import numpy as np
 import pytest
 from study_archive import write_archive
 
-from gpflow_dwp.lab.benchmarks import benchmark_precision, precision
+from gpflow_dwp.lab.benchmarks.gradients import Draws
+from gpflow_dwp.lab.benchmarks.precision import benchmark_precision, precision_figures
+from gpflow_dwp.lab.benchmarks.shapes import DtypeName
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_both_precisions_agree_on_a_small_model(dtype: str, tmp_path: Path) -> None:
+def test_both_precisions_agree_on_a_small_model(dtype: DtypeName, tmp_path: Path) -> None:
     lines: list[str] = []
 
     found = benchmark_precision(
-        "yacht",
-        2,
-        "AB",
+        depth=2,
+        model="AB",
         dtype=dtype,
         output="pseudo_targets",
         num_steps=5,
@@ -29,18 +29,16 @@ def test_both_precisions_agree_on_a_small_model(dtype: str, tmp_path: Path) -> N
         report=lines.append,
     )
 
-    figures = {
-        figure["name"]: figure for figure in found["AB of depth 2 on yacht, split 0"]["figures"]
-    }
-    assert figures["bound per datum in float64"]["spread"] > 0.0
+    figures = {figure.name: figure for figure in found["AB of depth 2 on yacht, split 0"].figures}
+    assert figures["bound per datum in float64"].spread > 0.0
     lost = figures["lost in float32"]
-    assert 0.0 < abs(lost["value"]) < 1e-3 and lost["at_most"] == 0.05
-    assert 0.0 < abs(figures["lost by a change of 1e-12"]["value"]) < 1e-9
+    assert 0.0 < abs(lost.value) < 1e-3 and lost.at_most == 0.05
+    assert 0.0 < abs(figures["lost by a change of 1e-12"].value) < 1e-9
     for what, limit in {"error": 0.01, "change by 1e-12": 1e-9}.items():
-        ratios = [figure["value"] for name, figure in figures.items() if f", {what} /" in name]
+        ratios = [figure.value for name, figure in figures.items() if f", {what} /" in name]
         assert len(ratios) == 8 and 0.0 < max(ratios) < limit
-    assert lines[0] == f"trained for 5 steps in {dtype}"
-    assert lines[1:] == [
+    assert lines == [
+        f"trained for 5 steps in {dtype}",
         "3 gradients in float64",
         "3 gradients in float32",
         "3 gradients in float64, parameters off by 1e-12",
@@ -49,20 +47,17 @@ def test_both_precisions_agree_on_a_small_model(dtype: str, tmp_path: Path) -> N
 
 
 def test_figures_are_those_of_the_differences() -> None:
-    bounds = {
-        "float64": np.array([1.0, 3.0]),
-        "float32": np.array([0.9, 2.7]),
-        "nudged": np.array([1.1, 3.0]),
-    }
-    exact = np.array([[3.0, 0.0], [0.0, 4.0]])
-    gradients = {
-        "float64": {"kernels": exact, "likelihood": np.zeros((2, 1))},
-        "float32": {"kernels": exact + [[0.0, 0.3], [0.4, 0.0]], "likelihood": np.zeros((2, 1))},
-        "nudged": {"kernels": exact + [[0.03, 0.0], [0.0, 0.04]], "likelihood": np.zeros((2, 1))},
-    }
+    size = np.array([[3.0, 0.0], [0.0, 4.0]])
+    none = np.zeros((2, 1))
 
-    whole, lost, nudged = precision._bound_figures(bounds)
-    error, change = precision._gradient_figures(gradients)
+    def draws(bounds: list[float], change: list[list[float]]) -> Draws:
+        return Draws(np.array(bounds), {"kernels": size + change, "likelihood": none})
+
+    whole, lost, nudged, error, change = precision_figures(
+        draws([1.0, 3.0], [[0.0, 0.0], [0.0, 0.0]]),
+        draws([0.9, 2.7], [[0.0, 0.3], [0.4, 0.0]]),
+        draws([1.1, 3.0], [[0.03, 0.0], [0.0, 0.04]]),
+    )
 
     assert whole.value == 2.0 and whole.spread == pytest.approx(1.0)
     assert lost.value == pytest.approx(0.2) and lost.spread == pytest.approx(0.1)
@@ -72,17 +67,6 @@ def test_figures_are_those_of_the_differences() -> None:
     assert change.value == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"dataset": "iris"}, "dataset must be one of .*, got 'iris'"),
-        ({"model": "DGP"}, "model must be one of .*, got 'DGP'"),
-        ({"dtype": "float16"}, "dtype must be one of .*, got 'float16'"),
-        ({"num_draws": 1}, "num_draws must be an integer of at least 2, got 1"),
-        ({"num_steps": 0}, "num_steps must be a positive integer, got 0"),
-        ({"depth": 0}, "depth must be a positive integer, got 0"),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        benchmark_precision(**arguments)
+def test_one_draw_has_no_standard_error() -> None:
+    with pytest.raises(ValueError, match="--num-draws must be an integer of at least 2, got 1"):
+        benchmark_precision(num_draws=1, report=pytest.fail)

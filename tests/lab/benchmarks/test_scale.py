@@ -1,4 +1,4 @@
-"""Exponents from times, and the benchmark of growth at sizes that take no time."""
+"""Exponents from times, and the benchmark of growth without timing anything."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.benchmarks import (
-    GRIDS,
-    Grid,
-    Shape,
-    Subject,
-    Timings,
-    benchmark_scale,
-    exponents,
-    scale,
-)
-
-TINY = {"N": Grid(Shape(0, 2, 4, 2, 2), "num_data", (6, 12, 24), 1.0)}
+from gpflow_dwp.lab.benchmarks import scale
+from gpflow_dwp.lab.benchmarks.measurement import Subject, Timings
+from gpflow_dwp.lab.benchmarks.scale import GRIDS, Grid, benchmark_scale, exponents
+from gpflow_dwp.lab.benchmarks.shapes import Shape
 
 
 def test_exponents_of_powers_are_found() -> None:
@@ -37,8 +29,14 @@ def test_exponents_are_those_of_a_fitted_polynomial() -> None:
     np.testing.assert_allclose(exponents(values, seconds), slopes, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("axis", "grid"), GRIDS.items())
-def test_a_grid_changes_its_axis_alone(axis: str, grid: Grid) -> None:
+def test_time_that_does_not_grow_has_no_exponent() -> None:
+    found = exponents([1.0, 2.0], [[1.0, -1.0], [2.0, 1.0]])
+
+    np.testing.assert_allclose(found, [1.0, np.nan])
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_a_grid_changes_its_axis_alone(grid: Grid) -> None:
     shapes = grid.shapes()
 
     assert [getattr(shape, grid.field) for shape in shapes] == sorted(grid.values)
@@ -48,65 +46,37 @@ def test_a_grid_changes_its_axis_alone(axis: str, grid: Grid) -> None:
     assert all(shape.num_inducing <= shape.num_data for shape in shapes)
 
 
-@pytest.fixture
-def linear_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growth_with_a_part_that_does_not_grow_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(
         subjects: Sequence[Subject], *, report: Callable[[str], None], **_: Any
-    ) -> list[Timings]:
+    ) -> dict[str, Timings]:
         report("measured")
-        times = [0.5 + 0.1 * subject.shape.num_data for subject in subjects]
-        return [Timings([time], [time, 2.0 * time], 1.0) for time in times]
+        times = {s.title: 0.5 + 0.1 * s.arguments[1].num_data for s in subjects}
+        return {title: Timings([time], [time, time], 1.0) for title, time in times.items()}
 
     monkeypatch.setattr(scale, "measure", measured)
-
-
-@pytest.mark.usefixtures("linear_times")
-def test_every_figure_is_there() -> None:
+    tiny = Grid(Shape(0, 2, 4, 2, 2), "num_data", (6, 12, 24), 1.0)
+    monkeypatch.setitem(GRIDS, "N", tiny)
     lines: list[str] = []
 
-    measured = benchmark_scale(["N"], turns=1, grids=TINY, report=lines.append)["N"]
+    found = benchmark_scale(axes=("N",), turns=1, report=lines.append)["N"]
 
     assert lines == ["N = 6, 12, 24:", "measured"]
-    assert [figure["name"] for figure in measured["figures"]] == [
-        "exponent of N, all sizes",
-        "exponent of N, two largest",
-        "exponent of growth beyond N = 6",
-        "N = 6, processor ms",
-        "N = 12, processor ms",
-        "N = 24, processor ms",
+    assert [(figure.name, figure.at_most) for figure in found.figures] == [
+        ("exponent of N, all sizes", None),
+        ("exponent of N, two largest", None),
+        ("exponent of growth beyond N = 6", 1.0),
+        *((f"N = {size}, processor ms", None) for size in (6, 12, 24)),
     ]
-    assert [figure["at_most"] for figure in measured["figures"][:3]] == [None, None, 1.0]
-    assert measured["values"] == [6, 12, 24]
-    assert measured["held"] == {"num_inputs": 2, "num_inducing": 4, "num_samples": 2, "depth": 2}
-    assert measured["timings"]["N = 6"]["seconds"] == [pytest.approx(1.1)]
-
-
-@pytest.mark.usefixtures("linear_times")
-def test_growth_with_a_part_that_does_not_grow_is_linear() -> None:
-    figures = benchmark_scale(["N"], grids=TINY)["N"]["figures"]
-
-    overall, largest, growth = figures[:3]
-    assert overall["value"] < largest["value"] < 1.0
-    assert largest["value"] == pytest.approx(np.log2(2.9 / 1.7))
-    assert growth["value"] == pytest.approx(1.0) and growth["spread"] == pytest.approx(0.0)
-
-
-def test_time_that_does_not_grow_has_no_exponent() -> None:
-    found = exponents([1.0, 2.0], [[1.0, -1.0], [2.0, 1.0]])
-
-    np.testing.assert_allclose(found, [1.0, np.nan])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"axes": ["D"]}, r"axes must be some of N, S, depth, M, got \['D'\]"),
-        ({"axes": []}, r"axes must be some of N, S, depth, M, got \[\]"),
-        ({"model": "SVGP"}, "model must be one of GW, A, AB, A-whitened, DGP, got 'SVGP'"),
-        ({"dtype": "float16"}, "dtype must be one of float64, float32, got 'float16'"),
-        ({"turns": 0}, "turns must be a positive integer, got 0"),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        benchmark_scale(**arguments)
+    overall, largest, growth = found.figures[:3]
+    assert overall.value < largest.value < 1.0
+    assert largest.value == pytest.approx(np.log2(2.9 / 1.7))
+    assert growth.value == pytest.approx(1.0) and growth.spread == pytest.approx(0.0)
+    assert found.values["values"] == [6, 12, 24]
+    assert found.values["held"] == {
+        "num_inputs": 2,
+        "num_inducing": 4,
+        "num_samples": 2,
+        "depth": 2,
+    }
+    assert found.values["timings"]["N = 6"].seconds == [pytest.approx(1.1)]

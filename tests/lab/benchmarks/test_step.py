@@ -4,39 +4,81 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from gpflow_dwp.lab.benchmarks import SHAPES, Shape, benchmark_step
+from gpflow_dwp.lab.benchmarks import step
+from gpflow_dwp.lab.benchmarks.measurement import Subject, Timings
+from gpflow_dwp.lab.benchmarks.shapes import SHAPES, Shape
+from gpflow_dwp.lab.benchmarks.step import benchmark_step
 
 
-def test_every_figure_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SHAPES, "tiny", Shape(8, 2, 4, 2, 2))
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHAPES, "yacht-2", Shape(8, 2, 4, 2, 2))
+
+
+def test_every_figure_is_there() -> None:
     lines: list[str] = []
 
-    result = benchmark_step(["tiny"], ["AB"], turns=1, report=lines.append)
+    result = benchmark_step(shapes=("yacht-2",), models=("AB",), turns=1, report=lines.append)
 
-    figures = {figure["name"]: figure for figure in result["tiny"]["figures"]}
+    figures = {figure.name: figure for figure in result["yacht-2"].figures}
     assert set(figures) == {
         "AB step float64 / AB floor float64",
         "AB step float64, ms",
         "AB floor float64, ms",
         "AB step float64, first step, s",
     }
-    assert all(figure["value"] > 0.0 for figure in figures.values())
-    timings = result["tiny"]["timings"]
-    assert len(timings["AB step float64"]["seconds"]) == 1
-    assert lines[0] == "tiny:" and lines[-1] == "turn 1 of 1"
+    assert all(figure.value > 0.0 for figure in figures.values())
+    assert len(result["yacht-2"].values["timings"]["AB step float64"].seconds) == 1
+    assert lines[0] == "yacht-2:" and lines[-1] == "turn 1 of 1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"shapes": ["huge"]}, r"shapes must be some of yacht-2, .*, got \['huge'\]"),
-        ({"models": []}, r"models must be some of GW, .*, got \[\]"),
-        ({"dtypes": ["float16"]}, r"dtypes must be some of float64, float32, got \['float16'\]"),
-        ({"turns": 0}, "turns must be a positive integer, got 0"),
-    ],
-)
-def test_refusals(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        benchmark_step(**{"shapes": ["yacht-2"], **arguments})
+def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Subject] = []
+
+    def measured(subjects: list[Subject], **_: Any) -> dict[str, Timings]:
+        asked.extend(subjects)
+        seconds = {"AB step float64": 1.0, "gpflux step float64": 10.0, "AB floor float64": 2.0}
+        return {
+            s.title: Timings([seconds[s.title]], [2.0 + 8.0 * bool(s.python)], 1.0)
+            for s in subjects
+        }
+
+    monkeypatch.setattr(step, "measure", measured)
+    monkeypatch.setattr(step, "_peer_versions", lambda peers, python: {"gpflux": "9"})
+
+    result = benchmark_step(
+        shapes=("yacht-2",),
+        models=("AB",),
+        peers=("gpflux",),
+        peer_python="/x/python",
+        report=lambda text: None,
+    )["yacht-2"]
+
+    assert [subject.python for subject in asked] == [None, "/x/python", None]
+    figures = {figure.name: figure for figure in result.figures}
+    ratio = figures["AB step float64 / gpflux step float64"]
+    assert ratio.value == pytest.approx(0.1) and ratio.at_most == 0.33
+    of_processor = figures["AB step float64 / gpflux step float64, processor"]
+    assert of_processor.value == pytest.approx(0.2)
+    assert result.values["peers"] == {"gpflux": "9"}
+
+
+def test_a_peer_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "_VERSIONS", "print('{}')")
+
+    with pytest.raises(ValueError, match=r"--peers: gpytorch is not installed for .*\[peers\]"):
+        benchmark_step(peers=("gpytorch",), report=pytest.fail)
+
+
+def test_an_interpreter_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="--peer-python must be .*, got /no/python"):
+        benchmark_step(peers=("gpflux",), peer_python="/no/python", report=pytest.fail)
+
+
+def test_versions_are_found() -> None:
+    import sys
+
+    assert step._peer_versions(["numpy"], sys.executable)["numpy"] == np.__version__

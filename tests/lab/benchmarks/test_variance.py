@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from study_archive import write_archive
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.lab.benchmarks import (
-    ESTIMATORS,
-    GradientSampler,
-    benchmark_variance,
-    parameter_groups,
-    variance,
-)
 from gpflow_dwp.lab.benchmarks._sampled_output import SampledOutputLayer
+from gpflow_dwp.lab.benchmarks.gradients import parameter_groups, variant_sampler
+from gpflow_dwp.lab.benchmarks.variance import VARIANTS, benchmark_variance, variance_figure
 from gpflow_dwp.layers import GlobalInducingGPLayer
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.random import as_seed
@@ -39,8 +35,10 @@ def model() -> DeepWishartProcess:
 @pytest.mark.parametrize("name", ["sampled", "closed, landing, sampled output"])
 def test_estimators_have_one_mean(model: DeepWishartProcess, name: str) -> None:
     # The hidden layers' draws are the same, which makes the comparison sharp.
-    default = GradientSampler(model, small_data(), ESTIMATORS["closed, landing"], 3).draw(150)
-    other = GradientSampler(model, small_data(), ESTIMATORS[name], 3).draw(150)
+    default, other = (
+        variant_sampler(model, small_data(), 3, **VARIANTS[key])(150, 0).gradients
+        for key in ("closed, landing", name)
+    )
 
     assert set(default) == set(other) == set(parameter_groups(model).values())
     differs = False
@@ -70,15 +68,15 @@ def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
     K = tf.constant(np.broadcast_to(whole[:4, :4], (num_draws, 4, 4)))
     targets = TargetBlocks(
         tf.constant(np.broadcast_to(whole[:4, 4:], (num_draws, 4, 2))),
-        tf.constant(np.broadcast_to(np.diag(whole)[4:], (num_draws, 2))),
+        tf.constant(np.broadcast_to(np.diag(whole)[4:, None, None], (num_draws, 2, 1, 1))),
     )
 
-    drawn = SampledOutputLayer(layer, as_seed(0)).infer_inducing(K)
-    means, within = layer.condition(drawn, targets, full_cov=False)
+    sampled = SampledOutputLayer(layer)
+    sampled.seeds = as_seed(0), as_seed(1)
+    drawn = sampled.infer_inducing(K)
+    means, within = layer.condition(drawn, targets)
     integrated = layer.infer_inducing(K[:1])
-    mean, total = layer.condition(
-        integrated, TargetBlocks(*(part[:1] for part in targets[:2])), full_cov=False
-    )
+    mean, total = layer.condition(integrated, TargetBlocks(*(part[:1] for part in targets[:2])))
 
     def standard_error(values: tf.Tensor) -> np.ndarray:
         return np.std(values, axis=0) / np.sqrt(num_draws)
@@ -86,8 +84,12 @@ def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
     assert np.all(np.abs(np.mean(means, 0) - mean[0]) < NUM_SIGMAS * standard_error(means))
     squares = (means - mean) ** 2
     between = np.mean(squares, axis=0)
-    wanted = (total - within[:1])[0].numpy()[:, None]
+    wanted = (total - within[:1])[0, :, 0].numpy()
     assert np.all(np.abs(between - wanted) < NUM_SIGMAS * standard_error(squares))
+    values, zero = sampled.condition(drawn, targets)
+    spread = np.mean((values - means) ** 2, axis=(0, 2))
+    np.testing.assert_allclose(spread, np.mean(within[..., 0, 0], axis=0), rtol=0.05)
+    assert not np.any(zero)
     error = standard_error(drawn.log_ratio)
     assert abs(np.mean(drawn.log_ratio) - integrated.log_ratio[0]) < NUM_SIGMAS * error
 
@@ -95,64 +97,56 @@ def test_a_sampled_output_has_the_moments_of_the_integrated_one() -> None:
 def test_variance_is_the_trace_of_the_covariance() -> None:
     gradients = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 2.0, 5.0] + 7.0
 
-    found = variance._variance(gradients)
+    found = variance_figure("x", gradients)
 
     assert found.value == pytest.approx(np.trace(np.cov(gradients.T)))
-    assert 0.0 < found.standard_error < found.value
+    assert 0.0 < found.spread < found.value
 
 
-def test_rows_say_where_they_were_measured(model: DeepWishartProcess) -> None:
+def test_figures_say_where_they_were_measured(tmp_path: Path) -> None:
     lines: list[str] = []
-    before = model.likelihood.variance.numpy()
 
-    rows = benchmark_variance(
-        model,
-        small_data(),
+    found = benchmark_variance(
         num_steps=3,
-        num_samples=[1],
+        num_samples=(1,),
         num_gradients=2,
-        estimators={"closed": ESTIMATORS["closed"]},
+        num_inducing=4,
+        uci_folder=write_archive(tmp_path),
         report=lines.append,
     )
 
-    assert [(row["step"], row["estimator"], row["num_samples"]) for row in rows] == [
-        (0, "closed", 1),
-        (3, "closed", 1),
+    start, end = found.values()
+    assert list(found) == [
+        f"AB of depth 2 on yacht, split 0, step {step}, S = 1" for step in (0, 3)
     ]
-    assert set(rows[0]["variances"]) == set(parameter_groups(model).values())
-    assert lines[-1] == "step 3, closed, S = 1"
-    assert model.likelihood.variance.numpy() != before
+    assert end.values == {"step": 3, "num_samples": 1}
+    assert len(end.figures) == 8 * len(VARIANTS)
+    assert [figure.name for figure in end.figures] == [figure.name for figure in start.figures]
+    assert "likelihood: closed, landing" in {figure.name for figure in end.figures}
+    assert all(a.value != b.value for a, b in zip(start.figures, end.figures, strict=True))
+    assert lines[-1] == "step 3, closed, landing, sampled output, S = 1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_steps": -1}, "num_steps must be an integer of at least 0, got -1"),
-        ({"num_gradients": 1}, "num_gradients must be an integer of at least 2, got 1"),
-        ({"num_samples": [0]}, "num_samples must be a positive integer, got 0"),
-    ],
-)
-def test_refusals(model: DeepWishartProcess, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        benchmark_variance(model, small_data(), **arguments)
+def test_one_gradient_has_no_variance() -> None:
+    with pytest.raises(ValueError, match="--num-gradients must be an integer of at least 2, got 1"):
+        benchmark_variance(num_gradients=1, report=pytest.fail)
 
 
 def test_an_output_without_pseudo_targets_cannot_be_sampled() -> None:
     model = build_deep_wishart_process(small_data(), 2, num_inducing=4, output="regression")
 
     with pytest.raises(ValueError, match="model must have pseudo-targets .* got RegressionGPLayer"):
-        benchmark_variance(model, small_data())
+        variant_sampler(model, small_data(), 1, sampled_output=True)
 
 
 def test_variance_falls_as_the_number_of_draws_grows(model: DeepWishartProcess) -> None:
     model.likelihood.variance.assign(1.0)
     one, four = (
-        GradientSampler(model, small_data(), ESTIMATORS["closed, landing"], count).draw(400, count)
-        for count in (1, 4)
+        variant_sampler(model, small_data(), count)(400, count).gradients for count in (1, 4)
     )
 
     assert set(one) == set(four) == set(parameter_groups(model).values())
     for group in one:
-        first, second = variance._variance(one[group]), variance._variance(four[group])
-        error = np.hypot(first.standard_error, 4 * second.standard_error)
+        first, second = variance_figure(group, one[group]), variance_figure(group, four[group])
+        error = np.hypot(first.spread, 4 * second.spread)
         assert abs(first.value - 4 * second.value) < NUM_SIGMAS * error, group

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from comparison_results import compared
 
-from gpflow_dwp.lab.comparison import comparison_frame, comparison_scores, plot_relative_scores
+from gpflow_dwp.lab.comparison.figure import plot_relative_scores
+from gpflow_dwp.lab.comparison.scoreboard import comparison_frame, comparison_scores
 
 
 def test_distances_to_the_best_of_each_table() -> None:

@@ -4,28 +4,18 @@ from pathlib import Path
 
 import numpy as np
 
-from gpflow_dwp.lab.experiments import compare_iterate_posteriors
+from gpflow_dwp.lab.experiments import DeepWishart
 
 
 def test_every_prediction_is_scored(uci_folder: Path) -> None:
-    rows = list(
-        compare_iterate_posteriors(
-            "yacht",
-            0,
-            num_steps=30,
-            num_collecting_steps=220,
-            num_inducing=8,
-            uci_folder=uci_folder,
-        )
+    experiment = DeepWishart(
+        "yacht", 0, steps=30, collecting_steps=220, num_inducing=8, uci_folder=uci_folder
     )
 
-    assert [row["predictor"] for row in rows] == [
-        "trained",
-        "last iterate",
-        "SWA",
-        "SWAG",
-        "factor analysis",
-    ]
+    rows = list(experiment.rows())
+
+    predictors = ["trained", "last iterate", "SWA", "SWAG", "factor analysis"]
+    assert [row["predictor"] for row in rows] == predictors
     for row in rows:
         assert np.isfinite(row["test_log_likelihood"])
         assert 0.0 < row["rmse"] < 20.0

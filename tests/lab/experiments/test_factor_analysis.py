@@ -3,16 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.experiments import recover_factor_models
+from gpflow_dwp.lab.experiments import FactorAnalysis
 
 pytest.importorskip("sklearn")
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict]:
-    return list(
-        recover_factor_models(12, 10.0, rank=2, num_trials=2, sample_sizes=(20, 200, 3_000))
-    )
+    return list(FactorAnalysis(12, 10.0, 2, 2, sample_sizes=(20, 200, 3_000)).rows())
 
 
 def test_every_algorithm_size_and_trial_has_a_row(rows: list[dict]) -> None:
@@ -39,11 +37,16 @@ def test_distances_fall_with_the_number_of_vectors(rows: list[dict]) -> None:
         assert means[-1] < 0.15
 
 
-def test_sizes_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"sample_sizes\[0\] must be an integer of at least 2"):
-        next(recover_factor_models(12, 10.0, rank=2, sample_sizes=(1,)))
-
-
-def test_dimension_is_checked() -> None:
-    with pytest.raises(ValueError, match="dimension must be an integer of at least 10, got 5"):
-        next(recover_factor_models(5, 10.0))
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        (
+            FactorAnalysis(12, 10.0, rank=2, sample_sizes=(1,)),
+            r"sample_sizes\[0\] must be .* least 2",
+        ),
+        (FactorAnalysis(5, 10.0), "dimension must be an integer of at least 10, got 5"),
+    ],
+)
+def test_settings_are_checked(experiment: FactorAnalysis, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        experiment.check()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.lab.experiments import (
-    compare_iterates_with_posterior,
-    compare_predictions,
+    LinearPosterior,
+    LinearPrediction,
     linear_regression_posterior,
     sgd_iterates,
     window_means,
@@ -80,7 +80,7 @@ def test_window_means() -> None:
 
 
 def test_table_of_distances() -> None:
-    rows = list(compare_iterates_with_posterior(1))
+    rows = list(LinearPosterior(1).rows())
 
     by_setting = {(row["learning_rate"], row["weight_decay"], row["window"]): row for row in rows}
     assert len(by_setting) == len(rows) == 7
@@ -92,7 +92,7 @@ def test_table_of_distances() -> None:
 
 
 def test_predictions_on_a_uci_set(uci_folder: Path) -> None:
-    rows = list(compare_predictions("yacht", num_folds=2, uci_folder=uci_folder))
+    rows = list(LinearPrediction("yacht", 2, uci_folder).rows())
 
     errors = {(row["fold"], row["predictor"]): row["mse"] for row in rows}
     assert len(errors) == 8
@@ -100,10 +100,13 @@ def test_predictions_on_a_uci_set(uci_folder: Path) -> None:
         assert abs(errors[fold, "EM ensemble"] / errors[fold, "SWA"] - 1.0) < 0.1
 
 
-def test_numbers_of_folds_and_trials_are_checked(uci_folder: Path) -> None:
-    with pytest.raises(ValueError, match="num_folds must be an integer of at least 2, got 1"):
-        next(compare_predictions("yacht", num_folds=1, uci_folder=uci_folder))
-    with pytest.raises(ValueError, match="at most the number of rows, 308, got 309"):
-        next(compare_predictions("yacht", num_folds=309, uci_folder=uci_folder))
-    with pytest.raises(ValueError, match="num_trials must be a positive integer, got 0"):
-        next(compare_iterates_with_posterior(0))
+@pytest.mark.parametrize(
+    ("trials", "message"),
+    [
+        (1, "trials must be an integer of at least 2, got 1"),
+        (309, "trials must be at most the rows of yacht, 308, got 309"),
+    ],
+)
+def test_numbers_of_folds_are_checked(uci_folder: Path, trials: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LinearPrediction("yacht", trials, uci_folder).check()

@@ -13,19 +13,27 @@ from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.study import Cell, make_cells
+from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     LatentVariableLayer,
     RegressionGPLayer,
     WishartLayer,
 )
-from gpflow_dwp.models import DeepWishartProcess, LatentVariableDeepGP
+from gpflow_dwp.models import DeepWishartProcess
 
 
 def test_a_cell_survives_json() -> None:
     options = {"jitter": 1e-5, "whiten": True}
     for cell in (tiny_cell(), tiny_cell(options=options), tiny_cell(kl_annealing_steps=0)):
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
+
+
+def test_keys_stay_what_they_are() -> None:
+    """Results that are kept would be run again: these are the keys of ci/results."""
+    assert Cell("yacht", 2, "GW", 0).key == "795dd00285ef43d1"
+    density = Cell("power", 1, "GP", 0, 3_000, 512, 128, 1, 2_000, protocol="cde-fast")
+    assert density.key == "dcae9bff84a84e64"
 
 
 def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:

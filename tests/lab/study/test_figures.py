@@ -9,12 +9,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from study_results import PLAN, finished, invented_study
+from study_results import PLAN, density_cells, finished, invented_study
 
-from gpflow_dwp.lab.study.comparisons import paired_differences
-from gpflow_dwp.lab.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
-from gpflow_dwp.lab.study.summary import (
+from gpflow_dwp.lab.study import (
     calibration_table,
+    density_table,
+    paired_differences,
+    plot_coverage,
+    plot_densities,
+    plot_differences,
+    plot_runtimes,
+    plot_scores,
     results_frame,
     runtime_table,
     score_table,
@@ -107,3 +112,19 @@ def test_a_metric_without_rows(results: pd.DataFrame) -> None:
         plot_scores(score_table(results), "accuracy")
     with pytest.raises(ValueError, match="which has no row"):
         plot_differences(paired_differences(results), "coverage_50")
+
+
+def test_densities_are_drawn_with_the_printed_ones() -> None:
+    records = [
+        *density_cells("GP", (-0.66, -0.63)),
+        *density_cells("LV-GP-GP", (-0.30, -0.28), samples=5),
+        *density_cells("LV-DWP", (-0.40,), samples=5),
+    ]
+    densities = density_table(results_frame(records))
+
+    (ax,) = plot_densities(densities).axes
+
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["GP", "LV-GP-GP", "LV-DWP"]
+    drawn = [x for line in ax.lines if line.get_marker() in "o^" for x in line.get_xdata()]
+    expected = [*densities["kernel"], *densities["printed_mean"].dropna()]
+    assert sorted(drawn) == pytest.approx(sorted(expected))

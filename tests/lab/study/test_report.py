@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from study_results import finished, invented_study
+from study_results import density_cells, finished, invented_study
 
-from gpflow_dwp.lab.study import report
+from gpflow_dwp.lab.study import (
+    figures,
+    markdown_table,
+    read_results_table,
+    results_frame,
+    score_table,
+    write_report,
+)
 from gpflow_dwp.lab.study.published import PAPERS
-from gpflow_dwp.lab.study.report import REPORT_FILES, markdown_table, write_report
-from gpflow_dwp.lab.study.summary import read_results_table, results_frame, score_table
+from gpflow_dwp.lab.study.report import REPORT_FILES
 
 DENSITIES = {"densities.csv", "densities.png"}  # of other models
 
@@ -123,7 +129,7 @@ def test_an_interrupted_report_leaves_the_earlier_one(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report, "plot_coverage", interrupted)
+    monkeypatch.setattr(figures, "plot_coverage", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_report(invented_study()[:3], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -168,3 +174,25 @@ def test_markdown_of_unknown_names() -> None:
         ValueError, match="paper must be one of improved, original, vmg, got 'both'"
     ):
         markdown_table(results, paper="both")
+
+
+def test_densities(tmp_path: Path) -> None:
+    by_iwvi = density_cells("LV-GP-GP", (-0.30, -0.28, -0.31, -0.21), samples=5)
+    records = [
+        *density_cells("GP", (-0.66, -0.63, -0.61)),
+        *density_cells("LV-GP-GP", (-0.40, -0.35, -0.38)),
+        *by_iwvi,
+    ]
+
+    text = write_report(records, tmp_path)
+
+    lines = {" ".join(line.split()) for line in text.splitlines()}
+    assert (
+        "power 2 LV-GP-GP 2 IWVI 4 -0.285 ± 0.023 -0.275 ± 0.023 -0.28 ± 0.05 -0.005 "
+        "0.337 ± 0.019 0.080 ± 0.010 0.9150"
+    ) in lines
+    densities = pd.read_csv(tmp_path / "densities.csv")
+    assert list(densities["inference"]) == ["VI", "VI", "IWVI"]
+    assert (tmp_path / "densities.png").read_bytes().startswith(b"\x89PNG")
+    write_report(invented_study(), tmp_path)
+    assert not list(tmp_path.glob("densities.*"))

@@ -26,7 +26,6 @@ from gpflow_dwp.lab.study import (
     append_record,
     read_results,
     run_cells,
-    run_study,
 )
 from gpflow_dwp.lab.study import runner as runner_module
 
@@ -86,7 +85,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(directory: Path, *seeds: int, **arguments: Any) -> list[Record]:
     cells = [tiny_cell(seed=seed) for seed in seeds]
-    return run_study(cells, directory, **{"progress": False, **arguments})
+    return run_cells(cells, directory, **{"progress": False, **arguments})
 
 
 def starts() -> list[str]:
@@ -198,10 +197,9 @@ def test_a_cell_that_does_not_listen_is_ended(
 
 def test_one_study_at_a_time(stand_in: Path) -> None:
     stand_in.mkdir()
-    with (
-        runner_module._locked(stand_in),
-        pytest.raises(BlockingIOError, match=f"in use by another study, process {os.getpid()}$"),
-    ):
+    lock = stand_in / runner_module._LOCK
+    lock.touch()
+    with held(lock), pytest.raises(BlockingIOError, match=f"{lock} is in use by another process"):
         run(stand_in, 0)
 
     assert not Path("starts.txt").exists()
@@ -217,7 +215,7 @@ def test_what_happens_at_the_start_happens_to_the_one_that_holds_the_directory(
         started.append(Path("starts.txt").exists())
 
     run(stand_in, 0, on_start=start)
-    with runner_module._locked(stand_in), pytest.raises(BlockingIOError):
+    with held(stand_in / runner_module._LOCK), pytest.raises(BlockingIOError):
         run(stand_in, 7, on_start=start)
 
     assert started == [False]
@@ -314,7 +312,7 @@ def test_results_of_other_cells_stay(stand_in: Path) -> None:
 def test_processes_of_real_cells(archive: Path, tmp_path: Path) -> None:
     good, bad = tiny_cell(), tiny_cell(options={"width": 0})
 
-    records = run_study([good, bad], tmp_path, jobs=2, uci_folder=archive, progress=False)
+    records = run_cells([good, bad], tmp_path, jobs=2, uci_folder=archive, progress=False)
 
     assert [record.status for record in records] == ["finished", "failed"]
     assert records[0].metrics is not None and set(records[0].metrics) >= {"elbo", "crps"}

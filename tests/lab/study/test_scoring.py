@@ -12,8 +12,9 @@ from scipy import stats
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import mixture_log_density
-from gpflow_dwp.lab.study import prediction_scores, scoring, whole_data_bound
-from gpflow_dwp.models import build_latent_variable_deep_gp
+from gpflow_dwp.lab.study import scoring
+from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.random import as_seed
 
 DATA = toy_data()

@@ -1,0 +1,106 @@
+"""Where a result comes from: versions, commit and machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import gpflow
+import numpy as np
+import scipy
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.keras import tf_keras
+
+__all__ = ["count_of_other_code", "describe_provenance", "list_versions"]
+
+# Versions are those of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
+_MODULES = {
+    "gpflow": gpflow,
+    "tensorflow": tf,
+    "tensorflow-probability": tfp,
+    "tf_keras": tf_keras,
+    "numpy": np,
+    "scipy": scipy,
+}
+
+
+def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) -> dict[str, Any]:
+    """Describe software and machine as they are now, in plain values for JSON.
+
+    :param dtype: Precision of the computation.
+    :param threads: Threads of the computation.
+    :param packages: Distributions whose versions are told, too, where they are installed.
+    :return: versions, commit (None outside a repository; "-dirty" at its end says that files were
+        changed since), dtype, threads, machine and date (UTC).
+    """
+    return {
+        "versions": list_versions(packages),
+        "commit": _commit(),
+        "dtype": dtype,
+        "threads": threads,
+        "machine": f"{_processor()}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}",
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def list_versions(packages: Iterable[str] = ()) -> dict[str, str]:
+    """Return the versions of Python, of this package, and of those that numbers depend on.
+
+    :param packages: Further distributions, which are told where they are installed.
+    """
+    found = {"python": platform.python_version(), "gpflow-dwp": "not installed"}
+    for name in ("gpflow-dwp", *packages):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found | {name: str(module.__version__) for name, module in _MODULES.items()}
+
+
+def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
+    """Count the results that are not known to come from the code as it is now.
+
+    That is told by the commit, or by the package's version where one of both has no commit.
+
+    :param provenances: Of each result, as :func:`describe_provenance` gives it.
+    """
+    commit, version_now = _commit(), list_versions()["gpflow-dwp"]
+
+    def is_other(provenance: Mapping[str, Any]) -> bool:
+        then = provenance.get("commit")
+        if commit is not None and then is not None:
+            return bool(commit != then)
+        return bool(version_now != provenance.get("versions", {}).get("gpflow-dwp"))
+
+    return sum(map(is_other, provenances))
+
+
+def _commit() -> str | None:
+    # Without optional locks: other processes may be at work in the repository.
+    git = ["git", "--no-optional-locks", "-C", str(Path(__file__).resolve().parent)]
+    describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        # The package may lie in someone else's repository, which does not track it.
+        for arguments in (["ls-files", "--error-unmatch", "../__init__.py"], describe):
+            done = subprocess.run(
+                [*git, *arguments], capture_output=True, text=True, check=True, timeout=30
+            )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()

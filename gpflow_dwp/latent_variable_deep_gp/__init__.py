@@ -1,0 +1,26 @@
+"""Deep Gaussian processes with latent variables, and inducing inputs in every layer.
+
+Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with importance-weighted
+variational inference" (2019).
+"""
+
+from gpflow_dwp.latent_variable_deep_gp.builder import build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
+from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LatentVariablePosterior
+from gpflow_dwp.latent_variable_deep_gp.propagation import (
+    ImportanceCopies,
+    LocalLayer,
+    propagate_copies,
+    propagate_from_prior,
+)
+
+__all__ = [
+    "ImportanceCopies",
+    "LatentVariableDeepGP",
+    "LatentVariablePosterior",
+    "LocalInducingGPLayer",
+    "LocalLayer",
+    "build_latent_variable_deep_gp",
+    "propagate_copies",
+    "propagate_from_prior",
+]

@@ -1,0 +1,126 @@
+"""Deep Gaussian processes with latent variables, by the names that the paper gives them."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+from gpflow.likelihoods import Likelihood
+from scipy.cluster.vq import kmeans2
+
+from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.data import as_weighted, check_arrays
+from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
+from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
+from gpflow_dwp.latent_variable_deep_gp.propagation import LocalLayer
+from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
+from gpflow_dwp.models import check_observations, count_functions, warn_of_scales
+from gpflow_dwp.random import as_generator
+from gpflow_dwp.validation import check_instance, check_integers, check_memory
+
+__all__ = ["build_latent_variable_deep_gp"]
+
+# A hidden layer starts close to its linear mean.
+_HIDDEN_Q_SCALE = 1e-3
+
+
+def build_latent_variable_deep_gp(
+    data: TrainingData,
+    architecture: str = "LV-GP-GP",
+    *,
+    latent_dim: int = 1,
+    num_inducing: int = 128,
+    num_functions: int = 5,
+    likelihood: Likelihood | None = None,
+    num_samples: int = 1,
+    jitter: float | None = None,
+    seed: int = 0,
+) -> LatentVariableDeepGP:
+    """Build a deep Gaussian process with the defaults of its paper.
+
+    Salimbeni, Dutordoir, Hensman and Deisenroth (2019), appendix A, standardise inputs and outputs
+    on the training rows first; these defaults expect that. All kernels are squared exponential,
+    with one lengthscale for each input that starts at the root of their number.
+
+    :param data: Training inputs [N, D] and observations [N, P].
+    :param architecture: Layers, bottom first: "GP" and "LV" joined by hyphens, the last one "GP".
+    :param latent_dim: W, of every latent-variable layer; its encoder is a :class:`NetworkEncoder`.
+    :param num_inducing: M: inducing inputs start on cluster centres of the training inputs, or on
+        all distinct ones where there are no more; at latent variables, on standard normal draws.
+    :param num_functions: Processes of a hidden layer, at most as many as it has inputs. They are
+        mixed by the inputs' first principal components and added to the inputs themselves.
+    :param likelihood: None for a Gaussian one with variance 0.01.
+    :param num_samples: S in training.
+    :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
+        for GPflow's ``default_jitter()`` when the model is built.
+    :param seed: For the starting values.
+    :raises ScaleWarning: As a warning, where a column is far from standardised.
+    :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
+        integer or needs more memory than there is, or the data are not two finite matrices of one
+        length.
+    """
+    X, Y = check_arrays(*as_weighted(data)[:2], may_miss=True)
+    check_integers(latent_dim=latent_dim, num_inducing=num_inducing, num_functions=num_functions)
+    check_instance(str, architecture=architecture)
+    kinds = architecture.split("-")
+    if kinds[-1] != "GP" or not set(kinds) <= {"GP", "LV"}:
+        raise ValueError(
+            f"architecture must be GP and LV joined by hyphens and end in GP, got {architecture!r}."
+        )
+    if likelihood is not None:
+        check_instance(Likelihood, likelihood=likelihood)
+    widest = X.shape[1] + latent_dim * kinds.count("LV")
+    check_memory(widest, max(len(X), widest), latent_dim=latent_dim)
+    rng = as_generator(seed)
+    likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
+    check_observations(likelihood, Y)
+    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
+    warn_of_scales(2, X=X, **({"Y": Y} if has_scale else {}))
+    features, points = X, _initial_inducing(X, num_inducing, rng)
+    layers: list[LocalLayer] = []
+    for index, kind in enumerate(kinds):
+        if kind == "LV":
+            encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
+            layers.append(LatentVariableLayer(latent_dim, encoder))
+            features, points = (
+                _append_normal(rows, latent_dim, rng) for rows in (features, points)
+            )
+            continue
+        width = features.shape[1]
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
+        if index == len(kinds) - 1:
+            num_outputs = count_functions(likelihood, Y.shape[1])
+            layers.append(LocalInducingGPLayer(kernel, points, num_outputs, jitter=jitter))
+        else:
+            layers.append(
+                LocalInducingGPLayer(
+                    kernel,
+                    points,
+                    width,
+                    mixing=_principal_components(features, min(num_functions, width)),
+                    skip=np.eye(width),
+                    q_scale=_HIDDEN_Q_SCALE,
+                    jitter=jitter,
+                )
+            )
+    return LatentVariableDeepGP(layers, likelihood, len(X), num_samples)
+
+
+def _initial_inducing(X: Array, num_inducing: int, rng: np.random.Generator) -> Array:
+    # Coinciding inducing inputs would make their covariance singular.
+    distinct = np.unique(X, axis=0)
+    if len(distinct) <= num_inducing:
+        return distinct
+    centres, _ = kmeans2(distinct, num_inducing, minit="++", seed=rng)
+    return centres
+
+
+def _append_normal(rows: Array, width: int, rng: np.random.Generator) -> Array:
+    return np.concatenate([rows, rng.standard_normal((len(rows), width))], axis=1)
+
+
+def _principal_components(features: Array, number: int) -> Array:
+    """The first principal directions, as rows."""
+    _, _, directions = np.linalg.svd(features - features.mean(axis=0), full_matrices=False)
+    components = np.eye(number, features.shape[1])
+    components[: len(directions)] = directions[:number]
+    return components

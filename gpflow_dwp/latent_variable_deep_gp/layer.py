@@ -1,0 +1,283 @@
+"""A Gaussian process layer with inducing inputs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow import Parameter, default_float
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Kernel
+from gpflow.kullback_leiblers import gauss_kl
+from gpflow.utilities import triangular
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.data import check_matrix
+from gpflow_dwp.kernels import check_input_kernel
+from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
+from gpflow_dwp.layers import DeclaredSizes, Description, as_inducing_points
+from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
+
+__all__ = ["LocalInducingGPLayer"]
+
+
+class LocalInducingGPLayer(gpflow.Module):
+    r"""Gaussian processes that share a kernel, mixed linearly, with a whitened Gaussian posterior.
+
+    The layer's output is f(x) = g(x) W + x A, with G independent processes g, a fixed ``mixing``
+    W and a fixed linear mean ``skip`` A. For each process q(u) = N(L m, L C Lᵀ), L Lᵀ = K_uu
+    (Salimbeni and Deisenroth, "Doubly stochastic variational inference for deep Gaussian
+    processes", 2017; Salimbeni et al., 2019, equations 14 to 16).
+
+    In every method a leading part of the inputs' shape, ``[batch..., T, D]``, is a batch of
+    independent problems; T points of one problem may be drawn jointly.
+
+    :param kernel: Of all G processes.
+    :param inducing_variable: Inducing inputs, [M, D].
+    :param num_outputs: Q.
+    :param mixing: W, [G, Q]; None for the identity.
+    :param skip: A, [D, Q]; None for a mean of zero.
+    :param q_scale: Standard deviation at which the whitened posterior starts.
+    :param jitter: Added to the diagonal of what is factorised, relative to the mean variance; None
+        for GPflow's ``default_jitter()`` when the layer is made.
+    :raises ValueError: If ``kernel`` is none of GPflow's kind or not for D columns, a matrix is not
+        finite, sizes are not positive integers, do not fit each other or are too large for the
+        machine's memory, ``q_scale`` is not positive, or ``jitter`` is negative or not finite.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing_variable: InducingPoints | Array | tf.Tensor,
+        num_outputs: int,
+        *,
+        mixing: Array | None = None,
+        skip: Array | None = None,
+        q_scale: float = 1.0,
+        jitter: float | None = None,
+    ) -> None:
+        check_instance(Kernel, kernel=kernel)
+        check_integers(num_outputs=num_outputs)
+        check_positive(q_scale=q_scale)
+        super().__init__(name="LocalInducingGPLayer")
+        self.kernel = kernel
+        self.inducing_variable = as_inducing_points(inducing_variable)
+        self.num_outputs = num_outputs
+        self.q_scale = q_scale
+        self.jitter = as_jitter(jitter)
+        num_inducing, num_inputs = map(int, self.inducing_variable.Z.shape)
+        check_input_kernel(kernel, num_inputs)
+        self.mixing = _fixed("mixing", mixing, None, num_outputs)
+        self.skip = _fixed("skip", skip, num_inputs, num_outputs)
+        num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[0])
+        check_memory(
+            num_functions,
+            num_inducing,
+            num_inducing,
+            num_outputs=num_outputs,
+            inducing_variable=num_inducing,
+        )
+        dtype = default_float()
+        self.q_mu = Parameter(np.zeros((num_inducing, num_functions)), dtype=dtype)
+        self.q_sqrt = Parameter(
+            np.tile(q_scale * np.eye(num_inducing), [num_functions, 1, 1]),
+            dtype=dtype,
+            transform=triangular(),
+        )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        functions = declared.rows("mixing") or declared["num_outputs"]
+        # A triangle of each function is packed.
+        return functions * declared.rows("inducing_variable") ** 2 // 2
+
+    @property
+    def num_inputs(self) -> int:
+        """D, the columns of the inputs."""
+        return int(self.inducing_variable.Z.shape[1])
+
+    @property
+    def num_functions(self) -> int:
+        """G, the processes that are mixed."""
+        return int(self.q_mu.shape[1])
+
+    @property
+    def num_inducing(self) -> int:
+        """M, the number of inducing inputs."""
+        return int(self.q_mu.shape[0])
+
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(
+            f"functions [{self.num_inducing}, {self.num_functions}]", "Gaussian, local inducing"
+        )
+
+    @check_shapes("return: [1]")
+    def log_ratio(self) -> tf.Tensor:
+        """Return -KL[q(u) ‖ p(u)], summed over processes."""
+        return -gauss_kl(self.q_mu, self.q_sqrt)[None]
+
+    @check_shapes(
+        "inputs: [batch..., T, D]",
+        "return[0]: [batch..., T, Q]",
+        "return[1]: [batch..., Q, T, T] if full_cov",
+        "return[1]: [batch..., T, Q] if not full_cov",
+    )
+    def predict(self, inputs: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return mean and variance of f, or its covariance over T points for every output.
+
+        :param inputs: What comes from below.
+        :param full_cov: Whether covariances between the T points are wanted.
+        """
+        mean, variance = self._predict_functions(inputs, full_cov=full_cov)
+        if self.mixing is not None:
+            squares = tf.square(self.mixing)
+            equation = "...gtu,gq->...qtu" if full_cov else "...tg,gq->...tq"
+            variance = tf.einsum(equation, variance, squares)
+        return self._mix(inputs, mean), variance
+
+    @check_shapes(
+        "inputs: [broadcast batch..., T, D]",
+        "noise: [batch..., T, G]",
+        "return: [batch..., T, Q]",
+    )
+    def sample(
+        self,
+        inputs: tf.Tensor,
+        noise: tf.Tensor,
+        *,
+        full_cov: bool,
+        as_fixed_function: bool = False,
+    ) -> tf.Tensor:
+        """Draw f, jointly over T points with ``full_cov``, each point on its own without.
+
+        :param inputs: What comes from below.
+        :param noise: Standard normal numbers, one for each process and point.
+        :param full_cov: Whether the T points of one problem are values of one function.
+        :param as_fixed_function: With ``full_cov``, whether derivatives by the inputs are those of
+            the function that was drawn, given its T values: f(x_t) then depends on x_t alone. As a
+            formula, the draw of f(x_t) also depends on the other inputs. Both have the same
+            expectation.
+        """
+        if not full_cov:
+            mean, variance = self._predict_functions(inputs, full_cov=False)
+            return self._mix(inputs, mean + tf.sqrt(variance) * noise)
+        centres = tf.stop_gradient(inputs) if as_fixed_function else inputs
+        inducing_tril, whitened = self._whitened(centres)
+        mean, variance = self._moments(centres, whitened, full_cov=True)
+        prior_variance = tf.reduce_mean(self.kernel(centres, full_cov=False), axis=-1)
+        jitter = self.jitter * prior_variance[..., None] + tf.zeros_like(variance[..., 0, 0])
+        tril = cholesky(factorise(variance, jitter, name="a layer's covariance of targets"))
+        functions = mean + tf.einsum("...gtu,...ug->...tg", tril, noise)
+        if as_fixed_function:
+            # C⁻¹ (g - E g) at the T points, [batch..., T, G].
+            columns = tf.linalg.matrix_transpose(noise)[..., None]
+            weights = tf.linalg.triangular_solve(tril, columns, adjoint=True)[..., 0]
+            weights = tf.stop_gradient(tf.linalg.matrix_transpose(weights))
+            interpolate = self._interpolant(centres, weights, inducing_tril, whitened)
+            functions = with_gradient_of(functions, inputs, interpolate)
+        return self._mix(inputs, functions)
+
+    def _interpolant(
+        self, centres: tf.Tensor, weights: tf.Tensor, inducing_tril: tf.Tensor, whitened: tf.Tensor
+    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        """The expected function given its values at ``centres``.
+
+        With C the covariance under q, it is E g(x) + C(x, centres) weights, where C(x, y) =
+        k(x, y) + k_xu L⁻ᵀ (q_sqrt q_sqrtᵀ - I) L⁻¹ k_uy: a sum of kernels at inducing inputs and at
+        centres.
+        """
+        rows = self._as_batches(whitened, centres)
+        at_points = tf.einsum("...tm,...tg->...mg", rows, weights)
+        spread = tf.einsum("gmk,...mg->...kg", self.q_sqrt, at_points)
+        spread = tf.einsum("gmk,...kg->...mg", self.q_sqrt, spread)
+        coefficients = self.q_mu + spread - at_points
+        shape = tf.shape(coefficients)
+        columns = tf.reshape(tf.linalg.matrix_transpose(coefficients), [-1, self.num_inducing])
+        solved = tf.linalg.triangular_solve(inducing_tril, tf.transpose(columns), adjoint=True)
+        shape = tf.concat([shape[:-2], shape[-1:], shape[-2:-1]], axis=0)
+        inducing_weights = tf.linalg.matrix_transpose(tf.reshape(tf.transpose(solved), shape))
+        points = tf.convert_to_tensor(self.inducing_variable.Z)
+
+        def interpolate(inputs: tf.Tensor) -> tf.Tensor:
+            at_inducing = self._as_batches(self.kernel(points, self._as_rows(inputs)), inputs)
+            # GPflow pairs the batches of two sets of inputs in no other way.
+            both = self.kernel(tf.concat([inputs, centres], axis=-2))
+            num_points = tf.shape(inputs)[-2]
+            at_centres = both[..., :num_points, num_points:]
+            return tf.matmul(at_inducing, inducing_weights) + tf.matmul(at_centres, weights)
+
+        return interpolate
+
+    def _predict_functions(
+        self, inputs: tf.Tensor, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Moments of g: [batch..., T, G], and the same or [batch..., G, T, T]."""
+        _, whitened = self._whitened(inputs)
+        return self._moments(inputs, whitened, full_cov=full_cov)
+
+    def _whitened(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """L, the root of K_uu, [M, M], a constant for gradients; and L⁻¹ K_uf, [M, batch T]."""
+        points = tf.convert_to_tensor(self.inducing_variable.Z)
+        covariance = self.kernel(points)
+        factorised = factorise(
+            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_uu"
+        )
+        whitened, _ = whiten(factorised, self.kernel(points, self._as_rows(inputs)))
+        return factorised.tril, whitened
+
+    def _as_rows(self, inputs: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(inputs, [-1, inputs.shape[-1]])
+
+    def _as_batches(self, matrix: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        """[batch..., T, M] from a matrix of inducing by flattened inputs, [M, batch T]."""
+        leading = tf.shape(inputs)[:-1]
+        return tf.reshape(tf.transpose(matrix), tf.concat([leading, [-1]], axis=0))
+
+    def _moments(
+        self, inputs: tf.Tensor, whitened: tf.Tensor, *, full_cov: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        leading = tf.shape(inputs)[:-1]
+        mean = tf.matmul(whitened, self.q_mu, transpose_a=True)
+        mean = tf.reshape(mean, tf.concat([leading, [self.num_functions]], axis=0))
+        spread = tf.einsum("gmk,mn->gkn", self.q_sqrt, whitened)
+        if not full_cov:
+            prior = self.kernel(self._as_rows(inputs), full_cov=False)
+            remainder = prior - tf.reduce_sum(tf.square(whitened), axis=0)
+            # Cancellation may leave a rounding error, where the square root has no derivative.
+            floor = np.finfo(prior.dtype.as_numpy_dtype).eps * prior
+            variance = tf.maximum(remainder, floor) + tf.reduce_sum(tf.square(spread), axis=1)
+            return mean, tf.reshape(tf.transpose(variance), tf.shape(mean))
+        whitened = self._as_batches(whitened, inputs)
+        remainder = self.kernel(inputs) - tf.matmul(whitened, whitened, transpose_b=True)
+        spread = tf.reshape(
+            tf.transpose(spread, [0, 2, 1]),
+            tf.concat([[self.num_functions], leading, [self.num_inducing]], axis=0),
+        )
+        product = tf.matmul(spread, spread, transpose_b=True)
+        rank = len(inputs.shape)
+        axes = [*range(1, rank - 1), 0, rank - 1, rank]
+        return mean, remainder[..., None, :, :] + tf.transpose(product, axes)
+
+    def _mix(self, inputs: tf.Tensor, functions: tf.Tensor) -> tf.Tensor:
+        mixed = functions
+        if self.mixing is not None:
+            mixed = tf.einsum("...g,gq->...q", functions, self.mixing)
+        if self.skip is not None:
+            mixed += tf.einsum("...d,dq->...q", inputs, self.skip)
+        return mixed
+
+
+def _fixed(name: str, matrix: Array | None, rows: int | None, columns: int) -> Parameter | None:
+    if matrix is None:
+        return None
+    shape = check_matrix(name, matrix).shape
+    if shape[1] != columns or rows not in (None, shape[0]):
+        expected = "any number of" if rows is None else rows
+        raise ValueError(f"{name} must have {expected} rows and {columns} columns, got {shape}.")
+    return Parameter(matrix, dtype=default_float(), trainable=False)

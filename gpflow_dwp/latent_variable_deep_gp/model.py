@@ -1,0 +1,185 @@
+"""Deep Gaussian processes with latent variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+from gpflow import Parameter
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.autograph import without_autograph
+from gpflow_dwp.base import Seed
+from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
+from gpflow_dwp.latent_variable_deep_gp.propagation import (
+    LocalLayer,
+    propagate_copies,
+    propagate_from_prior,
+)
+from gpflow_dwp.layers import LatentVariableLayer
+from gpflow_dwp.models import (
+    Batch,
+    MixturePosterior,
+    VariationalModel,
+    copies_expected_log_likelihoods,
+)
+from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
+from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.validation import check_instance
+
+__all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
+
+
+class LatentVariableDeepGP(VariationalModel):
+    """Latent-variable and Gaussian process layers in any order, ending in a Gaussian process.
+
+    Inference is doubly stochastic (Salimbeni and Deisenroth, 2017), with the importance-weighted
+    bound of Salimbeni, Dutordoir, Hensman and Deisenroth (2019) where more than one importance
+    sample is asked for. A single Gaussian process layer is GPflow's ``SVGP``.
+
+    :param layers: Bottom first.
+    :param likelihood: Any GPflow likelihood.
+    :param num_data: Size of the training data, which scales minibatches.
+    :param num_samples: S, the draws that estimate the bound.
+    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
+        positive integer or too large for the machine's memory.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[LocalLayer],
+        likelihood: Likelihood,
+        num_data: int,
+        num_samples: int = 1,
+        *,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__()
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
+        self.layers = list(layers)
+        self.likelihood = likelihood
+        self.num_data = num_data
+        self.num_samples = num_samples
+        self.num_prediction_samples = num_prediction_samples
+        self._check_parts()
+
+    @property
+    def output_layer(self) -> LocalInducingGPLayer:
+        """The Gaussian process at the top."""
+        layer = self.layers[-1] if self.layers else None
+        if not isinstance(layer, LocalInducingGPLayer):
+            raise ValueError(
+                f"layers must end in a LocalInducingGPLayer, got {type(layer).__name__}."
+            )
+        return layer
+
+    @property
+    def num_hidden_layers(self) -> int:
+        return sum(isinstance(layer, LocalInducingGPLayer) for layer in self.layers) - 1
+
+    @property
+    def natural_parameters(self) -> list[tuple[Parameter, Parameter]]:
+        return [(self.output_layer.q_mu, self.output_layer.q_sqrt)]
+
+    @property
+    def num_outputs(self) -> int:
+        """Latent functions."""
+        return self.layers[-1].num_outputs
+
+    @property
+    def num_inputs(self) -> int:
+        num_latents = 0
+        for layer in self.layers:
+            if isinstance(layer, LocalInducingGPLayer):
+                return layer.num_inputs - num_latents
+            num_latents += layer.latent_dim
+        raise ValueError("layers must have a LocalInducingGPLayer.")
+
+    def _estimate_terms(
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+    ) -> BoundTerms:
+        X, Y, weights = batch
+        copies = propagate_copies(
+            self.layers,
+            X,
+            Y,
+            self.num_samples,
+            estimator.num_importance_samples,
+            as_seed(seed),
+            doubly_reparameterized=estimator.doubly_reparameterized,
+        )
+        expectations = copies_expected_log_likelihoods(
+            self.likelihood, X, Y, copies.mean, copies.variance
+        )
+        return importance_weighted_bound(
+            expectations,
+            copies.local_log_ratio,
+            self._with_likelihood(copies.log_ratios),
+            num_data=self.num_data,
+            weights=weights,
+        )
+
+    @without_autograph
+    def posterior(
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> LatentVariablePosterior:
+        num_samples = self._num_draws(num_samples)
+        return LatentVariablePosterior(self, num_samples, as_seed(seed))
+
+    def _check_parts(self) -> None:
+        output = self.output_layer
+        if output.mixing is not None or output.skip is not None:
+            raise ValueError("layers[-1] must have neither mixing nor skip: its outputs are f.")
+        width = self.num_inputs
+        self._check_common_parts(output.num_inducing)
+        for index, layer in enumerate(self.layers):
+            if isinstance(layer, LatentVariableLayer):
+                width += layer.latent_dim
+                continue
+            if not isinstance(layer, LocalInducingGPLayer):
+                raise ValueError(
+                    f"layers[{index}] must be a LatentVariableLayer or a LocalInducingGPLayer, "
+                    f"got {type(layer).__name__}."
+                )
+            if layer.num_inputs != width:
+                raise ValueError(
+                    f"layers[{index}] has inducing inputs with {layer.num_inputs} columns, but "
+                    f"{width} come from below."
+                )
+            width = layer.num_outputs
+
+
+class LatentVariablePosterior(MixturePosterior):
+    """S draws of all below the output, with latent variables from their prior.
+
+    :param model: The model.
+    :param num_samples: S.
+    :param seed: A stateless seed, [2].
+    """
+
+    def __init__(self, model: LatentVariableDeepGP, num_samples: int, seed: Seed) -> None:
+        self._target_seed, function_seed = split_seed(seed, 2)
+        super().__init__(
+            model.likelihood,
+            num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
+            num_inducing=max(
+                layer.num_inducing
+                for layer in model.layers
+                if isinstance(layer, LocalInducingGPLayer)
+            ),
+            num_samples=num_samples,
+            function_seed=function_seed,
+        )
+        self._layers = model.layers
+
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        def noise(seed: Seed, width: int) -> tf.Tensor:
+            if full_cov:
+                # Joint draws need numbers that are independent even where two points coincide.
+                return normal([self.num_samples, tf.shape(X)[0], width], seed, X.dtype)
+            return normal_at_points(X, seed, self.num_samples, width)
+
+        return propagate_from_prior(self._layers, X, noise, self._target_seed, full_cov=full_cov)

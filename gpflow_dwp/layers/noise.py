@@ -1,0 +1,49 @@
+"""Random numbers of targets: what a layer draws its part of a Gram matrix from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.random import fold_in, normal, normal_at_points
+
+__all__ = ["TargetNoise", "ZeroNoise"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetNoise:
+    """The random numbers of N targets under S draws, in one layer.
+
+    :param seed: A stateless seed, [2].
+    :param num_samples: S.
+    :param num_targets: N.
+    :param gradient_dtype: In which gradients of features may be computed; float32 to save time.
+    :param keys: What the numbers are functions of besides the seed, [N, D]. None for numbers that
+        are independent even where two targets coincide, as joint draws need them.
+    """
+
+    seed: Seed
+    num_samples: int | tf.Tensor
+    num_targets: int | tf.Tensor
+    gradient_dtype: tf.DType
+    keys: tf.Tensor | None = None
+
+    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
+        """Return standard normal numbers, [S, N, ``width``], the same at every call."""
+        if self.keys is not None:
+            return normal_at_points(self.keys, self.seed, self.num_samples, width)
+        shape = [self.num_samples, self.num_targets, width]
+        return normal(shape, self.seed, self.gradient_dtype)
+
+    def fold_in(self, number: int) -> TargetNoise:
+        """Return other numbers of the same targets."""
+        return dataclasses.replace(self, seed=fold_in(self.seed, number))
+
+
+class ZeroNoise(TargetNoise):
+    """Zeros in place of random numbers: what is drawn from them are means."""
+
+    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
+        return tf.zeros([self.num_samples, self.num_targets, width], self.gradient_dtype)

@@ -1,0 +1,316 @@
+"""A layer of a neural network with a matrix-variate Gaussian posterior over its weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import gpflow
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import check_shapes
+from gpflow import Parameter, default_float
+
+from gpflow_dwp.base import Seed
+from gpflow_dwp.layers import DeclaredSizes, Description
+from gpflow_dwp.likelihoods import GammaPrecision
+from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.matrix_gaussian._covariance_root import (
+    CovarianceFamily,
+    CovarianceRoot,
+    times_root,
+)
+from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl
+from gpflow_dwp.random import as_generator, normal, split_seed
+from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
+
+__all__ = ["MatrixGaussianLayer", "Preactivation", "dropout_kl"]
+
+# Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
+_CUBIC = (1.16145124, -1.50204118, 0.58629921)
+
+
+class Preactivation(NamedTuple):
+    """Each point's marginal distribution, N(mean_n, row_variance_n V), or the joint one.
+
+    :param mean: [S, N, Q].
+    :param row_variance: [S, N]; [S, N, N] where the covariance between points was asked for.
+    """
+
+    mean: tf.Tensor
+    row_variance: tf.Tensor
+
+
+def dropout_kl(alpha: tf.Tensor, largest_alpha: float) -> tf.Tensor:
+    """KL of one multiplicative-noise posterior N(θ, α θ²) from the log-uniform prior.
+
+    The approximation of Kingma, Salimans and Welling (2015, equation 14), whose constant is
+    arbitrary because the prior is improper; here it is 0 at the largest α, and positive below.
+
+    :param alpha: α, the noise's variance, any shape.
+    :param largest_alpha: The upper bound of α, at most 1.
+    """
+
+    def negative(a: tf.Tensor) -> tf.Tensor:
+        return 0.5 * tf.math.log(a) + a * (_CUBIC[0] + a * (_CUBIC[1] + a * _CUBIC[2]))
+
+    return negative(tf.constant(largest_alpha, alpha.dtype)) - negative(alpha)
+
+
+class MatrixGaussianLayer(gpflow.Module):
+    """B = A W with W ~ MN(M, U, V), conditioned on pseudo-data B̃ = Ã W.
+
+    Louizos and Welling (2016), sections 2.2 to 2.4. The inputs get a column of ones and are
+    divided by the square root of their number D; so are the pseudo-inputs. Each point is drawn
+    from its own marginal (equation 8), given one draw of the pseudo-data.
+
+    :param num_inputs: Columns of the inputs, without that of ones: D - 1.
+    :param num_outputs: Q.
+    :param row_covariance: Family of U^½, [D, D].
+    :param column_covariance: Family of V^½, [Q, Q].
+    :param num_pseudo_data: P, less than D; 0 for none.
+    :param largest_dropout: Upper bound of the pseudo-data's dropout rate α, above 0, at most 1.
+    :param zero_mean: Whether M is zero (equation 10).
+    :param learn_precision: Whether the prior is MN(0, I/τ_r, I/τ_c) with Gam(1, ½) priors and
+        Gamma posteriors over both precisions (section 4.1), instead of MN(0, I, I).
+    :param seed: For the starting values: M as He et al. (2015), Ã and B̃ uniform in ±0.01.
+    :raises ValueError: If an argument is not one of its choices or out of range.
+    """
+
+    def __init__(
+        self,
+        num_inputs: int,
+        num_outputs: int,
+        *,
+        row_covariance: CovarianceFamily = "diagonal",
+        column_covariance: CovarianceFamily = "diagonal",
+        num_pseudo_data: int = 0,
+        largest_dropout: float = 0.005,
+        zero_mean: bool = False,
+        learn_precision: bool = False,
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(name="MatrixGaussianLayer")
+        check_integers(num_inputs=num_inputs, num_outputs=num_outputs)
+        check_integers(at_least=0, num_pseudo_data=num_pseudo_data)
+        if num_pseudo_data > num_inputs:
+            raise ValueError(
+                f"num_pseudo_data must be at most num_inputs={num_inputs}: the linear kernel has "
+                f"finite rank; got {num_pseudo_data}."
+            )
+        check_flags(zero_mean=zero_mean, learn_precision=learn_precision)
+        check_positive(largest_dropout=largest_dropout)
+        if largest_dropout > 1.0:
+            raise ValueError(
+                f"largest_dropout must be above 0 and at most 1, got {largest_dropout}."
+            )
+        check_memory(
+            max(num_inputs + 1, num_outputs if column_covariance == "full" else 0),
+            max(num_outputs, num_inputs + 1 if row_covariance == "full" else 0),
+            num_inputs=num_inputs,
+            num_outputs=num_outputs,
+        )
+        self.num_inputs, self.num_outputs = num_inputs, num_outputs
+        self.row_covariance = row_covariance
+        self.column_covariance = column_covariance
+        self.num_pseudo_data, self.largest_dropout = num_pseudo_data, largest_dropout
+        self.zero_mean, self.learn_precision = zero_mean, learn_precision
+        rng = as_generator(seed)
+        dtype, width = default_float(), num_inputs + 1
+        # Inputs are divided by √D, which He et al. put into the weights.
+        start = rng.normal(scale=np.sqrt(2.0), size=(width, num_outputs))
+        self.mean = None if zero_mean else Parameter(start, dtype=dtype)
+        self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
+        self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
+        self.row_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
+        self.column_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
+        if num_pseudo_data:
+            bounded = tfp.bijectors.Sigmoid(
+                low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)
+            )
+            self.pseudo_inputs = Parameter(_uniform(rng, num_pseudo_data, width), dtype=dtype)
+            self.pseudo_outputs = Parameter(
+                _uniform(rng, num_pseudo_data, num_outputs), dtype=dtype
+            )
+            self.dropout = Parameter(
+                np.full(2, 0.5 * largest_dropout), dtype=dtype, transform=bounded
+            )
+
+    @staticmethod
+    def num_starting_values(declared: DeclaredSizes) -> int:
+        """Numbers that a layer of such arguments starts with."""
+        rows, columns = declared["num_inputs"] + 1, declared["num_outputs"]
+        full_rows = rows**2 if declared.holds("row_covariance", "full") else 0
+        full_columns = columns**2 if declared.holds("column_covariance", "full") else 0
+        mean = 0 if declared.holds("zero_mean", True) else rows * columns
+        pseudo_data = declared["num_pseudo_data"] * (rows + columns)
+        return mean + rows + columns + pseudo_data + (full_rows + full_columns) // 2
+
+    @check_shapes("inputs: [S, N, D]", "seed: [2]")
+    def propagate(
+        self,
+        inputs: tf.Tensor,
+        num_samples: int,
+        seed: Seed,
+        *,
+        full_cov: bool = False,
+        jitter: float | None = None,
+    ) -> Preactivation:
+        """Return each point's distribution, given one draw of the pseudo-data for each sample.
+
+        :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
+        :param num_samples: S, the draws of the pseudo-data.
+        :param seed: For the pseudo-data.
+        :param full_cov: Whether the covariance between the points is wanted.
+        :param jitter: Variance added to the pseudo-outputs; None for GPflow's ``default_jitter()``.
+        """
+        A = self._augmented(inputs)
+        root = self.row_root.operator()
+        rooted = times_root(A, root)
+        mean = self._linear(A)
+        variance = _inner_products(rooted, full_cov=full_cov)
+        if not self.num_pseudo_data:
+            return Preactivation(mean, variance)
+
+        pseudo = self._condition(root, num_samples, seed, as_jitter(jitter))
+        sigma_12 = tf.matmul(pseudo.rooted, rooted, transpose_b=True)
+        solved = tf.linalg.triangular_solve(pseudo.factor, sigma_12)
+        deviation = pseudo.outputs - self._linear(pseudo.inputs)
+        residual = tf.linalg.triangular_solve(pseudo.factor, deviation)
+        variance -= _inner_products(tf.linalg.matrix_transpose(solved), full_cov=full_cov)
+        if not full_cov:
+            # Rounding may take what the pseudo-data explain entirely below zero.
+            variance = tf.maximum(variance, 1e-12)
+        return Preactivation(mean + tf.matmul(solved, residual, transpose_a=True), variance)
+
+    @check_shapes("inputs: [draws, N, D]", "seed: [2]", "return: [S, N, Q]")
+    def sample_functions(
+        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float | None = None
+    ) -> tf.Tensor:
+        """Draw outputs of all points jointly: A W with one W for each draw of the pseudo-data.
+
+        W is drawn from the posterior and then moved by Matheron's rule to its law given the
+        pseudo-outputs, whose noise ε ~ MN(0, jitter I, V) is drawn as well:
+        W + U Ãᵀ (Ã U Ãᵀ + jitter I)⁻¹ (B̃ - Ã W - ε). No matrix over the points is factorised.
+
+        :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
+        :param num_samples: S.
+        :param seed: For weights and pseudo-data.
+        :param jitter: As in :meth:`propagate`.
+        """
+        weight_seed, noise_seed, pseudo_seed = split_seed(seed, 3)
+        jitter = as_jitter(jitter)
+        A, root = self._augmented(inputs), self.row_root.operator()
+        size = [num_samples, self.num_inputs + 1, self.num_outputs]
+        weights = self._correlated(root.matmul(normal(size, weight_seed, A.dtype)))
+        if self.mean is not None:
+            weights += tf.convert_to_tensor(self.mean)
+        if self.num_pseudo_data:
+            pseudo = self._condition(root, num_samples, pseudo_seed, jitter)
+            size = [num_samples, self.num_pseudo_data, self.num_outputs]
+            noise = np.sqrt(jitter) * self._correlated(normal(size, noise_seed, A.dtype))
+            deviation = pseudo.outputs - tf.matmul(pseudo.inputs, weights) - noise
+            solved = tf.linalg.cholesky_solve(pseudo.factor, deviation)
+            weights += root.matmul(tf.matmul(pseudo.rooted, solved, transpose_a=True))
+        return tf.matmul(A, weights)
+
+    @check_shapes("noise: [S, N, Q]", "return: [S, N, Q]")
+    def sample(self, preactivation: Preactivation, noise: tf.Tensor) -> tf.Tensor:
+        """Draw outputs, each point on its own.
+
+        :param preactivation: What :meth:`propagate` returned.
+        :param noise: Standard normal numbers.
+        """
+        scale = tf.sqrt(preactivation.row_variance)[..., None]
+        return preactivation.mean + scale * self._correlated(noise)
+
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+        return Description(
+            f"weights [{self.num_inputs + 1}, {self.num_outputs}]",
+            f"matrix Gaussian, {self.row_covariance} and {self.column_covariance}",
+        )
+
+    def kl_divergence(self) -> tf.Tensor:
+        """KL of all posteriors of the layer (weights, precisions, pseudo-data) from their priors.
+
+        :return: Nats, []; that of the pseudo-data up to the constant of :func:`dropout_kl`.
+        """
+        root = self.row_root.operator()
+        dtype = root.dtype
+        precision, log_precision = tf.ones([], dtype), tf.zeros([], dtype)
+        kl = tf.zeros([], dtype)
+        for part in (self.row_precision, self.column_precision):
+            if part is not None:
+                precision, log_precision = precision * part.mean, log_precision + part.mean_log
+                kl += part.kl_divergence()
+        loc = (
+            tf.zeros([self.num_inputs + 1, self.num_outputs], dtype)
+            if self.mean is None
+            else tf.convert_to_tensor(self.mean)
+        )
+        kl += expected_matrix_normal_kl(
+            loc,
+            root,
+            self.column_root.operator(),
+            precision=precision,
+            log_precision=log_precision,
+        )
+        if self.num_pseudo_data:
+            counts = np.array([self.num_inputs + 1.0, self.num_outputs]) * self.num_pseudo_data
+            each = dropout_kl(tf.convert_to_tensor(self.dropout), self.largest_dropout)
+            kl += tf.reduce_sum(tf.constant(counts, dtype) * each)
+        return kl
+
+    def _augmented(self, inputs: tf.Tensor) -> tf.Tensor:
+        ones = tf.ones_like(inputs[..., :1])
+        return tf.concat([inputs, ones], axis=-1) / np.sqrt(self.num_inputs + 1.0)
+
+    def _correlated(self, noise: tf.Tensor) -> tf.Tensor:
+        """Give each row the covariance V: that of a row e V^½ᵀ."""
+        root = self.column_root.operator()
+        return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
+
+    def _condition(
+        self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed, jitter: float
+    ) -> _PseudoData:
+        inputs, outputs = self._draw_pseudo_data(num_samples, seed)
+        rooted = times_root(inputs, root)
+        sigma_11 = tf.matmul(rooted, rooted, transpose_b=True)
+        noise = tf.eye(self.num_pseudo_data, dtype=rooted.dtype) * jitter
+        return _PseudoData(inputs, outputs, rooted, tf.linalg.cholesky(sigma_11 + noise))
+
+    def _linear(self, A: tf.Tensor) -> tf.Tensor:
+        if self.mean is None:
+            return tf.zeros(tf.concat([tf.shape(A)[:-1], [self.num_outputs]], axis=0), A.dtype)
+        return tf.linalg.matmul(A, tf.convert_to_tensor(self.mean))
+
+    def _draw_pseudo_data(self, num_samples: int, seed: Seed) -> tuple[tf.Tensor, tf.Tensor]:
+        draws = []
+        parts = (self.pseudo_inputs, self.pseudo_outputs)
+        for index, (part, own) in enumerate(zip(parts, split_seed(seed, 2), strict=True)):
+            value = tf.convert_to_tensor(part)
+            shape = tf.concat([[num_samples], tf.shape(value)], axis=0)
+            noise = tf.sqrt(self.dropout[index]) * normal(shape, own, value.dtype)
+            draws.append(value * (1.0 + noise))
+        return draws[0] / np.sqrt(self.num_inputs + 1.0), draws[1]
+
+
+class _PseudoData(NamedTuple):
+    """Draws of Ã [S, P, D] and B̃ [S, P, Q], Ã U^½ [S, P, D], and chol(Ã U Ãᵀ + jitter I)."""
+
+    inputs: tf.Tensor
+    outputs: tf.Tensor
+    rooted: tf.Tensor
+    factor: tf.Tensor
+
+
+def _inner_products(rows: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+    if full_cov:
+        return tf.matmul(rows, rows, transpose_b=True)
+    return tf.reduce_sum(tf.square(rows), axis=-1)
+
+
+def _uniform(rng: np.random.Generator, num_rows: int, num_columns: int) -> npt.NDArray[np.float64]:
+    return rng.uniform(-0.01, 0.01, size=(num_rows, num_columns))

@@ -1,0 +1,248 @@
+"""Neural networks with matrix-variate Gaussian posteriors, as GPflow models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow import default_float
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.autograph import without_autograph
+from gpflow_dwp.base import Seed
+from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
+from gpflow_dwp.models import (
+    Batch,
+    MixturePosterior,
+    VariationalModel,
+    expected_log_likelihoods,
+)
+from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
+from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.validation import check_choice, check_instance
+
+__all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
+
+Activation = Literal["cos", "relu", "tanh"]
+"""What can stand between two layers."""
+
+ACTIVATIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "cos": tf.cos,
+    "relu": tf.nn.relu,
+    "tanh": tf.tanh,
+}
+"""The functions that an :data:`Activation` names."""
+
+Noise = Callable[[Seed, int], tf.Tensor]
+
+
+class MatrixGaussianNetwork(VariationalModel):
+    """A network whose weight matrices have matrix-variate Gaussian posteriors.
+
+    Louizos and Welling (2016). Hidden units are drawn point by point (section 2.4); the output
+    layer's Gaussian is integrated over by the likelihood, which has less variance than drawing
+    from it. The outputs are f ⊙ scale + loc.
+
+    With pseudo-data, :meth:`elbo` is the paper's objective and no lower bound of the evidence: the
+    data's term is under the posterior given the pseudo-data, q(W | Ã, B̃), the divergence is that
+    of q(W). It is not to be compared with the bounds of other models.
+
+    :param layers: Bottom first; each one's inputs are the outputs of the one below.
+    :param likelihood: Any GPflow likelihood.
+    :param num_data: Size of the training data, which scales minibatches.
+    :param num_samples: S, the draws that estimate the bound (the paper's number is 1).
+    :param activation: Between the layers.
+    :param output_loc: Added to the outputs, [Q]; None for 0.
+    :param output_scale: Multiplies the outputs, positive, [Q]; None for 1.
+    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
+        positive integer or too large for the machine's memory.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[MatrixGaussianLayer],
+        likelihood: Likelihood,
+        num_data: int,
+        num_samples: int = 10,
+        *,
+        activation: Activation = "relu",
+        output_loc: npt.ArrayLike | None = None,
+        output_scale: npt.ArrayLike | None = None,
+        num_prediction_samples: int = 100,
+    ) -> None:
+        super().__init__()
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
+        self.layers = list(layers)
+        self.likelihood = likelihood
+        self.num_data, self.num_samples = num_data, num_samples
+        self.num_prediction_samples = num_prediction_samples
+        self.activation = activation
+        self._check_parts()
+        self.output_loc = self._output_vector("output_loc", output_loc, 0.0)
+        self.output_scale = self._output_vector("output_scale", output_scale, 1.0)
+        if not np.all(self.output_scale > 0.0):
+            raise ValueError(f"output_scale must be positive, got {self.output_scale}.")
+
+    @property
+    def num_inputs(self) -> int:
+        """Columns of X."""
+        return self.layers[0].num_inputs
+
+    @property
+    def num_outputs(self) -> int:
+        """Latent functions."""
+        return self.layers[-1].num_outputs
+
+    def _estimate_terms(
+        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+    ) -> BoundTerms:
+        X, Y, weights = batch
+        shape = [self.num_samples, tf.shape(X)[0]]
+
+        def noise(seed: Seed, width: int) -> tf.Tensor:
+            return normal([*shape, width], seed, X.dtype)
+
+        mean, variance = self.propagate(X, self.num_samples, as_seed(seed), noise)
+        ratios = [-layer.kl_divergence() for layer in self.layers]
+        return evidence_lower_bound(
+            expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
+            self._with_likelihood(ratios),
+            num_data=self.num_data,
+            weights=weights,
+        )
+
+    @without_autograph
+    def posterior(
+        self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
+    ) -> NetworkPosterior:
+        """Fix the draws of all layers below the output, for predictions.
+
+        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
+            for any number, a scalar tensor.
+        :param seed: An integer or stateless seed; None for fresh draws.
+        :raises ValueError: If ``num_samples`` is not a positive integer.
+        """
+        num_samples = self._num_draws(num_samples)
+        return NetworkPosterior(self, num_samples, as_seed(seed))
+
+    def propagate(
+        self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return mean and variance of the outputs, given draws of all layers below.
+
+        :param X: Inputs, [N, D].
+        :param num_samples: S.
+        :param seed: For pseudo-data, hidden units and weights.
+        :param noise: Standard normal numbers [S, N, width], from a seed and a width, with which
+            each point's hidden units are drawn; None to draw weights, which all points share.
+        :return: The mean, [S, N, Q], and the variance, [S, N, Q], or without ``noise`` the
+            covariance between the points, [S, Q, N, N].
+        """
+        *seeds, output_seed = split_seed(seed, len(self.layers))
+        values = X[None]
+        for layer, own in zip(self.layers[:-1], seeds, strict=True):
+            units = _sample_units(layer, values, num_samples, own, noise)
+            values = ACTIVATIONS[self.activation](units)
+        pseudo_seed, _ = split_seed(output_seed, 2)
+        output = self.layers[-1].propagate(values, num_samples, pseudo_seed, full_cov=noise is None)
+        num_points, num_outputs = tf.shape(X)[0], self.num_outputs
+        shape = [num_samples, num_points, num_outputs]
+        static = [None if tf.is_tensor(num_samples) else num_samples, None, num_outputs]
+        mean = output.mean * self.output_scale + self.output_loc
+        mean = tf.ensure_shape(tf.broadcast_to(mean, shape), static)
+        variances = tf.linalg.diag_part(self.output_covariance())
+        if noise is None:
+            covariance = output.row_variance[:, None] * variances[:, None, None]
+            return mean, tf.broadcast_to(
+                covariance, [num_samples, num_outputs, num_points, num_points]
+            )
+        variance = output.row_variance[..., None] * variances
+        return mean, tf.ensure_shape(tf.broadcast_to(variance, shape), static)
+
+    def sample(self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None) -> tf.Tensor:
+        """Draw the outputs, [S, N, Q]; parameters as for :meth:`propagate`."""
+        values = X[None]
+        for layer, own in zip(self.layers, split_seed(seed, len(self.layers)), strict=True):
+            units = _sample_units(layer, values, num_samples, own, noise)
+            values = ACTIVATIONS[self.activation](units)
+        return units * self.output_scale + self.output_loc
+
+    def output_covariance(self) -> tf.Tensor:
+        """Covariance of the outputs at one point, over its row variance, [Q, Q]."""
+        root = self.layers[-1].column_root.operator().to_dense() * self.output_scale[:, None]
+        return tf.matmul(root, root, transpose_b=True)
+
+    def _output_vector(
+        self, name: str, value: npt.ArrayLike | None, default: float
+    ) -> npt.NDArray[np.float64]:
+        array: npt.NDArray[np.float64]
+        array = np.asarray(default if value is None else value, default_float())
+        if array.ndim > 1 or (array.ndim == 1 and array.shape != (self.num_outputs,)):
+            raise ValueError(f"{name} must have shape [{self.num_outputs}], got {array.shape}.")
+        return np.broadcast_to(array, [self.num_outputs]).copy()
+
+    def _check_parts(self) -> None:
+        if not self.layers:
+            raise ValueError("layers must hold at least one layer, got none.")
+        for layer in self.layers:
+            check_instance(MatrixGaussianLayer, layers=layer)
+        self._check_common_parts(max(layer.num_outputs for layer in self.layers))
+        for below, above in zip(self.layers, self.layers[1:], strict=False):
+            if below.num_outputs != above.num_inputs:
+                raise ValueError(
+                    f"layers must fit: num_outputs={below.num_outputs} is below a layer of "
+                    f"num_inputs={above.num_inputs}."
+                )
+        check_choice(ACTIVATIONS, activation=self.activation)
+
+
+def _sample_units(
+    layer: MatrixGaussianLayer, values: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None
+) -> tf.Tensor:
+    if noise is None:
+        return layer.sample_functions(values, num_samples, seed)
+    pseudo_seed, unit_seed = split_seed(seed, 2)
+    preactivation = layer.propagate(values, num_samples, pseudo_seed)
+    return layer.sample(preactivation, noise(unit_seed, layer.num_outputs))
+
+
+class NetworkPosterior(MixturePosterior):
+    """Mixtures over S draws of everything below the output layer: see :class:`MixturePosterior`.
+
+    For marginal predictions each point's hidden units are drawn on their own, as in training; for
+    covariances between points, and coherent functions, weights are drawn.
+
+    :param model: The network.
+    :param num_samples: S.
+    :param seed: For all draws.
+    """
+
+    def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:
+        self._model = model
+        self._seed, function_seed = split_seed(seed, 2)
+        covariance = model.output_covariance()
+        super().__init__(
+            model.likelihood,
+            num_inputs=model.num_inputs,
+            num_outputs=model.num_outputs,
+            num_inducing=max(layer.num_outputs for layer in model.layers),
+            num_samples=num_samples,
+            function_seed=function_seed,
+            column_factors=covariance / tf.linalg.diag_part(covariance)[:, None],
+        )
+
+    def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+        noise = None if full_cov else self._noise_at(X)
+        return self._model.sample(X, self.num_samples, self._seed, noise)
+
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        noise = None if full_cov else self._noise_at(X)
+        return self._model.propagate(X, self.num_samples, self._seed, noise)
+
+    def _noise_at(self, X: tf.Tensor) -> Noise:
+        return lambda seed, width: normal_at_points(X, seed, self.num_samples, width)

@@ -1,0 +1,57 @@
+"""Kernels that models start with."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+from gpflow.base import Parameter
+from gpflow.kernels import Kernel
+
+from gpflow_dwp.models import make_kernels, positive_by_exp
+
+__all__ = ["initial_kernel", "make_nearly_linear", "with_latents"]
+
+# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
+# nats, and the more the deeper the model.
+_STRETCH = 3.0
+
+
+def initial_kernel(
+    name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
+) -> Kernel:
+    """Return the kernel that a single layer starts with.
+
+    :param name: In :data:`KERNELS`.
+    :param num_inputs: D.
+    :param variance: Of the functions.
+    :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
+    """
+    with positive_by_exp():
+        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    if hasattr(kernel, "lengthscales"):
+        # About the distance between two standardised rows.
+        start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
+        kernel.lengthscales.assign(start)
+    kernel.variance.assign(variance)
+    return kernel
+
+
+def with_latents(kernel: Kernel, latent_dim: int) -> Kernel:
+    """A copy that also acts on latent variables, with lengthscales of theirs where inputs have."""
+    kernel = copy.deepcopy(kernel)
+    for name in ("lengthscales", "weight_variances"):
+        values = np.asarray(getattr(kernel, name, 0.0))
+        if latent_dim and values.ndim:
+            own = np.full(latent_dim, math.sqrt(2.0) if name == "lengthscales" else 1.0)
+            transform = getattr(kernel, name).transform
+            setattr(kernel, name, Parameter(np.append(values, own), transform=transform))
+    return kernel
+
+
+def make_nearly_linear(kernel: Kernel) -> None:
+    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
+    if hasattr(kernel, "lengthscales"):
+        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
+        kernel.variance.assign(_STRETCH**2 * kernel.variance)

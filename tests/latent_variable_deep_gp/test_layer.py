@@ -1,0 +1,153 @@
+"""A Gaussian process layer against GPflow's SVGP, and its joint draws against their covariance."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.latent_variable_deep_gp import LocalInducingGPLayer
+
+
+def make_layer(num_outputs: int = 2, **arguments: object) -> LocalInducingGPLayer:
+    """A layer of two inputs with a posterior away from its start."""
+    rng = np.random.default_rng(0)
+    kernel = gpflow.kernels.SquaredExponential(variance=1.3, lengthscales=[0.8, 1.4])
+    layer = LocalInducingGPLayer(kernel, rng.normal(size=(6, 2)), num_outputs, **arguments)
+    layer.q_mu.assign(rng.normal(size=layer.q_mu.shape))
+    root = np.tril(0.3 * rng.normal(size=layer.q_sqrt.shape)) + 0.5 * np.eye(6)
+    layer.q_sqrt.assign(root)
+    return layer
+
+
+def as_svgp(layer: LocalInducingGPLayer) -> gpflow.models.SVGP:
+    """GPflow's model with the same processes."""
+    return gpflow.models.SVGP(
+        layer.kernel,
+        gpflow.likelihoods.Gaussian(),
+        layer.inducing_variable,
+        num_latent_gps=layer.num_functions,
+        q_mu=layer.q_mu.numpy(),
+        q_sqrt=layer.q_sqrt.numpy(),
+    )
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_moments_are_those_of_svgp(full_cov: bool) -> None:
+    layer = make_layer()
+    X = np.random.default_rng(1).normal(size=(5, 2))
+
+    mean, variance = layer.predict(tf.constant(X), full_cov=full_cov)
+
+    expected_mean, expected_variance = as_svgp(layer).predict_f(X, full_cov=full_cov)
+    np.testing.assert_allclose(mean, expected_mean, atol=1e-5)
+    np.testing.assert_allclose(variance, expected_variance, atol=1e-5)
+    np.testing.assert_allclose(-layer.log_ratio()[0], as_svgp(layer).prior_kl(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_leading_axes_are_a_batch(full_cov: bool) -> None:
+    layer = make_layer()
+    X = tf.constant(np.random.default_rng(1).normal(size=(3, 4, 5, 2)))
+
+    mean, variance = layer.predict(X, full_cov=full_cov)
+
+    for s in range(3):
+        for n in range(4):
+            one_mean, one_variance = layer.predict(X[s, n], full_cov=full_cov)
+            np.testing.assert_allclose(mean[s, n], one_mean, atol=1e-10)
+            np.testing.assert_allclose(variance[s, n], one_variance, atol=1e-10)
+
+
+def test_mixing_and_skip() -> None:
+    rng = np.random.default_rng(2)
+    mixing, skip = rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    layer, plain = make_layer(3, mixing=mixing, skip=skip), make_layer(2)
+    X = rng.normal(size=(4, 2))
+
+    mean, covariance = layer.predict(tf.constant(X), full_cov=True)
+
+    g_mean, g_covariance = plain.predict(tf.constant(X), full_cov=True)
+    np.testing.assert_allclose(mean, g_mean.numpy() @ mixing + X @ skip, atol=1e-12)
+    expected = np.einsum("gtu,gq->qtu", g_covariance, mixing**2)
+    np.testing.assert_allclose(covariance, expected, atol=1e-12)
+    noise = tf.zeros([4, 2], tf.float64)
+    np.testing.assert_allclose(layer.sample(tf.constant(X), noise, full_cov=True), mean)
+
+
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_draws_have_the_right_covariance(full_cov: bool) -> None:
+    num_draws = 40_000
+    mixing = np.array([[1.0, 0.5], [0.0, 2.0]])
+    layer = make_layer(2, mixing=mixing)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3, 2))
+    noise = tf.constant(rng.normal(size=(num_draws, 3, 2)))
+
+    draws = layer.sample(tf.constant(X)[None], noise, full_cov=full_cov).numpy()
+
+    mean, covariance = make_layer(2).predict(tf.constant(X), full_cov=True)
+    between_points = covariance.numpy() if full_cov else covariance.numpy() * np.eye(3)
+    # Outputs p and q share processes, so they are correlated: Σ_g W_gp W_gq C_g.
+    expected = np.einsum("gtu,gp,gq->tpuq", between_points, mixing, mixing).reshape(6, 6)
+    empirical = np.cov(draws.reshape(num_draws, 6), rowvar=False)
+    diagonal = np.diag(expected)
+    sigma = np.sqrt((np.outer(diagonal, diagonal) + expected**2) / num_draws)
+    assert (np.abs(empirical - expected) < 5.0 * sigma + 1e-5).all()
+    error = np.abs(draws.mean(axis=0) - mean.numpy() @ mixing).ravel()
+    assert (error < 5.0 * np.sqrt(diagonal / num_draws)).all()
+
+
+def test_a_drawn_function_has_the_derivative_that_is_expected_given_its_values() -> None:
+    """Finite differences of E g(x) given g(x_1), ..., g(x_T), in NumPy."""
+    mixing, skip = np.array([[1.0, 0.5], [0.3, 2.0]]), np.eye(2)
+    layer = make_layer(2, mixing=mixing, skip=skip, jitter=1e-6)
+    rng = np.random.default_rng(3)
+    X, noise = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 3, 2))
+    upstream = rng.normal(size=(2, 3, 2))
+    inputs = tf.constant(X)
+
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        draw = layer.sample(inputs, tf.constant(noise), full_cov=True, as_fixed_function=True)
+    gradient = tape.gradient(draw, inputs, output_gradients=tf.constant(upstream))
+
+    plain = layer.sample(tf.constant(X), tf.constant(noise), full_cov=True)
+    np.testing.assert_allclose(draw, plain, rtol=1e-10)
+    processes = make_layer(2, jitter=1e-6)
+
+    def expected_function(x: np.ndarray, b: int) -> np.ndarray:
+        mean, covariance = processes.predict(tf.constant(np.vstack([x, X[b]])), full_cov=True)
+        mean, covariance = mean.numpy(), covariance.numpy()
+        values = np.empty(2)
+        for g in range(2):
+            among = covariance[g, 1:, 1:] + 1e-6 * 1.3 * np.eye(3)
+            deviation = np.linalg.cholesky(among) @ noise[b, :, g]
+            values[g] = mean[0, g] + covariance[g, 0, 1:] @ np.linalg.solve(among, deviation)
+        return values @ mixing + x @ skip
+
+    for b, t, d in np.ndindex(2, 3, 2):
+        step = 1e-5 * np.eye(2)[d]
+        slope = (expected_function(X[b, t] + step, b) - expected_function(X[b, t] - step, b)) / 2e-5
+        np.testing.assert_allclose(gradient[b, t, d], slope @ upstream[b, t], rtol=1e-4, atol=1e-6)
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="skip must have 2 rows and 2 columns"):
+        make_layer(2, skip=np.eye(3))
+    with pytest.raises(ValueError, match="mixing must have any number of rows and 2 columns"):
+        make_layer(2, mixing=np.eye(3))
+    with pytest.raises(ValueError, match="q_scale must be a positive number"):
+        make_layer(q_scale=0.0)
+    with pytest.raises(ValueError, match="jitter must be a finite number, got inf"):
+        make_layer(jitter=np.inf)
+    with pytest.raises(ValueError, match="skip holds nan in row 1, column 1"):
+        make_layer(2, skip=np.full((2, 2), np.nan))
+    kernel, Z = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0, 3.0]), np.eye(2)
+    with pytest.raises(ValueError, match="lengthscales of SquaredExponential must"):
+        LocalInducingGPLayer(kernel, Z, 1)
+    with pytest.raises(ValueError, match="inducing_variable holds inf in row 2, column 2"):
+        LocalInducingGPLayer(gpflow.kernels.SquaredExponential(), np.diag([1.0, np.inf]), 1)
+    with pytest.raises(ValueError, match="num_outputs must be smaller"):
+        make_layer(10**15)

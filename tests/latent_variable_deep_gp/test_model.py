@@ -1,0 +1,212 @@
+"""Deep GPs with latent variables: limits with exact answers, gradients, GPflow's contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from model_reference import randomise, toy_data
+from scipy import stats
+
+from gpflow_dwp.latent_variable_deep_gp import (
+    LatentVariableDeepGP,
+    LocalInducingGPLayer,
+    build_latent_variable_deep_gp,
+)
+from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
+from gpflow_dwp.models import load_model, save_model
+from gpflow_dwp.objectives import Estimator
+
+NOISE, SLOPE = 0.4, 1.5
+
+
+def make_model(architecture: str, **arguments: object) -> LatentVariableDeepGP:
+    """A model of the toy data with random parameters."""
+    model = build_latent_variable_deep_gp(
+        toy_data(), architecture, num_inducing=5, num_functions=2, **arguments
+    )
+    randomise(model, seed=1, scale=0.1)
+    return model
+
+
+def linear_model(num_samples: int, num_data: int = 3) -> LatentVariableDeepGP:
+    """y = 1.5 w + noise: what is drawn for each datum is linear, and the function is known."""
+    kernel = gpflow.kernels.Linear(active_dims=[1])
+    output = LocalInducingGPLayer(kernel, np.array([[0.0, 1.0]]), 1, q_scale=1e-9, jitter=1e-12)
+    output.q_mu.assign([[SLOPE]])
+    encoder = FreeEncoder(num_data)
+    return LatentVariableDeepGP(
+        [LatentVariableLayer(1, encoder), output],
+        gpflow.likelihoods.Gaussian(variance=NOISE),
+        num_data=num_data,
+        num_samples=num_samples,
+    )
+
+
+def linear_data() -> tuple[np.ndarray, np.ndarray]:
+    """Observations for it."""
+    return np.zeros((3, 1)), np.array([[-1.0], [0.3], [2.0]])
+
+
+def exact_evidence(Y: np.ndarray) -> float:
+    """The log marginal likelihood of :func:`linear_model`."""
+    return float(stats.norm.logpdf(Y, scale=np.sqrt(SLOPE**2 + NOISE)).sum())
+
+
+def bound_without_functions(model: LatentVariableDeepGP, K: int) -> float:
+    """The bound, but for the divergence of the function."""
+    terms = model.elbo_terms(linear_data(), estimator=Estimator(K), seed=0)
+    return float(terms.data + terms.log_ratios[0])
+
+
+def test_one_layer_is_svgp() -> None:
+    X, Y = toy_data()
+    model = make_model("GP")
+    layer = model.output_layer
+    svgp = gpflow.models.SVGP(
+        layer.kernel,
+        model.likelihood,
+        layer.inducing_variable,
+        q_mu=layer.q_mu.numpy(),
+        q_sqrt=layer.q_sqrt.numpy(),
+        num_data=len(X),
+    )
+
+    np.testing.assert_allclose(model.elbo((X, Y)), svgp.elbo((X, Y)), rtol=1e-6)
+    half = (X[:5], Y[:5])
+    np.testing.assert_allclose(model.elbo(half), svgp.elbo(half), rtol=1e-6)
+    for own, other in zip(model.predict_y(X), svgp.predict_y(X), strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict_log_density((X, Y)), svgp.predict_log_density((X, Y)), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        model.predict_f(X, full_cov=True)[1], svgp.predict_f(X, full_cov=True)[1], atol=1e-6
+    )
+
+
+def test_bound_is_exact_where_the_encoder_is() -> None:
+    model, (_, Y) = linear_model(num_samples=2), linear_data()
+    precision = 1.0 + SLOPE**2 / NOISE
+    encoder = model.layers[0].encoder
+    encoder.mean.assign(SLOPE * Y / NOISE / precision)
+    encoder.scale.assign(np.full((3, 1), precision**-0.5))
+
+    # Weights are constant then, so every K and every draw gives the evidence; K = 1 samples w.
+    np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-6)
+
+
+def test_bound_grows_with_the_number_of_importance_samples_up_to_the_evidence() -> None:
+    model = linear_model(num_samples=4_000)
+    model.layers[0].encoder.scale.assign(np.full((3, 1), 0.8))
+
+    bounds = [bound_without_functions(model, K) for K in (1, 2, 5, 20, 200)]
+
+    assert np.all(np.diff(bounds) > 0.0), bounds
+    evidence = exact_evidence(linear_data()[1])
+    assert evidence - 0.05 < bounds[-1] < evidence + 0.01
+
+
+@pytest.mark.parametrize("architecture", ["GP-GP", "LV-GP-GP", "GP-LV-GP"])
+def test_one_importance_sample_gives_the_ordinary_bound(architecture: str) -> None:
+    X, Y = toy_data()
+    model = make_model(architecture)
+    model.num_samples = 1000
+    terms = model.elbo_terms((X, Y), estimator=Estimator(1), seed=0)
+
+    np.testing.assert_allclose(
+        terms.weighted_sum(), model.elbo((X, Y), seed=0, estimator=Estimator(1))
+    )
+    if "LV" not in architecture:
+        same = model.elbo((X, Y), seed=0, estimator=Estimator(3))
+        np.testing.assert_allclose(terms.weighted_sum(), same, rtol=1e-10)
+    else:
+        assert model.elbo((X, Y), seed=0, estimator=Estimator(8)) > terms.weighted_sum()
+
+
+def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
+    data = toy_data()
+    model = make_model("LV-GP-GP", num_samples=2)
+
+    def bound() -> tf.Tensor:
+        return model.elbo(data, estimator=Estimator(3), seed=0)
+
+    parameters = [*model.layers[0].encoder.weights, *model.layers[0].encoder.biases]
+    variables = [parameter.unconstrained_variable for parameter in parameters]
+    with tf.GradientTape() as tape:
+        value = bound()
+    gradients = tape.gradient(value, variables)
+    for variable, gradient in zip(variables, gradients, strict=True):
+        direction = np.random.default_rng(0).normal(size=variable.shape)
+        start, step = variable.numpy(), 1e-5
+        variable.assign(start + step * direction)
+        above = bound()
+        variable.assign(start - step * direction)
+        below = bound()
+        variable.assign(start)
+        expected = (above - below) / (2 * step)
+        np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_predictive_density_is_that_of_quadrature() -> None:
+    X, Y = toy_data()
+    model = make_model("LV-GP")
+    output = model.output_layer
+    output.kernel.lengthscales.assign([1.4, 1.4, 0.5])
+    model.likelihood.variance.assign(0.1)
+    num_samples = 20_000
+
+    densities = np.exp(model.predict_log_density((X, Y), num_samples=num_samples).numpy())
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    inputs = np.concatenate([np.repeat(X, 60, axis=0), np.tile(nodes, len(X))[:, None]], axis=1)
+    mean, variance = output.predict(tf.constant(inputs), full_cov=False)
+    deviation = np.sqrt(variance.numpy() + 0.1)
+    each = stats.norm.pdf(np.repeat(Y, 60, axis=0), mean.numpy(), deviation).reshape(len(X), 60)
+    expected = each @ weights
+    sigma = np.sqrt((each**2) @ weights - expected**2) / np.sqrt(num_samples)
+    assert (np.abs(densities - expected) < 5.0 * sigma + 1e-8).all()
+
+
+@pytest.mark.parametrize("architecture", ["GP-GP", "LV-GP-GP", "GP-LV-GP"])
+def test_contract(architecture: str, tmp_path: Path) -> None:
+    X, Y = toy_data()
+    model = make_model(architecture, latent_dim=2)
+    mean, variance = model.predict_f(X, num_samples=7)
+
+    assert mean.shape == variance.shape == (12, 1)
+    # Neither the batch nor its order matters.
+    np.testing.assert_allclose(model.predict_f(X[::-1][:5], num_samples=7)[0], mean[::-1][:5])
+    assert model.predict_f(X, full_cov=True, num_samples=7)[1].shape == (1, 12, 12)
+    assert model.predict_f(X, full_output_cov=True, num_samples=7)[1].shape == (12, 1, 1)
+    assert model.predict_f(X, True, True, num_samples=7)[1].shape == (12, 1, 12, 1)
+    assert model.predict_f_samples(X, 3).shape == (3, 12, 1)
+    assert model.predict_f_samples(X, 3, full_cov=False).shape == (3, 12, 1)
+    assert model.training_loss((X, Y)).shape == ()
+
+    save_model(model, tmp_path / "model")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model").predict_f(X, num_samples=7)[0], mean
+    )
+
+
+def test_bad_arguments() -> None:
+    data = toy_data()
+    for architecture in ("", "LV", "GP-LV", "GP-DWP"):
+        with pytest.raises(ValueError, match="architecture must be"):
+            build_latent_variable_deep_gp(data, architecture)
+    model = make_model("LV-GP-GP")
+    latent, hidden, output = model.layers
+    likelihood = gpflow.likelihoods.Gaussian()
+    with pytest.raises(ValueError, match="must end in a LocalInducingGPLayer"):
+        LatentVariableDeepGP([latent], likelihood, 12)
+    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got None"):
+        LatentVariableDeepGP([output], None, 12)
+    with pytest.raises(ValueError, match="neither mixing nor skip"):
+        LatentVariableDeepGP([latent, hidden], likelihood, 12)
+    with pytest.raises(ValueError, match="but 4 come from below"):
+        LatentVariableDeepGP([hidden, latent, output], likelihood, 12)

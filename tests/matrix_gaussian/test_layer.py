@@ -1,0 +1,151 @@
+"""The matrix-Gaussian layer against draws of weights, and against GP regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.matrix_gaussian import MatrixGaussianLayer, dropout_kl
+from gpflow_dwp.random import as_seed, normal
+
+RNG = np.random.default_rng(5)
+POINTS, D, Q = 5, 3, 2
+
+
+def layer(**arguments: object) -> MatrixGaussianLayer:
+    """A layer whose covariances are not the identity."""
+    result = MatrixGaussianLayer(D, Q, **arguments)  # type: ignore[arg-type]
+    for root in (result.row_root, result.column_root):
+        if root.family == "full":
+            size = root.tril.shape[0]
+            root.tril.assign(np.tril(0.3 * RNG.normal(size=(size, size))) + np.eye(size))
+            continue
+        root.diagonal.assign(RNG.uniform(0.5, 1.5, root.diagonal.shape))
+        if root.family == "rank_one":
+            root.direction.assign(RNG.normal(size=root.direction.shape))
+    return result
+
+
+def augmented(X: np.ndarray) -> np.ndarray:
+    return np.hstack([X, np.ones((len(X), 1))]) / np.sqrt(D + 1.0)
+
+
+@pytest.mark.parametrize("rows", ["diagonal", "rank_one", "full"])
+@pytest.mark.parametrize("columns", ["diagonal", "rank_one", "full"])
+def test_outputs_have_the_moments_of_products_with_drawn_weights(rows: str, columns: str) -> None:
+    part = layer(row_covariance=rows, column_covariance=columns)
+    X, count = RNG.normal(size=(POINTS, D)), 200_000
+    R, C = part.row_root.operator().to_dense(), part.column_root.operator().to_dense()
+    E = RNG.normal(size=(count, D + 1, Q))
+    weights = part.mean.numpy() + R.numpy() @ E @ C.numpy().T
+    drawn = augmented(X) @ weights
+
+    output = part.propagate(tf.constant(X)[None], 1, as_seed(0))
+    noise = normal([count, POINTS, Q], as_seed(1), tf.float64)
+    sampled = part.sample(output, noise).numpy()
+
+    deviation = drawn.std(axis=0)
+    np.testing.assert_array_less(
+        np.abs(sampled.mean(axis=0) - drawn.mean(axis=0)), 6.0 * deviation / np.sqrt(count)
+    )
+    for draws in (sampled, drawn):
+        covariance = np.einsum("sni,snj->nij", draws - draws.mean(0), draws - draws.mean(0)) / count
+        exact = output.row_variance.numpy()[0][:, None, None] * (C.numpy() @ C.numpy().T)
+        scale = deviation[:, :, None] * deviation[:, None, :]
+        np.testing.assert_array_less(np.abs(covariance - exact) / scale, 8.0 / np.sqrt(count))
+
+
+def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None:
+    part = layer(num_pseudo_data=2, largest_dropout=1e-12)
+    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
+    part.pseudo_outputs.assign(RNG.normal(size=(2, Q)))
+    X = RNG.normal(size=(POINTS, D))
+    A, M = augmented(X), part.mean.numpy()
+    pseudo = part.pseudo_inputs.numpy() / np.sqrt(D + 1.0)
+    U = np.diag(part.row_root.diagonal.numpy() ** 2)
+    gain = A @ U @ pseudo.T @ np.linalg.inv(pseudo @ U @ pseudo.T + 1e-6 * np.eye(2))
+    mean = A @ M + gain @ (part.pseudo_outputs.numpy() - pseudo @ M)
+    variance = np.diag(A @ U @ A.T - gain @ pseudo @ U @ A.T)
+
+    output = part.propagate(tf.constant(X)[None], 3, as_seed(0))
+
+    np.testing.assert_allclose(output.mean, np.broadcast_to(mean, [3, POINTS, Q]), rtol=1e-4)
+    np.testing.assert_allclose(
+        output.row_variance, np.broadcast_to(variance, [3, POINTS]), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("family", ["diagonal", "rank_one", "full"])
+def test_functions_have_the_joint_moments_of_a_kronecker_product(family: str) -> None:
+    part = layer(
+        row_covariance=family, column_covariance=family, num_pseudo_data=2, largest_dropout=1e-12
+    )
+    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
+    part.pseudo_outputs.assign(RNG.normal(size=(2, Q)))
+    X, count = tf.constant(RNG.normal(size=(1, POINTS, D))), 100_000
+
+    output = part.propagate(X, 1, as_seed(0), full_cov=True, jitter=0.1)
+    drawn = part.sample_functions(X, count, as_seed(1), jitter=0.1).numpy().reshape([count, -1])
+
+    C = part.column_root.operator().to_dense().numpy()
+    covariance = np.kron(output.row_variance[0], C @ C.T)
+    deviation = np.sqrt(np.diag(covariance))
+    error = np.abs(drawn.mean(axis=0) - output.mean.numpy().reshape(-1))
+    np.testing.assert_array_less(error, 6.0 * deviation / np.sqrt(count))
+    error = np.abs(np.cov(drawn.T) - covariance) / np.outer(deviation, deviation)
+    np.testing.assert_array_less(error, 8.0 / np.sqrt(count))
+
+
+def test_joint_covariance_has_the_marginal_variances() -> None:
+    part = layer(num_pseudo_data=2)
+    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
+    X = tf.constant(RNG.normal(size=(1, POINTS, D)))
+    joint = part.propagate(X, 3, as_seed(0), full_cov=True)
+    marginal = part.propagate(X, 3, as_seed(0))
+
+    np.testing.assert_allclose(tf.linalg.diag_part(joint.row_variance), marginal.row_variance)
+    np.testing.assert_array_equal(joint.mean, marginal.mean)
+
+
+def test_zero_mean_has_no_mean_matrix() -> None:
+    part = layer(num_pseudo_data=2, zero_mean=True)
+
+    assert part.mean is None
+    output = part.propagate(tf.constant(RNG.normal(size=(1, POINTS, D))), 2, as_seed(0))
+    assert output.mean.shape == (2, POINTS, Q)
+    assert np.isfinite(part.kl_divergence())
+
+
+def test_more_pseudo_data_than_inputs_are_refused() -> None:
+    with pytest.raises(ValueError, match="num_pseudo_data must be at most num_inputs=3"):
+        MatrixGaussianLayer(D, Q, num_pseudo_data=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"largest_dropout": 0.0}, "largest_dropout must be a positive number, got 0.0"),
+        ({"largest_dropout": 1.5}, "largest_dropout must be above 0"),
+        ({"row_covariance": "dense"}, "row_covariance must be diagonal, rank_one or full"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MatrixGaussianLayer(D, Q, **arguments)  # type: ignore[arg-type]
+
+
+def test_dropout_divergence_is_that_of_numerical_integration() -> None:
+    # For N(θ, α θ²) and the log-uniform prior: KL = const - ½ log α + ½ E log(1 + √α ε)²
+    # (Kingma, Salimans and Welling, 2015, appendix C); the cubic is a fit to it.
+    nodes = np.linspace(-12.0, 12.0, 2_000_001) + 1e-7
+    weights = np.exp(-0.5 * nodes**2)
+    weights /= weights.sum()
+
+    def exact(alpha: float) -> float:
+        log_size = np.log(np.abs(1.0 + np.sqrt(alpha) * nodes))
+        return float(-0.5 * np.log(alpha) + weights @ log_size)
+
+    for alpha in (0.05, 0.3, 0.8):
+        value = float(dropout_kl(tf.constant(alpha, tf.float64), 1.0))
+        assert value == pytest.approx(exact(alpha) - exact(1.0), abs=0.02)

@@ -1,0 +1,222 @@
+"""The matrix-Gaussian network as a model of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_dwp.matrix_gaussian import (
+    MatrixGaussianLayer,
+    MatrixGaussianNetwork,
+    build_matrix_gaussian_network,
+)
+from gpflow_dwp.models import load_model, save_model
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import fit
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(40, 3))
+Y = 3.0 + 2.0 * np.tanh(X[:, :1]) + 0.1 * RNG.normal(size=(40, 1))
+
+
+def network(**arguments: object) -> MatrixGaussianNetwork:
+    return build_matrix_gaussian_network(
+        (X, Y),
+        width=8,
+        num_samples=4,
+        **arguments,  # type: ignore[arg-type]
+    )
+
+
+def test_training_improves_bound_and_fit() -> None:
+    model = network(num_pseudo_data=2)
+    history = fit(model, (X, Y), 600, progress=False)
+
+    assert history.elbo_per_datum[-20:].mean() > history.elbo_per_datum[:20].mean()
+    mean, variance = model.predict_y(X)
+    assert np.sqrt(np.mean((mean - Y) ** 2)) < 0.7 * Y.std()
+    assert np.all(variance > 0.0)
+
+
+def test_bound_of_one_layer_is_below_the_evidence_and_tight() -> None:
+    """With a fixed Gaussian noise one layer is Bayesian linear regression."""
+    A = np.hstack([X, np.ones((len(X), 1))]) / 2.0
+    layer = MatrixGaussianLayer(3, 1, row_covariance="full")
+    model = MatrixGaussianNetwork([layer], gpflow.likelihoods.Gaussian(0.5), len(X), 1)
+    covariance = np.linalg.inv(np.eye(4) + A.T @ A / 0.5)
+    layer.mean.assign(covariance @ A.T @ Y / 0.5)
+    layer.row_root.tril.assign(np.linalg.cholesky(covariance))
+    K = A @ A.T + 0.5 * np.eye(len(X))
+    evidence = -0.5 * (
+        (Y.T @ np.linalg.solve(K, Y))[0, 0] + np.linalg.slogdet(K)[1] + len(X) * np.log(2.0 * np.pi)
+    )
+
+    np.testing.assert_allclose(model.elbo((X, Y)), evidence, rtol=1e-8)
+
+
+def test_saved_network_predicts_the_same(tmp_path: Path) -> None:
+    model = network(num_pseudo_data=2, column_covariance="rank_one")
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+
+    np.testing.assert_array_equal(loaded.predict_y(X)[0], model.predict_y(X)[0])
+
+
+def test_predictions_do_not_depend_on_batches() -> None:
+    model = network(num_pseudo_data=2)
+    whole = model.predict_log_density((X, Y))
+    parts = [model.predict_log_density((X[rows], Y[rows])) for rows in (slice(9), slice(9, None))]
+
+    np.testing.assert_allclose(tf.concat(parts, 0), whole)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [None, gpflow.likelihoods.Gaussian(0.5), gpflow.likelihoods.StudentT(0.5)]
+)
+def test_outputs_of_a_regression_have_the_scale_of_the_targets(
+    likelihood: gpflow.likelihoods.Likelihood | None,
+) -> None:
+    model = network(likelihood=likelihood)
+
+    np.testing.assert_allclose(model.output_loc, Y.mean(axis=0))
+    np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
+
+
+def test_softmax_likelihood_predicts_probabilities() -> None:
+    labels = RNG.integers(0, 3, size=(40, 1)).astype(float)
+    model = build_matrix_gaussian_network(
+        (X, labels), width=8, likelihood=gpflow.likelihoods.Softmax(3), num_samples=2
+    )
+    fit(model, (X, labels), 5, progress=False)
+    np.testing.assert_allclose(tf.reduce_sum(model.predict_y(X)[0], axis=1), 1.0, rtol=1e-6)
+
+
+def test_digits_are_told_apart() -> None:
+    images, labels = pytest.importorskip("sklearn.datasets").load_digits(return_X_y=True)
+    X, Y = images / 16.0, labels[:, None].astype(float)
+    train, test = slice(0, 1_200), slice(1_200, None)
+    model = build_matrix_gaussian_network(
+        (X[train], Y[train]),
+        num_pseudo_data=10,
+        largest_dropout=0.25,
+        learn_precision=False,
+        likelihood=gpflow.likelihoods.Softmax(10),
+        num_samples=1,
+    )
+    fit(model, (X[train], Y[train]), 800, batch_size=50, protocol="vmg", progress=False)
+
+    probabilities = np.asarray(model.predict_y(X[test], num_samples=20)[0])
+    # The last third was written by others: logistic regression is wrong in 8% of it.
+    assert np.mean(probabilities.argmax(axis=1) != labels[test]) < 0.14
+
+
+def test_hidden_layers_may_differ_in_width() -> None:
+    model = build_matrix_gaussian_network((X, Y), 3, width=(7, 5))
+    assert [layer.num_outputs for layer in model.layers] == [7, 5, 1]
+    for width, message in (
+        ((7,), "width must hold depth - 1 = 2"),
+        ((7, 0), "got 0"),
+        (2**40, "width must be smaller, got 1099511627776"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            build_matrix_gaussian_network((X, Y), 3, width=width)
+
+
+def test_layers_that_do_not_fit_are_refused() -> None:
+    layers = [MatrixGaussianLayer(3, 4), MatrixGaussianLayer(5, 1)]
+    with pytest.raises(ValueError, match="num_outputs=4 is below a layer of num_inputs=5"):
+        MatrixGaussianNetwork(layers, gpflow.likelihoods.Gaussian(), 10)
+    twice = [layer := MatrixGaussianLayer(3, 3), layer]
+    with pytest.raises(ValueError, match=r"layers\[1\] must be a layer of its own"):
+        MatrixGaussianNetwork(twice, gpflow.likelihoods.Gaussian(), 10)
+    with pytest.raises(ValueError, match="likelihood must be an instance of Likelihood, got str"):
+        MatrixGaussianNetwork(layers, "gaussian", 10)  # type: ignore[arg-type]
+
+
+def two_outputs(depth: int = 2) -> MatrixGaussianNetwork:
+    """A network whose outputs are correlated and scaled, away from its start."""
+    targets = np.hstack([Y, -0.5 * Y**2])
+    model = build_matrix_gaussian_network(
+        (X, targets), depth, width=5, num_pseudo_data=2, column_covariance="full"
+    )
+    rng = np.random.default_rng(3)
+    for layer in model.layers:
+        layer.row_root.diagonal.assign(rng.uniform(0.3, 0.8, layer.row_root.diagonal.shape))
+        size = layer.num_outputs
+        layer.column_root.tril.assign(np.tril(rng.normal(size=(size, size))) + np.eye(size))
+        layer.pseudo_inputs.assign(rng.normal(size=layer.pseudo_inputs.shape))
+    return model
+
+
+def test_covariances_of_one_layer_are_those_of_its_matrix_gaussian() -> None:
+    model = two_outputs(1)
+    layer = model.layers[0]
+    layer.dropout.assign(np.full(2, 1e-12))  # one draw of the pseudo-data is like another
+    output = layer.propagate(tf.constant(X[None, :4]), 1, as_seed(0), full_cov=True)
+    root = layer.column_root.tril.numpy() * model.output_scale[:, None]
+    dense = np.einsum("nm,pq->npmq", output.row_variance[0], root @ root.T)
+
+    for full_cov, full_output_cov, block in (
+        (True, True, "npmq->npmq"),
+        (True, False, "npmp->pnm"),
+        (False, True, "npnq->npq"),
+        (False, False, "npnp->np"),
+    ):
+        _, covariance = model.predict_f(X[:4], full_cov, full_output_cov, num_samples=2)
+        expected = np.einsum(block, dense)
+        np.testing.assert_allclose(covariance, expected, atol=1e-4 * dense.max())
+
+
+def test_covariances_are_those_of_coherent_functions() -> None:
+    model, count = two_outputs(), 20_000
+    points = X[:3]
+    mean, covariance = model.predict_f(
+        points, full_cov=True, full_output_cov=True, num_samples=count, seed=1
+    )
+    drawn = model.predict_f_samples(points, count, seed=2).numpy().reshape([count, -1])
+    covariance = covariance.numpy().reshape([6, 6])
+    deviation = np.sqrt(np.diag(covariance))
+    # Both sides are estimates; products of two non-Gaussian numbers have a larger spread.
+    error = np.abs(drawn.mean(axis=0) - mean.numpy().reshape(-1)) / deviation
+    assert error.max() < 6.0 * np.sqrt(2.0 / count)
+    error = np.abs(np.cov(drawn.T) - covariance) / np.outer(deviation, deviation)
+    assert error.max() < 16.0 / np.sqrt(count)
+
+
+def test_marginal_and_joint_predictions_agree() -> None:
+    """They draw hidden units in two ways: at each point, and by weights."""
+    model, count = two_outputs(), 20_000
+    marginal = model.predict_f(X[:3], full_output_cov=True, num_samples=count)
+    joint = model.predict_f(X[:3], full_cov=True, full_output_cov=True, num_samples=count)
+    deviation = np.sqrt(np.einsum("npp->np", marginal[1]))
+    assert (np.abs(joint[0] - marginal[0]) / deviation).max() < 6.0 * np.sqrt(2.0 / count)
+    error = np.einsum("npnq->npq", joint[1]) - marginal[1]
+    scale = deviation[:, :, None] * deviation[:, None, :]
+    assert (np.abs(error) / scale).max() < 16.0 / np.sqrt(count)
+
+
+def test_samples_at_single_points_have_the_marginal_moments() -> None:
+    model, count = two_outputs(), 20_000
+    mean, covariance = model.predict_f(X[:3], full_output_cov=True, num_samples=count)
+    drawn = model.predict_f_samples(X[:3], count, full_cov=False, seed=3).numpy()
+    deviation = np.sqrt(np.einsum("npp->np", covariance))
+    assert (np.abs(drawn.mean(axis=0) - mean) / deviation).max() < 6.0 * np.sqrt(2.0 / count)
+    centred = drawn - drawn.mean(axis=0)
+    error = np.einsum("snp,snq->npq", centred, centred) / count - covariance
+    scale = deviation[:, :, None] * deviation[:, None, :]
+    assert (np.abs(error) / scale).max() < 16.0 / np.sqrt(count)
+
+
+def test_raw_and_standardised_targets_give_the_same_bound_up_to_the_jacobian() -> None:
+    scale = Y.std()
+    standardised = (Y - Y.mean()) / scale
+    raw = network(seed=2)
+    other = build_matrix_gaussian_network(
+        (X, standardised), width=8, num_samples=4, target_scale=float(scale), seed=2
+    )
+    difference = other.elbo((X, standardised), seed=1) - raw.elbo((X, Y), seed=1)
+    np.testing.assert_allclose(difference, len(X) * np.log(scale), rtol=1e-6)
