@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,33 +18,22 @@ Trained = Callable[[str], TrainedRun]
 NEW = np.array([[0.3, 1000.0], [-1.0, 950.0], [2.0, 1050.0]])
 
 
-@pytest.fixture
-def exported(
+def test_regression(
     trained: Trained,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Callable[[str], Path]:
-    """Where the model of a task was exported to: the current directory."""
-
-    def export(task: str) -> Path:
-        directory = trained(task).directory
-        monkeypatch.chdir(tmp_path)
-        capsys.readouterr()
-        assert run("export", directory, "-o", ".", "--num-samples", 7) == 0
-        assert "tf.saved_model.load('.')" in capsys.readouterr().out
-        return tmp_path
-
-    return export
-
-
-def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
-    result, folder = trained("regression"), exported("regression")
+) -> None:
+    result, directory = trained("regression"), trained("regression").directory
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert run("export", directory, "-o", ".", "--num-samples", 7) == 0
+    assert "tf.saved_model.load('.')" in capsys.readouterr().out
     train = result.rows()[0]
     inputs, target = Standardiser.fit(train.X), Standardiser.fit(train.Y)
     model, given = result.model(), inputs.transform(NEW)
 
-    got = tf.saved_model.load(folder).predict_y(NEW)
+    got = tf.saved_model.load(".").predict_y(NEW)
 
     mean, variance = model.predict_y(given, num_samples=7)
     # The inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be, with
@@ -51,20 +41,24 @@ def test_regression(trained: Trained, exported: Callable[[str], Path]) -> None:
     np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-8)
     wanted = target.inverse_transform_variance(variance)
     np.testing.assert_allclose(got["variance"], wanted, rtol=1e-8)
-    columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
+    columns = json.loads(Path("assets.extra/columns.json").read_text())
     encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}}
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
 
 
-def test_classification(trained: Trained, exported: Callable[[str], Path]) -> None:
-    result, folder = trained("three classes"), exported("three classes")
-    given = Standardiser.fit(result.rows()[0].X).transform(NEW)
+def test_classification(trained: Trained, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Catches labels that are taken for numbers, or classes that have no names."""
+    result, given = trained("three classes"), list[dict[str, Any]]()
+    monkeypatch.setattr("gpflow_dwp.serving.export_model", lambda *_, **named: given.append(named))
 
-    got = tf.saved_model.load(folder).predict_y(NEW)["mean"]
+    assert run("export", result.directory, "-o", tmp_path / "model", "--seed", 3) == 0
 
-    mean, _ = result.model().predict_y(given, num_samples=7)
-    np.testing.assert_allclose(got, mean, rtol=1e-10)
-    columns = json.loads((folder / "assets.extra" / "columns.json").read_text())
+    (named,) = given
+    assert named["output_standardiser"] is None
+    assert (named["num_samples"], named["seed"]) == (100, 3)
+    mean = result.rows()[0].X.mean(axis=0)
+    np.testing.assert_allclose(named["input_standardiser"].mean, mean)
+    columns = json.loads(named["assets"]["columns.json"])
     assert columns["Y"] == ["label"] and columns["classes"] == list(result.rows()[0].classes or ())
 
 
