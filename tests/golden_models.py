@@ -168,7 +168,6 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         "correlated": (wishart, 2, {**SMALL, "kind": "three", "num_functions": 2}),
         "warp": (wishart, 2, {**REGRESSION, **FEW, "warp": True}),
         "Student": (wishart, 2, {**REGRESSION, **FEW, "noise": "student_t"}),
-        "float32": (wishart, 2, {**REGRESSION, "joint": False, "dtype": np.float32}),
     }
     cases["one layer"] = {
         "pseudo-targets": (wishart, 1, {**SMALL}),

@@ -46,21 +46,20 @@ def distribution_numbers() -> dict[str, Any]:
             rng = np.random.default_rng(10 * size + df)
             parameters = reference.random_parameters(name, rng, size, df, (2,))
             counts = {} if name in ("GeneralisedBartlett", "InverseWishart") else {"df": df}
-            for dtype in (np.float64, np.float32):
-                tensors = {key: tf.constant(value, dtype) for key, value in parameters.items()}
-                with tf.GradientTape(persistent=True) as tape:
-                    tape.watch(tensors)
-                    distribution = getattr(distributions, name)(**counts, **tensors)
-                    sample = distribution.sample(3, seed=_SEED)
-                    log_prob = distribution.log_prob(sample)
-                case = f"{name} {size} {df}{' float32' * (dtype is np.float32)}"
-                numbers[f"{case}, sample"] = sample
-                numbers[f"{case}, log_prob"] = log_prob
-                numbers[f"{case}, mean"] = distribution.mean()
-                for target, label in [(sample, "sample"), (log_prob, "log_prob")]:
-                    gradients = tape.gradient(target, tensors)
-                    for key, gradient in gradients.items():
-                        numbers[f"{case}, d {label} / d {key}"] = gradient
+            tensors = {key: tf.constant(value) for key, value in parameters.items()}
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(tensors)
+                distribution = getattr(distributions, name)(**counts, **tensors)
+                sample = distribution.sample(3, seed=_SEED)
+                log_prob = distribution.log_prob(sample)
+            case = f"{name} {size} {df}"
+            numbers[f"{case}, sample"] = sample
+            numbers[f"{case}, log_prob"] = log_prob
+            numbers[f"{case}, mean"] = distribution.mean()
+            for target, label in [(sample, "sample"), (log_prob, "log_prob")]:
+                gradients = tape.gradient(target, tensors)
+                for key, gradient in gradients.items():
+                    numbers[f"{case}, d {label} / d {key}"] = gradient
     return numbers
 
 

@@ -65,11 +65,16 @@ def set_to_prior(layer: WishartLayer | GlobalInducingGramLayer, proportion: floa
 def make_layer(
     size: int, df: int, family: Any = "AB", whiten: bool = False, **arguments: Any
 ) -> WishartLayer:
-    """A Wishart layer with random parameters; its log ratio is sampled unless asked otherwise."""
+    """A Wishart layer with random parameters; its log ratio is sampled unless asked otherwise.
+
+    A fresh layer's scale is the prior's to 1e-6, which would hide a mistake in its determinant.
+    """
     arguments = {"expected_log_ratio": False, **arguments}
     kernel = gpflow.kernels.SquaredExponential()
     layer = WishartLayer(kernel, df, size, family, whiten, seed=0, **arguments)
     randomise(layer, seed=1)
+    if layer.scale_mixture is not None:
+        layer.scale_mixture.proportion.assign(0.3)
     return layer
 
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -291,17 +291,6 @@ def test_cross_validation_of_a_pipeline() -> None:
     scores = cross_val_score(pipeline, X, Y, cv=2)
 
     assert scores.shape == (2,) and (scores > 0.3).all()
-
-
-def test_grid_search_in_two_processes() -> None:
-    small = {**SMALL, "depth": 1, "num_steps": 2}
-    search = GridSearchCV(
-        DeepWishartRegressor(**small), {"inducing": ["subset", "kmeans"]}, cv=2, n_jobs=2
-    ).fit(X, Y)
-
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    alone = DeepWishartRegressor(**small, **search.best_params_).fit(X, Y)
-    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
 
 
 @pytest.mark.parametrize(
