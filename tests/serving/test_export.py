@@ -74,7 +74,7 @@ def network() -> Any:
 
 
 def warped() -> Any:
-    model = tiny_model(2, data=(X, Y), warp=True)
+    model = tiny_model(2, data=(X, Y), warp=True, posterior="GW", whiten=True)
     model.likelihood.warp.skewness.assign([0.7, -0.4])
     model.likelihood.warp.tailweight.assign([0.6, 1.4])
     return model
@@ -91,7 +91,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         2, data=(X, Y), posterior="A", whiten=True, latent_dim=1
     ),
     "AB": lambda: tiny_model(2, data=(X, Y), posterior="AB"),
-    "regression output": lambda: tiny_model(2, data=(X, Y), output="regression"),
+    "regression output": lambda: tiny_model(2, data=(X, Y), output="regression", posterior="GW"),
     "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
     "warped": warped,
     "network": network,
