@@ -114,17 +114,6 @@ def test_calibration_error_is_that_of_a_loop() -> None:
     assert expected_calibration_error(probabilities, labels) == pytest.approx(expected)
 
 
-def test_calibration_error_of_honest_probabilities_is_small() -> None:
-    rng = np.random.default_rng(2)
-    first = rng.uniform(size=20_000)
-    labels = (rng.uniform(size=20_000) > first).astype(int)
-    honest = np.stack([first, 1.0 - first], axis=1)
-    boastful = np.stack([first > 0.5, first <= 0.5], axis=1).astype(float)
-
-    assert expected_calibration_error(honest, labels) < 0.02  # noise: 15 bins of 1,300 rows
-    assert expected_calibration_error(boastful, labels) == pytest.approx(0.25, abs=0.02)
-
-
 def test_explained_variance_is_scikit_learns() -> None:
     rng = np.random.default_rng(3)
     truth, mean = rng.normal(size=(2, 50))

@@ -61,20 +61,6 @@ def test_quantile_equals_root_finding(level: float) -> None:
         np.testing.assert_allclose(found[n], root, rtol=1e-10, atol=1e-12)
 
 
-def test_quantile_of_one_component_is_that_of_the_normal() -> None:
-    found = mixture_quantile(LEVELS, MEANS[:1], VARIANCES[:1])
-    wanted = stats.norm.ppf(np.array(LEVELS)[:, None], MEANS[0], np.sqrt(VARIANCES[0]))
-    assert found.shape == (5, 7)
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
-
-
-def test_levels_are_stacked() -> None:
-    together = mixture_quantile(LEVELS, MEANS, VARIANCES)
-    for level, row in zip(LEVELS, together, strict=True):
-        np.testing.assert_allclose(mixture_quantile(level, MEANS, VARIANCES), row, rtol=1e-12)
-    assert mixture_quantile(0.5, MEANS, VARIANCES).shape == (7,)
-
-
 def test_components_far_apart() -> None:
     """A level within one component is that component's own quantile."""
     means, variances = np.array([[-1e6], [1e3], [1e6]]), np.array([[1e-4], [4.0], [1.0]])

@@ -20,14 +20,6 @@ def test_density_is_that_of_the_dense_gaussian(model: FactorModel) -> None:
     np.testing.assert_allclose(model.as_distribution().log_prob(points), dense.logpdf(points))
 
 
-def test_covariance_is_factors_and_diagonal(model: FactorModel) -> None:
-    factors, variances = np.asarray(model.factors), np.asarray(model.variances)
-
-    expected = factors @ factors.T + np.diag(variances)
-    np.testing.assert_allclose(model.covariance(), expected)
-    np.testing.assert_allclose(model.as_distribution().covariance(), expected)
-
-
 def test_samples_have_the_moments(model: FactorModel) -> None:
     num = 40_000
     samples = np.asarray(model.sample(num, seed=1))

@@ -127,7 +127,7 @@ def test_metrics_are_those_of_the_models_predictions() -> None:
         mean = progress.model.predict_y(X, num_samples=7, seed=3)[0].numpy()
         expected.append((log_density, np.sqrt(np.mean((mean - Y) ** 2))))
 
-    model = tiny_model(2)
+    model = tiny_model(2, posterior="GW", whiten=True)
     fit(model, DATA, 4, callbacks=[density, error, note], callback_interval=2, progress=False)
 
     np.testing.assert_allclose(density.values, [pair[0] for pair in expected], rtol=1e-9)

@@ -25,7 +25,8 @@ MORE = tuple(np.concatenate([part, 0.5 * part[:4]]) for part in DATA)
 
 
 def regression_model(seed: int = 0) -> DeepWishartProcess:
-    return build_deep_wishart_process(DATA, 2, num_inducing=4, posterior="GW", seed=seed)
+    quick = {"num_inducing": 4, "posterior": "GW", "whiten": True}
+    return build_deep_wishart_process(DATA, 2, **quick, seed=seed)
 
 
 @pytest.fixture

@@ -91,11 +91,6 @@ def test_partial_dependence_of_a_model_and_of_probabilities() -> None:
     np.testing.assert_allclose(rising + falling, 1.0)
 
 
-def test_partial_dependence_takes_a_choice_of_rows() -> None:
-    estimator = LinearRegression().fit(X, X[:, 0])
-    assert len(plot_partial_dependence(estimator, X, 0, num_rows=7).lines) == 8
-
-
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [

@@ -77,10 +77,6 @@ def test_short_learning_curve_has_no_average() -> None:
     assert ax.get_ylabel() == "ELBO per datum (nats)"
 
 
-def test_constant_learning_curve() -> None:
-    plot_learning_curve([0, 1, 2], [1.0, 1.0, 1.0]).figure.savefig(io.BytesIO(), format="png")
-
-
 def test_predictions_counts_what_is_inside() -> None:
     ax = plot_predictions([0.0, 1.0, 2.0, 3.0], [0.0] * 4, [-0.5] * 4, [2.5] * 4, target="mpg")
     assert labels(ax)[:2] == ["truth inside (75.0%)", "truth outside (25.0%)"]
@@ -109,12 +105,6 @@ def test_gram_matrices_share_one_scale() -> None:
     axes[0].figure.savefig(io.BytesIO(), format="png")
     signed = plot_gram_matrices([-np.eye(3)], ["signed"])
     assert signed[0].images[0].get_clim() == (-1.0, 1.0)
-
-
-def test_gram_matrices_on_given_axes() -> None:
-    figure, given = plt.subplots(1, 2)
-    assert plot_gram_matrices([np.eye(2)] * 2, ["a", "b"], list(given)) == list(given)
-    plt.close(figure)
 
 
 @pytest.mark.parametrize(
