@@ -118,8 +118,6 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             kept = len(digits.X_train) - options.validation_rows
             train = digits.X_train[:kept], digits.Y_train[:kept]
             model = _build(options, train)
-            if options.out is not None:
-                options.out.mkdir(parents=True, exist_ok=True)
         provenance = provenance_here(options.dtype)
         history = _train(options, model, train)
         if history.stop_reason.startswith("interrupted") and not options.json:
@@ -139,6 +137,7 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
             "provenance": provenance,
         }
         if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
             write_configuration(options.out / CONFIGURATION, "mnist", options)
             save_model(model, options.out / "model")
             write_whole(options.out / "results.json", dumps(result, indent=1) + "\n")

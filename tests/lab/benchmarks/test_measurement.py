@@ -71,7 +71,7 @@ def test_an_interpreter_may_be_another(tmp_path: Path) -> None:
 
     with (
         start(Subject("pages", prepare_pages, [1], python=os.fspath(python))) as process,
-        pytest.raises(RuntimeError, match="ended with code 3: -I for "),
+        pytest.raises(RuntimeError, match="ended with code 3: -I for"),
     ):
         process.ask()
 
