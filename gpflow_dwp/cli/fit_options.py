@@ -59,8 +59,8 @@ class FitOptions:
         the target itself: for targets that are skewed, or whose noise grows with them (with --depth
         auto: where it pays).
     :param noise: How a process's targets scatter: student_t for tails that are learned, of tables
-        in which a few rows lie far off (default: gaussian; with --depth auto: what has the higher
-        bound).
+        in which a few rows lie far off; heteroskedastic where the inputs tell how far (default:
+        gaussian; with --depth auto: which of the first two has the higher bound).
     :param kernel: GPflow's name of the kernel (default: SquaredExponential; with --depth auto the
         best of three).
     :param width: Degrees of freedom of each layer: its number of features in a DGP (default: number
