@@ -30,6 +30,11 @@ __all__ = ["LOGS", "Course", "train"]
 LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 """What writes the log, by the file's suffix."""
 
+_NOISES = {
+    "gaussian": "",
+    "student_t": ", Student's noise",
+    "heteroskedastic": ", noise by the inputs",
+}
 _METRIC: ValidationMetric = "log_density"
 _PATIENCE = 10
 _STEPS_IN_FINAL_BOUND = 100
@@ -68,7 +73,7 @@ class Course(NamedTuple):
             depth = len(self.model.layers)
             best = next(each for each in reversed(self.candidates) if each.depth == depth)
             warp = ", warped" if best.warp else ""
-            noise = ", Student's noise" if best.noise == "student_t" else ""
+            noise = _NOISES[best.noise]
             deepest = max(candidate.depth for candidate in self.candidates)
             lines.append(
                 f"Of depths 1 to {deepest} depth {depth} has the highest bound: "

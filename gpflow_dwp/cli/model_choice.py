@@ -133,9 +133,13 @@ def build_model(
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = target_scale
-    elif "output" not in arguments and options.noise != "heteroskedastic":
+    elif "output" not in arguments:
         arguments["output"] = suitable_output(
-            len(data[0]), likelihood, options.latent_dim or 0, options.batch_size
+            len(data[0]),
+            likelihood,
+            options.latent_dim or 0,
+            options.batch_size,
+            options.noise or "gaussian",
         )
     return _MODELS[options.model][1](
         data,

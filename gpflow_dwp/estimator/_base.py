@@ -223,25 +223,21 @@ class DeepWishartEstimator(BaseEstimator):
             len(kernel) if depth == "auto" else depth,
             posterior=self.posterior,
             whiten=self.whiten,
-            output=self._output(len(np.asarray(data[0])), likelihood),
+            output=self.output
+            or suitable_output(
+                len(np.asarray(data[0])), likelihood, self.latent_dim, self.batch_size, self.noise
+            ),
             width=self.width,
             num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
             inducing=self.inducing,
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood,
             warp=self.warp is True and likelihood is None,
-            noise="gaussian" if self.noise == "auto" or likelihood else self.noise,
+            noise="gaussian" if self.noise == "auto" or likelihood is not None else self.noise,
             latent_dim=self.latent_dim,
             num_samples=self.num_samples,
             seed=seed,
         )
-
-    def _output(self, num_rows: int, likelihood: Likelihood | None) -> OutputPosterior:
-        if self.output is not None:
-            return self.output
-        if likelihood is None and self.noise == "heteroskedastic":
-            return "pseudo_targets"
-        return suitable_output(num_rows, likelihood, self.latent_dim, self.batch_size)
 
     def _take_steps(
         self,

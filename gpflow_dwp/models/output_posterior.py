@@ -7,6 +7,8 @@ from typing import Literal
 import gpflow
 from gpflow.likelihoods import Likelihood
 
+from gpflow_dwp.likelihoods import Noise
+
 __all__ = ["OutputPosterior", "suitable_output"]
 
 OutputPosterior = Literal["pseudo_targets", "regression"]
@@ -20,6 +22,7 @@ def suitable_output(
     likelihood: Likelihood | None = None,
     latent_dim: int = 0,
     batch_size: int | None = None,
+    noise: Noise | Literal["auto"] = "gaussian",
 ) -> OutputPosterior:
     """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
 
@@ -27,12 +30,14 @@ def suitable_output(
     pseudo-targets have precisions of their own.
 
     :param num_data: N.
-    :param likelihood: None for a Gaussian one.
+    :param likelihood: None for one that ``noise`` says.
     :param latent_dim: W, the number of latent variables of each datum.
     :param batch_size: Rows of a minibatch; None for all.
+    :param noise: As the builders take it, or "auto" for one of those that are the same everywhere.
     """
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION
-    suits = whole and not latent_dim and (likelihood is None or _has_one_noise(likelihood))
+    has_one_noise = noise != "heteroskedastic" if likelihood is None else _has_one_noise(likelihood)
+    suits = whole and not latent_dim and has_one_noise
     return "regression" if suits else "pseudo_targets"
 
 
