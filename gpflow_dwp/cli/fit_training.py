@@ -50,6 +50,7 @@ class Course(NamedTuple):
     :param history: Of the model.
     :param best_step: That early stopping chose.
     :param candidates: What the model was chosen from.
+    :param best: The candidate that it is; None where there was no choice.
     """
 
     model: VariationalModel
@@ -58,6 +59,7 @@ class Course(NamedTuple):
     history: TrainingHistory
     best_step: int | None = None
     candidates: tuple[Candidate, ...] = ()
+    best: Candidate | None = None
 
     @property
     def is_interrupted(self) -> bool:
@@ -69,14 +71,13 @@ class Course(NamedTuple):
         lines = [f"Training was {self.history.stop_reason}."] if self.is_interrupted else []
         if self.best_step is not None:
             lines.append(f"The validation rows are predicted best after step {self.best_step}.")
-        if self.candidates:
-            depth = len(self.model.layers)
-            best = next(each for each in reversed(self.candidates) if each.depth == depth)
+        if self.best is not None:
+            best = self.best
             warp = ", warped" if best.warp else ""
             noise = _NOISES[best.noise]
             deepest = max(candidate.depth for candidate in self.candidates)
             lines.append(
-                f"Of depths 1 to {deepest} depth {depth} has the highest bound: "
+                f"Of depths 1 to {deepest} depth {best.depth} has the highest bound: "
                 f"{best.kernel}{warp}{noise}"
             )
         return lines
@@ -108,6 +109,7 @@ def train(
             sum(candidate.seconds for candidate in selection.candidates),
             selection.history,
             candidates=selection.candidates,
+            best=selection.best,
         )
     protocol = choose_protocol(options)
     stopping = None
