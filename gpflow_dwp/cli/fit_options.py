@@ -49,7 +49,7 @@ class FitOptions:
         process, or matrix-Gaussian neural network.
     :param depth: Layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for
         a DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other
-        models and with --latent-dim, --validation-fraction or --log, which are for one model).
+        models and with --validation-fraction or --log, which are for one model).
     :param posterior: Family of approximate posteriors of a DWP (default: AB).
     :param whiten: Posteriors of a DWP relative to the prior's scale.
     :param output_posterior: What the posterior of a process's output layer comes from: learned
@@ -60,7 +60,7 @@ class FitOptions:
         auto: where it pays).
     :param noise: How a process's targets scatter: student_t for tails that are learned, of tables
         in which a few rows lie far off; heteroskedastic where the inputs tell how far (default:
-        gaussian; with --depth auto: which of the first two has the higher bound).
+        gaussian; with --depth auto: which has the highest bound).
     :param kernel: GPflow's name of the kernel (default: SquaredExponential; with --depth auto the
         best of three).
     :param width: Degrees of freedom of each layer: its number of features in a DGP (default: number

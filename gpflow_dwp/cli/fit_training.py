@@ -96,6 +96,7 @@ def train(
         selection = select_model(
             rows,
             likelihood=data.likelihood,
+            estimator=Estimator(options.num_importance_samples),
             num_steps=options.num_steps,
             batch_size=options.batch_size,
             num_samples=options.num_samples,

@@ -46,10 +46,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param warp: Whether the noise is Gaussian in a function of the targets that is learned, and not
         in the targets themselves: see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. Labels have
         none.
-    :param noise: "gaussian", or "student_t" for tails that are learned (see
-        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`), of which "auto" takes the one with the
-        higher bound; or "heteroskedastic", a function of the inputs (see
-        :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`). Labels have none.
+    :param noise: "gaussian", "student_t" for tails that are learned (see
+        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`), or "heteroskedastic" for a function of the
+        inputs (see :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`); "auto" takes the one
+        with the highest bound, the last of them only in a single layer. Labels have none.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow

@@ -45,7 +45,7 @@ from gpflow_dwp.training import (
     fit,
 )
 
-__all__ = ["Search", "Start", "rows_of_batches"]
+__all__ = ["Search", "Start", "Trial", "rows_of_batches"]
 
 # Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500
@@ -67,11 +67,15 @@ _ROWS_FOR_BOUND = 2_000
 
 
 class Start(NamedTuple):
-    """Where models start: at a Gaussian process that was fitted to some rows, or to all."""
+    """Where models start: at a Gaussian process that was fitted to some rows, or to all.
+
+    Its evidence is less what parameters count for.
+    """
 
     name: str
     kernel: Kernel
     likelihood: Likelihood
+    evidence: float = -math.inf
     course: Array | None = None
     precisions: Array | None = None
 
@@ -79,6 +83,14 @@ class Start(NamedTuple):
     def is_gaussian(self) -> bool:
         """Whether a Gaussian process with this noise is a regression."""
         return isinstance(self.likelihood, Gaussian)
+
+
+class Trial(NamedTuple):
+    """A model that was trained, and how that went."""
+
+    model: DeepWishartProcess
+    history: TrainingHistory
+    candidate: Candidate
 
 
 @dataclasses.dataclass
@@ -105,62 +117,65 @@ class Search:
         pair = self.X[index], self.Y[index]
         return pair if self.weights is None else (*pair, self.weights[index])
 
-    def choose_process(
-        self, kernels: tuple[str, ...], warp: bool | Auto, noise: Noise | Auto
-    ) -> Start:
-        """Choose kernel, warp and noise of a single layer."""
-        rows = np.random.default_rng(self.seed).permutation(len(self.X))[:_ROWS_FOR_CHOICE]
+    def choose_kernel(self, kernels: tuple[str, ...], warp: bool) -> Start:
+        """Choose the kernel of a single layer with Gaussian noise."""
         num_inputs, num_outputs = self.X.shape[1], self.Y.shape[1]
-        fitted: list[tuple[float, Start]] = []
-
-        def try_process(start: Start) -> Start:
-            """Fit it, and return the best of all so far."""
-            began = time.perf_counter()
-            elbo, course, of_rows = fit_gaussian_process(
-                self.rows(rows),
-                start.kernel,
-                start.likelihood,
-                max_iterations=min(100, self.num_steps),
-            )
-            self._record(1, start, len(rows), elbo, began)
-            precisions = None
-            if of_rows is not None:
-                precisions = np.ones(len(self.X))
-                precisions[rows] = of_rows
-            penalty = 0.5 * _size(start.likelihood.trainable_parameters) * math.log(len(rows))
-            penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
-            start = start._replace(course=course, precisions=precisions)
-            fitted.append((elbo - penalty, start))
-            return max(fitted, key=lambda pair: pair[0])[1]
-
+        fitted = []
         for name in kernels:
             with positive_by_exp():
-                likelihood = _gaussian(num_outputs, warp is True, 0.1)
-            best = try_process(Start(name, initial_kernel(name, num_inputs), likelihood))
+                likelihood = _gaussian(num_outputs, warp, 0.1)
+            fitted.append(
+                self._fit_process(Start(name, initial_kernel(name, num_inputs), likelihood))
+            )
+        best = _best(fitted)
         if len(kernels) > 1 and num_inputs > 1:
             with positive_by_exp():
-                likelihood = _gaussian(num_outputs, warp is True, _noise_variance(best.likelihood))
+                likelihood = _gaussian(num_outputs, warp, _noise_variance(best.likelihood))
             kernel = initial_kernel(best.name, num_inputs, ard=False)
-            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
+            fitted.append(self._fit_process(best._replace(kernel=kernel, likelihood=likelihood)))
+        return _best(fitted)
+
+    def choose_noise(self, start: Start, warp: bool | Auto, noise: Noise | Auto) -> Start:
+        """Choose warp and tails of its noise, which are the same everywhere."""
         if warp == "auto":
             with positive_by_exp():
-                likelihood = _gaussian(num_outputs, True, _noise_variance(best.likelihood))
-            kernel = copy.deepcopy(best.kernel)
-            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
+                likelihood = _gaussian(self.Y.shape[1], True, _noise_variance(start.likelihood))
+            kernel = copy.deepcopy(start.kernel)
+            warped = self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
+            start = _best([start, warped])
         if noise in ("auto", "student_t"):
             with positive_by_exp():
-                likelihood = WarpedStudentT.of(best.likelihood)
-            kernel = copy.deepcopy(best.kernel)
-            best = try_process(best._replace(kernel=kernel, likelihood=likelihood))
-        best = fitted[-1][1] if noise == "student_t" else best
-        if noise == "heteroskedastic":
-            scale = math.sqrt(_noise_variance(best.likelihood))
-            return best._replace(likelihood=HeteroskedasticGaussian(num_outputs, scale))
-        return best
+                likelihood = WarpedStudentT.of(start.likelihood)
+            kernel = copy.deepcopy(start.kernel)
+            heavy = self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
+            start = heavy if noise == "student_t" else _best([start, heavy])
+        return start
 
-    def train(
-        self, start: Start, depth: int, target: float = -math.inf
-    ) -> tuple[DeepWishartProcess, TrainingHistory]:
+    def with_noise_by_place(self, start: Start) -> Start:
+        """The same process, with noise that is a function of the inputs."""
+        scale = math.sqrt(_noise_variance(start.likelihood))
+        return start._replace(likelihood=HeteroskedasticGaussian(self.Y.shape[1], scale))
+
+    def _fit_process(self, start: Start) -> Start:
+        """Fit it to as many rows as are enough to choose by."""
+        began = time.perf_counter()
+        rows = np.random.default_rng(self.seed).permutation(len(self.X))[:_ROWS_FOR_CHOICE]
+        elbo, course, of_rows = fit_gaussian_process(
+            self.rows(rows),
+            start.kernel,
+            start.likelihood,
+            max_iterations=min(100, self.num_steps),
+        )
+        self._record(1, start, len(rows), elbo, began)
+        precisions = None
+        if of_rows is not None:
+            precisions = np.ones(len(self.X))
+            precisions[rows] = of_rows
+        penalty = 0.5 * _size(start.likelihood.trainable_parameters) * math.log(len(rows))
+        penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
+        return start._replace(evidence=elbo - penalty, course=course, precisions=precisions)
+
+    def train(self, start: Start, depth: int, target: float = -math.inf) -> Trial:
         """Train a model of some depth; with a target, only while its bound may reach it."""
         began = time.perf_counter()
         model = self._build(start, depth)
@@ -218,8 +233,7 @@ class Search:
                     progress=self.progress,
                 )
             elbo = self._estimate_bound(model)
-        self._record(depth, start, len(self.X), elbo, began)
-        return model, history
+        return Trial(model, history, self._record(depth, start, len(self.X), elbo, began))
 
     def _build(self, start: Start, depth: int) -> DeepWishartProcess:
         num_data, num_inputs = self.X.shape
@@ -288,7 +302,7 @@ class Search:
         finally:
             model.num_samples = num_samples
 
-    def _record(self, depth: int, start: Start, rows: int, elbo: float, began: float) -> None:
+    def _record(self, depth: int, start: Start, rows: int, elbo: float, began: float) -> Candidate:
         warp = warp_of(start.likelihood)
         warped = isinstance(warp, gpflow.Module) and bool(warp.trainable_parameters)
         noise: Noise = "student_t" if isinstance(start.likelihood, WarpedStudentT) else "gaussian"
@@ -296,9 +310,9 @@ class Search:
             noise = "heteroskedastic"
         seconds = time.perf_counter() - began
         ard = _num_lengthscales(start.kernel) > 1
-        self.candidates.append(
-            Candidate(depth, start.name, ard, warped, noise, rows, elbo, seconds)
-        )
+        candidate = Candidate(depth, start.name, ard, warped, noise, rows, elbo, seconds)
+        self.candidates.append(candidate)
+        return candidate
 
 
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
@@ -338,6 +352,10 @@ def _noise_variance(likelihood: Likelihood) -> float:
 
 def _num_lengthscales(kernel: Kernel) -> int:
     return int(np.size(kernel.lengthscales)) if hasattr(kernel, "lengthscales") else 0
+
+
+def _best(starts: Iterable[Start]) -> Start:
+    return max(starts, key=lambda start: start.evidence)
 
 
 def _size(parameters: Iterable[Parameter]) -> int:

@@ -47,15 +47,11 @@ class Selection(NamedTuple):
     :param history: The course of its training. Of a regression with a single layer it is what
         L-BFGS maximised, at each iteration and all in the data's term: the bound, with the log
         density of the parameters' priors.
+    :param best: The candidate that the model is.
     :param candidates: All that were tried, in their order.
     """
 
     model: DeepWishartProcess
     history: TrainingHistory
+    best: Candidate
     candidates: tuple[Candidate, ...]
-
-    @property
-    def best(self) -> Candidate:
-        """The candidate that the model is."""
-        depth = len(self.model.layers)
-        return next(each for each in reversed(self.candidates) if each.depth == depth)

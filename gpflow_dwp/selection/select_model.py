@@ -60,7 +60,8 @@ def select_model(
     than a nat each over a common one, and a warp and Student's noise where they gain more than
     their parameters count for in the Bayesian information criterion. Deeper models start at what
     the single layer has learned. They are given up as soon as their bound would not reach the best
-    one's at its present pace.
+    one's at its present pace. So is, in the end, a single layer whose noise is a function of the
+    inputs.
 
     For other likelihoods only the depth is chosen. Functions start with a variance of 10, so that
     labels can be sure.
@@ -75,9 +76,11 @@ def select_model(
     :param warp: Whether observations are warped, by a :class:`SinhArcsinh`; not for a likelihood
         that is given.
     :param noise: "gaussian", or "student_t" with tails that are learned
-        (:class:`WarpedStudentT`), of which "auto" takes the one with the higher bound; or
-        "heteroskedastic", a function of the inputs (:class:`HeteroskedasticGaussian`), for which
-        also a single layer takes gradient steps. Not for a likelihood that is given.
+        (:class:`WarpedStudentT`), or "heteroskedastic", a function of the inputs
+        (:class:`HeteroskedasticGaussian`), for which also a single layer takes gradient steps;
+        "auto" for the one with the highest bound, the last of them only in a single layer, where
+        that is not ruled out by ``depth``, ``warp`` or ``output``. Not for a likelihood that is
+        given.
     :param num_inducing: M, at most; "auto" for all rows up to 1,000 and at most 500 above in a
         single layer, and for 100 in deeper models and for a likelihood that is given.
     :param likelihood: Of another kind than Gaussian; None for that.
@@ -169,23 +172,25 @@ def select_model(
         patience=patience,
     )
     if likelihood is None:
-        start = search.choose_process(
-            CANDIDATE_KERNELS if kernel == "auto" else (kernel,), warp, noise
-        )
+        kernels = CANDIDATE_KERNELS if kernel == "auto" else (kernel,)
+        process = search.choose_kernel(kernels, warp is True)
+        by_place = search.with_noise_by_place(process)
+        start = by_place if is_heteroskedastic else search.choose_noise(process, warp, noise)
     else:
         name = CANDIDATE_KERNELS[0] if kernel == "auto" else kernel
         start = Start(name, initial_kernel(name, X.shape[1], variance=10.0), likelihood)
-    if depth != "auto":
-        model, history = search.train(start, depth)
-        return Selection(model, history, tuple(search.candidates))
-    model, history = search.train(start, 1)
-    for deeper in range(2, _DEEPEST + 1):
-        best = search.candidates[-1].elbo
-        trial = search.train(start, deeper, best)
-        if search.candidates[-1].elbo <= best:
-            break
-        model, history = trial
-    return Selection(model, history, tuple(search.candidates))
+    best = search.train(start, 1 if depth == "auto" else depth)
+    if depth == "auto":
+        for deeper in range(2, _DEEPEST + 1):
+            trial = search.train(start, deeper, best.candidate.elbo)
+            if not trial.candidate.elbo > best.candidate.elbo:
+                break
+            best = trial
+    may_differ = likelihood is None and noise == "auto" and warp is not True
+    if may_differ and depth in (1, "auto") and output != "regression":
+        trial = search.train(by_place, 1, best.candidate.elbo)
+        best = max(best, trial, key=lambda trial: trial.candidate.elbo)
+    return Selection(*best, tuple(search.candidates))
 
 
 def _is_auto(choice: Any) -> bool:

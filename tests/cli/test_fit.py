@@ -550,9 +550,7 @@ def test_refuses_a_split_that_leaves_nothing_to_learn(
     assert message in refused("fit", write_csv(Path("table.csv"), table), *options, *TINY)
 
 
-@pytest.mark.parametrize(
-    "options", [("--model", "DGP"), ("--latent-dim", "1"), ("--validation-fraction", "0.2")]
-)
+@pytest.mark.parametrize("options", [("--model", "DGP"), ("--validation-fraction", "0.2")])
 def test_options_for_one_model_refuse_a_choice_of_depth(
     options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,7 +49,8 @@ def test_targets_are_warped_where_that_pays() -> None:
 
     assert selection.best.warp
     assert isinstance(selection.model.likelihood, WarpedGaussian)
-    assert [each.warp for each in selection.candidates] == [False, True, True, True]
+    # The process, its warp, heavy tails, the model of all rows, and noise by place.
+    assert [each.warp for each in selection.candidates] == [False, True, True, True, False]
     assert selection.best.noise == "gaussian"
     assert not select_model(skewed, depth=1, kernel="Matern52", warp=False, **SHORT).best.warp
 
@@ -75,9 +76,12 @@ def test_tails_are_heavy_where_that_pays() -> None:
     assert errors[0] < 0.7 * errors[1]
 
 
-@pytest.mark.parametrize("arguments", [{"noise": "heteroskedastic"}, {"latent_dim": 1}])
+@pytest.mark.parametrize(
+    "arguments", [{"noise": "heteroskedastic"}, {"noise": "auto"}, {"latent_dim": 1}]
+)
 def test_noise_that_differs_by_place_gains_where_there_is_such(arguments: dict[str, Any]) -> None:
-    """Catches single layers with such noise that do not start at the process, or are not trained.
+    """Catches single layers with such noise that do not start at the process, or are not trained,
+    and such noise that is never chosen.
 
     Rows to the right are fifteen times as noisy.
     """
@@ -91,7 +95,8 @@ def test_noise_that_differs_by_place_gains_where_there_is_such(arguments: dict[s
     )
 
     assert selection.best.elbo > usual.elbo + 10.0
-    assert selection.best.noise == arguments.get("noise", "gaussian")
+    is_by_place = "noise" in arguments
+    assert selection.best.noise == ("heteroskedastic" if is_by_place else "gaussian")
     mean, variance = selection.model.predict_y(data[0])
     assert np.mean(variance[80:]) > 3.0 * np.mean(variance[:40])
     assert np.isfinite(mean).all()
@@ -113,7 +118,8 @@ def test_few_rows_have_one_lengthscale() -> None:
 def test_data_without_noise() -> None:
     """Catches a noise that ends at its bound, where the next candidate's cannot start."""
     line = np.linspace(0.0, 6.0, 30)[:, None]
-    model = select_model((standardised(line), np.sin(line)), depth=1, **SHORT).model
+    data = standardised(line), np.sin(line)
+    model = select_model(data, depth=1, noise="student_t", **SHORT).model
 
     assert np.max(np.abs(model.predict_y(standardised(line))[0] - np.sin(line))) < 0.01
 
@@ -136,7 +142,8 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
 def test_outputs_have_noises_of_their_own() -> None:
     noisy = SIGNAL + 5.0 * NOISE
     data = X, standardised(np.hstack([SIGNAL + 0.1 * NOISE, noisy]))
-    model = select_model(data, depth=1, warp=False, kernel="Matern52", **SHORT).model
+    settings = {**SHORT, "warp": False, "noise": "gaussian", "kernel": "Matern52"}
+    model = select_model(data, depth=1, **settings).model
 
     assert isinstance(model.output_layer, RegressionGPLayer)
     first, second = model.likelihood.variance.numpy()
@@ -180,7 +187,8 @@ def test_rows_of_no_weight_are_not_learned_from() -> None:
     weights = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
     data = X, np.where(weights[:, None] > 0.0, spoilt, -spoilt), weights
     for depth in (1, 2):
-        model = select_model(data, depth=depth, kernel="Matern52", warp=False, **SHORT).model
+        settings = {**SHORT, "warp": False, "noise": "gaussian", "kernel": "Matern52"}
+        model = select_model(data, depth=depth, **settings).model
         error = (model.predict_f(X)[0] - spoilt).numpy()
         assert np.sqrt(np.mean(np.square(error))) < 0.5
 
