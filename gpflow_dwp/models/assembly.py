@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args
 
 import gpflow
 import numpy as np
@@ -46,9 +48,18 @@ from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
 
-__all__ = ["NOISE_VARIANCE", "InducingChoice", "InducingInputs", "Place", "assemble"]
+__all__ = [
+    "NOISE_VARIANCE",
+    "Architecture",
+    "InducingChoice",
+    "InducingInputs",
+    "Place",
+    "assemble",
+    "takes_architecture",
+]
 
 Model = TypeVar("Model", bound=DeepKernelProcess)
+Built = TypeVar("Built", bound=Callable[..., DeepKernelProcess])
 
 InducingChoice = Literal["subset", "kmeans"]
 """Where inducing inputs start: on random training rows, or on cluster centres."""
@@ -60,12 +71,54 @@ InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
 NOISE_VARIANCE = float(np.exp(-4.0))
 
 
+class Architecture(TypedDict, total=False):
+    """What models with any hidden layers can be told; :func:`assemble` has the defaults."""
+
+    num_inducing: int
+    inducing: InducingInputs
+    kernel: str | Kernel | Sequence[str | Kernel]
+    mean_function: MeanFunction | None
+    num_functions: int | None
+    likelihood: Likelihood | None
+    warp: bool
+    noise: Noise
+    output: OutputPosterior | None
+    num_samples: int
+    latent_dim: int
+    jitter: float | None
+    seed: int
+
+
+def takes_architecture(build: Built) -> Built:
+    """Spell out the arguments of an :class:`Architecture` in the signature of a builder."""
+    own = inspect.signature(build)
+    *named, _ = own.parameters.values()
+    shared = (
+        parameter
+        for parameter in inspect.signature(assemble).parameters.values()
+        if parameter.name in Architecture.__annotations__
+    )
+    signature = own.replace(parameters=[*named, *shared])
+
+    @functools.wraps(build)
+    def checked(*arguments: Any, **settings: Any) -> DeepKernelProcess:
+        try:
+            signature.bind(*arguments, **settings)
+        except TypeError as error:
+            raise TypeError(f"{build.__name__}: {error}.") from None
+        return build(*arguments, **settings)
+
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    return cast(Built, checked)
+
+
 class Place(NamedTuple):
     """What a hidden layer is told of its place in a model."""
 
     kernel: Kernel
     width: int
     num_inducing: int
+    jitter: float | None
     rng: np.random.Generator
 
 
@@ -76,19 +129,19 @@ def assemble(
     depth: int,
     *,
     width: int | None,
-    num_inducing: int,
-    inducing: InducingInputs,
-    kernel: str | Kernel | Sequence[str | Kernel],
-    mean_function: MeanFunction | None,
-    num_functions: int | None,
-    likelihood: Likelihood | None,
-    warp: bool,
-    noise: Noise,
-    output: OutputPosterior | None,
-    num_samples: int,
-    latent_dim: int,
-    jitter: float | None,
-    seed: int,
+    num_inducing: int = 100,
+    inducing: InducingInputs = "subset",
+    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
+    mean_function: MeanFunction | None = None,
+    num_functions: int | None = None,
+    likelihood: Likelihood | None = None,
+    warp: bool = False,
+    noise: Noise = "gaussian",
+    output: OutputPosterior | None = None,
+    num_samples: int = 2,
+    latent_dim: int = 0,
+    jitter: float | None = None,
+    seed: int = 0,
 ) -> Model:
     """Build a model of hidden layers of one kind; all else as for the builders."""
     X, Y, weights = as_weighted(data)
@@ -96,25 +149,7 @@ def assemble(
     check_integers(at_least=0, latent_dim=latent_dim)
     if num_functions is not None:
         check_integers(num_functions=num_functions)
-    likelihood_type = type(likelihood)
-    if not (likelihood is None or isinstance(likelihood, Likelihood)):
-        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
-    check_flags(warp=warp)
-    if warp and likelihood is not None:
-        raise ValueError(
-            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
-            f"True and {likelihood_type.__name__}."
-        )
-    check_choice(get_args(Noise), noise=noise)
-    if noise != "gaussian" and likelihood is not None:
-        raise ValueError(
-            "noise must be 'gaussian' where a likelihood is given, which may be a WarpedStudentT, "
-            f"got {noise!r} and {likelihood_type.__name__}."
-        )
-    if warp and noise == "heteroskedastic":
-        raise ValueError("warp must be False where noise is 'heteroskedastic', got True.")
-    if likelihood is None:
-        likelihood = _likelihood_of(Y.shape[1], warp, noise)
+    likelihood = _make_likelihood(Y.shape[1], likelihood, warp, noise)
     reason = _against_regression(Y, likelihood, latent_dim, num_functions)
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
@@ -137,7 +172,7 @@ def assemble(
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
     warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
-    hidden = [make_layer(Place(below, width, len(Z), rng)) for below in hidden_kernels]
+    hidden = [make_layer(Place(below, width, len(Z), jitter, rng)) for below in hidden_kernels]
     latent_layer = None
     if latent_dim:
         Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
@@ -198,8 +233,29 @@ def _against_regression(
     return "where observations are missing" if np.isnan(Y).any() else ""
 
 
-def _likelihood_of(num_outputs: int, warp: bool, noise: Noise) -> Likelihood:
-    """Outputs differ in their noise."""
+def _make_likelihood(
+    num_outputs: int, likelihood: Likelihood | None, warp: bool, noise: Noise
+) -> Likelihood:
+    """The one that is given, or one of this noise; outputs differ in theirs."""
+    if not (likelihood is None or isinstance(likelihood, Likelihood)):
+        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
+    check_flags(warp=warp)
+    kind = type(likelihood).__name__
+    if warp and likelihood is not None:
+        raise ValueError(
+            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
+            f"True and {kind}."
+        )
+    check_choice(get_args(Noise), noise=noise)
+    if noise != "gaussian" and likelihood is not None:
+        raise ValueError(
+            "noise must be 'gaussian' where a likelihood is given, which may be a WarpedStudentT, "
+            f"got {noise!r} and {kind}."
+        )
+    if warp and noise == "heteroskedastic":
+        raise ValueError("warp must be False where noise is 'heteroskedastic', got True.")
+    if likelihood is not None:
+        return likelihood
     if noise == "heteroskedastic":
         return HeteroskedasticGaussian(num_outputs, math.sqrt(NOISE_VARIANCE))
     variance = np.full(num_outputs, NOISE_VARIANCE) if num_outputs > 1 else NOISE_VARIANCE

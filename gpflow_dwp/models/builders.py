@@ -1,24 +1,26 @@
-"""Ready-made models: every default lives here, with its reason."""
+"""Ready-made models, by the kind of their hidden layers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import get_args
-
-from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel
-from gpflow.likelihoods import Likelihood
+from typing import TYPE_CHECKING, get_args
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import GlobalInducingGramLayer, InverseWishartLayer, WishartLayer
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods import Noise
-from gpflow_dwp.models.assembly import NOISE_VARIANCE, InducingInputs, Place, assemble
+from gpflow_dwp.models.assembly import (
+    NOISE_VARIANCE,
+    Architecture,
+    Place,
+    assemble,
+    takes_architecture,
+)
 from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
 from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
 from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
-from gpflow_dwp.models.output_posterior import OutputPosterior
 from gpflow_dwp.validation import check_choice, check_flags
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "build_deep_gaussian_process",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 
+@takes_architecture
 def build_deep_wishart_process(
     data: TrainingData,
     depth: int = 3,
@@ -34,21 +37,9 @@ def build_deep_wishart_process(
     posterior: PosteriorFamily = "AB",
     whiten: bool = False,
     width: int | None = None,
-    num_inducing: int = 100,
-    inducing: InducingInputs = "subset",
-    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
-    mean_function: MeanFunction | None = None,
-    num_functions: int | None = None,
-    likelihood: Likelihood | None = None,
-    warp: bool = False,
-    noise: Noise = "gaussian",
-    output: OutputPosterior | None = None,
-    num_samples: int = 2,
     expected_log_ratio: bool = True,
     stick_the_landing: bool = True,
-    latent_dim: int = 0,
-    jitter: float | None = None,
-    seed: int = 0,
+    **architecture: Unpack[Architecture],
 ) -> DeepWishartProcess:
     """Build a deep Wishart process with the papers' defaults.
 
@@ -120,50 +111,20 @@ def build_deep_wishart_process(
             whiten,
             expected_log_ratio=expected_log_ratio,
             stick_the_landing=stick_the_landing,
-            jitter=jitter,
+            jitter=place.jitter,
             seed=place.rng,
         )
 
-    return assemble(
-        DeepWishartProcess,
-        layer,
-        data,
-        depth,
-        width=width,
-        num_inducing=num_inducing,
-        inducing=inducing,
-        kernel=kernel,
-        mean_function=mean_function,
-        num_functions=num_functions,
-        likelihood=likelihood,
-        warp=warp,
-        noise=noise,
-        output=output,
-        num_samples=num_samples,
-        latent_dim=latent_dim,
-        jitter=jitter,
-        seed=seed,
-    )
+    return assemble(DeepWishartProcess, layer, data, depth, width=width, **architecture)
 
 
+@takes_architecture
 def build_deep_gaussian_process(
     data: TrainingData,
     depth: int = 3,
     *,
     width: int | None = None,
-    num_inducing: int = 100,
-    inducing: InducingInputs = "subset",
-    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
-    mean_function: MeanFunction | None = None,
-    num_functions: int | None = None,
-    likelihood: Likelihood | None = None,
-    warp: bool = False,
-    noise: Noise = "gaussian",
-    output: OutputPosterior | None = None,
-    num_samples: int = 2,
-    latent_dim: int = 0,
-    jitter: float | None = None,
-    seed: int = 0,
+    **architecture: Unpack[Architecture],
 ) -> DeepGaussianProcess:
     """Build the deep Gaussian process with the prior of a deep Wishart process.
 
@@ -179,50 +140,20 @@ def build_deep_gaussian_process(
             place.width,
             place.num_inducing,
             precision=1.0 / NOISE_VARIANCE,
-            jitter=jitter,
+            jitter=place.jitter,
             seed=place.rng,
         )
 
-    return assemble(
-        DeepGaussianProcess,
-        layer,
-        data,
-        depth,
-        width=width,
-        num_inducing=num_inducing,
-        inducing=inducing,
-        kernel=kernel,
-        mean_function=mean_function,
-        num_functions=num_functions,
-        likelihood=likelihood,
-        warp=warp,
-        noise=noise,
-        output=output,
-        num_samples=num_samples,
-        latent_dim=latent_dim,
-        jitter=jitter,
-        seed=seed,
-    )
+    return assemble(DeepGaussianProcess, layer, data, depth, width=width, **architecture)
 
 
+@takes_architecture
 def build_deep_inverse_wishart_process(
     data: TrainingData,
     depth: int = 3,
     *,
-    num_inducing: int = 100,
-    inducing: InducingInputs = "subset",
-    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
-    mean_function: MeanFunction | None = None,
-    num_functions: int | None = None,
-    likelihood: Likelihood | None = None,
-    warp: bool = False,
-    noise: Noise = "gaussian",
-    output: OutputPosterior | None = None,
-    num_samples: int = 2,
     expected_log_ratio: bool = True,
-    latent_dim: int = 0,
-    jitter: float | None = None,
-    seed: int = 0,
+    **architecture: Unpack[Architecture],
 ) -> DeepInverseWishartProcess:
     """Build a deep inverse Wishart process.
 
@@ -240,27 +171,8 @@ def build_deep_inverse_wishart_process(
             place.kernel,
             place.num_inducing,
             expected_log_ratio=expected_log_ratio,
-            jitter=jitter,
+            jitter=place.jitter,
             seed=place.rng,
         )
 
-    return assemble(
-        DeepInverseWishartProcess,
-        layer,
-        data,
-        depth,
-        width=None,
-        num_inducing=num_inducing,
-        inducing=inducing,
-        kernel=kernel,
-        mean_function=mean_function,
-        num_functions=num_functions,
-        likelihood=likelihood,
-        warp=warp,
-        noise=noise,
-        output=output,
-        num_samples=num_samples,
-        latent_dim=latent_dim,
-        jitter=jitter,
-        seed=seed,
-    )
+    return assemble(DeepInverseWishartProcess, layer, data, depth, width=None, **architecture)
