@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         save_model,
     )
     from gpflow_dwp.objectives import Estimator
+    from gpflow_dwp.papers import citation
     from gpflow_dwp.training.fit import fit
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "build_deep_wishart_process",
     "build_latent_variable_deep_gp",
     "build_matrix_gaussian_network",
+    "citation",
     "fit",
     "load_model",
     "save_model",
@@ -74,6 +76,7 @@ _HOMES = {
     "MatrixGaussianNetwork": "matrix_gaussian",
     "build_latent_variable_deep_gp": "latent_variable_deep_gp",
     "build_matrix_gaussian_network": "matrix_gaussian",
+    "citation": "papers",
     "fit": "training",
 }
 

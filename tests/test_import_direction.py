@@ -16,6 +16,7 @@ ORDER = (
     "files",
     "optional",
     "validation",
+    "papers",
     "parameter_checks",
     "random",
     "linalg",

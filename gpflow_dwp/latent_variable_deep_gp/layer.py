@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import gpflow
 import numpy as np
@@ -22,6 +23,7 @@ from gpflow_dwp.layers import Description
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
 
 __all__ = ["LocalInducingGPLayer"]
@@ -50,6 +52,8 @@ class LocalInducingGPLayer(gpflow.Module):
         finite, sizes are not positive integers, do not fit each other or are too large for the
         machine's memory, ``q_scale`` is not positive, or ``jitter`` is negative or not finite.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
 
     def __init__(
         self,

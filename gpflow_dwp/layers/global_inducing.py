@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -17,6 +19,7 @@ from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
+from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["GlobalInducingGPLayer"]
@@ -55,6 +58,8 @@ class GlobalInducingGPLayer(OutputLayer):
         ``mixing`` and ``num_outputs``, the former are not finite, the latter too large for the
         machine's memory, or ``precision`` is not positive.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
     def __init__(
         self,

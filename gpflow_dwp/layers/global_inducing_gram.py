@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -16,6 +18,7 @@ from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
+from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.random import as_generator, normal
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -49,6 +52,8 @@ class GlobalInducingGramLayer(GramLayer):
         a positive integer or too large for the machine's memory, ``pseudo_targets`` is not a finite
         [M, ν], ``precision`` is not positive, or ``jitter`` is negative or not finite.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
     def __init__(
         self,

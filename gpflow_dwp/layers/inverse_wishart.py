@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
@@ -16,6 +18,7 @@ from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
@@ -59,6 +62,8 @@ class InverseWishartLayer(GramLayer):
         integer or too large for the machine's memory, ``df`` or ``extra_df`` not a positive number,
         ``expected_log_ratio`` no Boolean, or ``jitter`` is negative or not finite.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (DEEP_KERNEL_PROCESSES,)
 
     def __init__(
         self,

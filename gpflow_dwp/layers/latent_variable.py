@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gpflow
 import tensorflow as tf
@@ -11,6 +11,7 @@ from check_shapes import check_shapes
 
 from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.encoder import Encoder
+from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["LatentDraw", "LatentVariableLayer", "append_latents"]
@@ -47,6 +48,8 @@ class LatentVariableLayer(gpflow.Module):
     :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
     :raises ValueError: If ``latent_dim`` is not a positive integer, or not that of the encoder.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
 
     def __init__(self, latent_dim: int, encoder: Encoder) -> None:
         check_integers(latent_dim=latent_dim)

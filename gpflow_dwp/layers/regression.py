@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
+from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
@@ -64,6 +65,8 @@ class RegressionGPLayer(OutputLayer):
     """
 
     inputs: Parameter
+
+    papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     relative_precision,
 )
+from gpflow_dwp.papers import DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory
 
@@ -109,6 +110,12 @@ class WishartLayer(GramLayer):
         mixing = 0 if declared.holds("posterior", "GW") else M**2
         mixture = 0 if declared.holds("whiten", True) else M**2
         return M * min(declared["df"], M) + mixing + mixture
+
+    @property
+    def papers(self) -> tuple[str, ...]:
+        """BibTeX of what its posterior rests on."""
+        is_first = self.bartlett_factor.family == "GW"
+        return (DEEP_WISHART_PROCESS, *(() if is_first else (IMPROVED_POSTERIOR,)))
 
     def describe(self) -> Description:
         factor, size = self.bartlett_factor, self.num_inducing

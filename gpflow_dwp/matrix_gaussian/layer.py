@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gpflow
 import numpy as np
@@ -23,6 +23,7 @@ from gpflow_dwp.matrix_gaussian.covariance_root import (
     times_root,
 )
 from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl
+from gpflow_dwp.papers import bibtex
 from gpflow_dwp.random import as_generator, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
@@ -30,6 +31,17 @@ __all__ = ["MatrixGaussianLayer", "Preactivation", "dropout_kl"]
 
 # Kingma, Salimans and Welling (2015), appendix C: a cubic fit, for α up to 1.
 _CUBIC = (1.16145124, -1.50204118, 0.58629921)
+
+
+_PAPER = bibtex(
+    "inproceedings",
+    "louizos2016structured",
+    title="Structured and efficient variational deep learning with matrix {G}aussian posteriors",
+    author="Louizos, Christos and Welling, Max",
+    booktitle="International Conference on Machine Learning",
+    year=2016,
+    doi="10.48550/arXiv.1603.04733",
+)
 
 
 class Preactivation(NamedTuple):
@@ -78,6 +90,8 @@ class MatrixGaussianLayer(gpflow.Module):
     :param seed: For the starting values: M as He et al. (2015), Ã and B̃ uniform in ±0.01.
     :raises ValueError: If an argument is not one of its choices or out of range.
     """
+
+    papers: ClassVar[tuple[str, ...]] = (_PAPER,)
 
     def __init__(
         self,
