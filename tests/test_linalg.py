@@ -348,7 +348,7 @@ def test_a_hopeless_matrix_is_an_error_in_eager_mode(smallest: float, jitter: fl
 def test_a_hopeless_matrix_is_nan_when_compiled(jit_compile: bool) -> None:
     batch = tf.constant(np.stack([indefinite(0.5), indefinite(-0.5)]))
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def compiled(batch: tf.Tensor) -> tf.Tensor:
         return factorise(batch, tf.constant([1e-6, 1e-6], tf.float64)).tril
 

@@ -234,7 +234,7 @@ def test_compiled_equals_eager(name: str) -> None:
     kernel, F, F2 = KERNELS[name](), features(5), features(3, seed=1)
     unknown = tf.TensorSpec([None, WIDTH], tf.float64)
     compiled = tf.function(
-        lambda F, F2: three_ways(kernel, F, F2), input_signature=[unknown, unknown]
+        lambda F, F2: three_ways(kernel, F, F2), input_signature=[unknown, unknown], autograph=False
     )
     for actual, wanted in zip(compiled(F, F2), three_ways(kernel, F, F2), strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=1e-12, atol=1e-13)

@@ -367,7 +367,7 @@ def test_bound_terms_of_a_stack_and_their_gradients() -> None:
             total = tf.add_n([tf.reduce_sum(tf.sin(term)) for term in terms])
         return [*terms, *tape.gradient(total, variables)]
 
-    compiled = tf.function(terms_and_gradients)()
+    compiled = tf.function(terms_and_gradients, autograph=False)()
     for one, other in zip(terms_and_gradients(), compiled, strict=True):
         assert np.all(np.isfinite(one))
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
@@ -388,7 +388,7 @@ def test_joint_targets_compile_with_any_number_of_them() -> None:
     blocks = (covariance[:, :3, 3:], covariance[:, 3:, 3:])
     signature = [tf.TensorSpec([None, 3, None], tf.float64)]
     signature += [tf.TensorSpec([None, None, n], tf.float64) for n in (None, 4)]
-    compiled = tf.function(condition, input_signature=signature)(*blocks, noise)
+    compiled = tf.function(condition, input_signature=signature, autograph=False)(*blocks, noise)
     for one, other in zip(compiled, condition(*blocks, noise), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
