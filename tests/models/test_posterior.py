@@ -63,8 +63,6 @@ def model_reference_kernel(model: DeepWishartProcess, gram: np.ndarray) -> np.nd
 
 BATCHED: dict[str, Any] = {
     "predict_f": lambda posterior, X: posterior.predict_f(X),
-    "jointly": lambda posterior, X: posterior.predict_f(X, True),
-    "by output": lambda posterior, X: posterior.predict_f(X, full_output_cov=True),
     "both": lambda posterior, X: posterior.predict_f(X, True, True),
     "predict_f_components": lambda posterior, X: posterior.predict_f_components(X),
     "predict_y": lambda posterior, X: posterior.predict_y(X),
@@ -78,7 +76,7 @@ BATCHED: dict[str, Any] = {
 # Eager code knows shapes that compiled code does not; where they are used does not depend on all.
 @pytest.mark.parametrize(
     ("name", "compiled"),
-    [*((name, True) for name in BATCHED), ("both", False), ("sample_y", False)],
+    [*((name, False) for name in BATCHED), ("both", True), ("predict_y", True), ("sample_y", True)],
 )
 def test_leading_axes_are_matrices_one_by_one(
     model: DeepWishartProcess, name: str, compiled: bool
@@ -341,19 +339,21 @@ def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
     assert mean.shape == variance.shape == (0, 2)
 
 
+BAD_INPUTS = [
+    (np.zeros(2), r"X\w* must have two axes, .* got shape \[2\]"),
+    (np.zeros((3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)"),
+    (np.zeros((1, 3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)|two axes"),
+    (np.array([[0.0, 1.0], [np.nan, 1.0]]), r"X\w* holds nan in row 2, column 1"),
+    (np.array([[0.0, -np.inf]]), r"X\w* holds -inf in row 1, column 2"),
+]
+
+
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("method", "X", "message"),
     [
-        (np.zeros(2), r"X\w* must have two axes, .* got shape \[2\]"),
-        (np.zeros((3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)"),
-        (np.zeros((1, 3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)|two axes"),
-        (np.array([[0.0, 1.0], [np.nan, 1.0]]), r"X\w* holds nan in row 2, column 1"),
-        (np.array([[0.0, -np.inf]]), r"X\w* holds -inf in row 1, column 2"),
+        *(("predict_f", *bad) for bad in BAD_INPUTS),
+        *((f"predict_{way}", *BAD_INPUTS[1]) for way in ("y", "f_samples", "log_density")),
     ],
-)
-@pytest.mark.parametrize(
-    "method",
-    ["predict_f", "predict_y", "predict_f_samples", "predict_log_density"],
 )
 def test_bad_inputs_are_refused(
     model: DeepWishartProcess, method: str, X: np.ndarray, message: str
