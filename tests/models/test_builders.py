@@ -199,14 +199,6 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
         np.testing.assert_allclose(single / scale, value / scale, atol=1e-3)
 
 
-def test_kernels_as_objects() -> None:
-    kernels = [gpflow.kernels.Periodic(gpflow.kernels.Matern32()), gpflow.kernels.Linear()]
-
-    model = build(kernel=kernels)
-
-    assert [layer.kernel for layer in model.layers] == kernels
-
-
 def test_make_kernels_has_one_lengthscale_for_each_input_in_the_first_layer() -> None:
     kernels = make_kernels("Matern52", 3, 4)
 

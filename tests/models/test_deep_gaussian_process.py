@@ -217,19 +217,3 @@ def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -
         np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
         assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
         assert abs(rotated_bound(model, rotation) - unrotated) > 0.1
-
-
-def test_rotated_pseudo_targets_are_another_posterior_with_the_same_divergence() -> None:
-    model = build("gaussian", 2, WIDTH)
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    draw = layer.sample_inducing(covariance, 2, as_seed(0))
-    _, before = log_densities(layer, covariance, draw.root)
-
-    layer.pseudo_targets.assign(layer.pseudo_targets.numpy() @ ROTATIONS[0])
-
-    _, after = log_densities(layer, covariance, draw.root)
-    _, rotated = log_densities(layer, covariance, draw.root @ ROTATIONS[0])
-    assert np.all(np.abs(after - before) > 0.1)
-    np.testing.assert_allclose(rotated, before, rtol=1e-9)
-    log_ratio = layer.sample_inducing(covariance, 2, as_seed(0)).log_ratio
-    np.testing.assert_allclose(log_ratio, draw.log_ratio, rtol=1e-9)
