@@ -126,7 +126,7 @@ def test_skewed_targets_gain() -> None:
     assert bounds[1] > bounds[0] + 10.0
 
 
-def test_a_model_is_saved_drawn_from_and_trained() -> None:
+def test_a_model_is_saved_and_drawn_from() -> None:
     data = toy_data()
     model = build(data, depth=2, num_samples=2)
     model.likelihood.warp.skewness.assign([0.3])
@@ -140,8 +140,6 @@ def test_a_model_is_saved_drawn_from_and_trained() -> None:
     mean, variance = model.predict_y(new, num_samples=4_000)
     error = np.sqrt(variance / 4_000)
     np.testing.assert_array_less(np.abs(np.mean(samples, axis=0) - mean), 6.0 * error)
-    history = fit(model, data, 3, progress=False)
-    assert np.all(np.isfinite(history.elbo))
 
 
 def test_what_is_no_warp_is_refused() -> None:
