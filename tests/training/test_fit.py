@@ -151,7 +151,7 @@ def test_a_batch_that_is_not_finite_stops_the_run() -> None:
 
 
 def test_a_layer_that_is_not_finite_is_named() -> None:
-    model = tiny_model(2, posterior="GW", whiten=True)
+    model = tiny_model(2, posterior="GW")
     model.layers[0].kernel.variance.unconstrained_variable.assign(np.nan)
 
     with pytest.raises(NonFiniteBoundError, match=r"step 0: layers\[0\] \(WishartLayer\)"):
