@@ -49,6 +49,7 @@ from gpflow_dwp.evaluation import (
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
 NUM_STEPS = 10 if FAST else 2_000
+SETTINGS = {"num_steps": 10, "num_inducing": 20} if FAST else {}
 
 # %% [markdown]
 # ## A function with a step
@@ -135,9 +136,8 @@ table = load_diabetes()
 inputs, target = table.X, table.Y[:, 0]
 rows = rng.permutation(len(inputs))
 train, test = rows[:350], rows[350:]
-regressor = DeepWishartRegressor(kernel="SquaredExponential", random_state=0).fit(
-    inputs[train], target[train]
-)
+regressor = DeepWishartRegressor(kernel="SquaredExponential", random_state=0, **SETTINGS)
+regressor.fit(inputs[train], target[train])
 lower, upper = regressor.predict_interval(inputs[test])
 axes = plot_predictions(
     target[test], regressor.predict(inputs[test]), lower, upper, target="progression"
@@ -169,7 +169,8 @@ axes.figure
 
 # %%
 high = target > 140.0
-classifier = DeepWishartClassifier(depth=1, random_state=0).fit(inputs[train], high[train])
+classifier = DeepWishartClassifier(depth=1, random_state=0, **SETTINGS)
+classifier.fit(inputs[train], high[train])
 probabilities = classifier.predict_proba(inputs[test])
 axes = plot_reliability(
     probabilities.max(axis=1), classifier.predict(inputs[test]) == high[test], bins=6

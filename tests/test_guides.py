@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from test_readme import python_blocks
 import gpflow_dwp
 from gpflow_dwp.training import fit
 
+# What TensorFlow says of data sets where nothing is compiled.
+pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_fun")
 GUIDES = sorted((ROOT / "notebooks" / "how-to").glob("*.md"))
 
 
@@ -29,6 +32,12 @@ def given() -> dict[str, Any]:
     return {"__name__": "guide", **data, **new, "model": model}
 
 
+@pytest.fixture(autouse=True)
+def _compiled_afterwards() -> Iterator[None]:
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -40,9 +49,11 @@ def test_python_blocks_run_one_after_the_other(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
-    namespace = given()
+    text, namespace = guide.read_text(encoding="utf-8"), given()
+    # To compile takes longer than a few steps; estimators take more.
+    tf.config.run_functions_eagerly("Regressor(" not in text)
 
-    for line, block in python_blocks(guide.read_text(encoding="utf-8")):
+    for line, block in python_blocks(text):
         # The default float is set back, lest other blocks get data of another type.
         with gpflow.config.as_context(gpflow.config.config()):
             exec(compile("\n" * line + block, str(guide), "exec"), namespace)

@@ -107,7 +107,7 @@ def test_variables_are_read_and_asserted_at_each_use() -> None:
 
 
 def test_traced_values_are_asserted_if_asked() -> None:
-    @tf.function
+    @tf.function(autograph=False)
     def forward(matrix: tf.Tensor) -> tf.Tensor:
         return RightTriangularProduct(matrix, validate_args=True).forward(np.eye(3, 2))
 

@@ -159,7 +159,7 @@ def test_inputs_of_another_shape_raise() -> None:
 
 
 def test_singular_traced_values_are_asserted_if_asked() -> None:
-    @tf.function
+    @tf.function(autograph=False)
     def forward(matrix: tf.Tensor) -> tf.Tensor:
         return SingularCongruence(matrix, 2, validate_args=True).forward(np.eye(2))
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -118,19 +116,3 @@ def test_the_floor_of_each_family_is_listed(capsys: pytest.CaptureFixture[str]) 
     assert list(listed) == ["provenance", *names]
     whitened, others = (listed[name]["operations"] for name in names)
     assert len(whitened) < len(others) and whitened[0]["routine"] == "potrf"
-
-
-def test_help_does_not_wait_for_tensorflow() -> None:
-    """Though a command's signature is that of a function of the lab."""
-    program = f"""
-import sys
-from gpflow_dwp.cli import main
-for what in {[*BENCHMARKS]!r}:
-    assert main(["benchmark", what, "--help"]) == 0
-heavy = {{"tensorflow", "gpflow", "numpy", "pandas", "scipy"}} & set(sys.modules)
-assert not heavy, heavy
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr

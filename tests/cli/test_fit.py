@@ -175,15 +175,6 @@ def test_bound_is_in_raw_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_runs_are_numbered() -> None:
-    table = write_csv(Path("houses.csv"), columns("regression"))
-    for number in (1, 2, 3):
-        assert run("fit", table, *REGRESSION) == 0
-        assert (Path("runs") / f"houses-{number}" / "metrics.json").is_file()
-    assert len(list(Path("runs").iterdir())) == 3
-
-
-@pytest.mark.usefixtures("untrained")
 def test_without_a_table_it_takes_the_yachts() -> None:
     assert run("fit", *TINY) == 0
     description = json.loads(Path("runs/yacht-1/run.json").read_text())
@@ -230,24 +221,6 @@ def test_table_and_log_can_be_in_the_directory_of_the_run() -> None:
     assert table.is_file()
     assert run("fit", "run/history.csv", *REGRESSION, *options) == 2
     assert run("fit", table, *REGRESSION, "--out", "run", "--log", "run/history.csv") == 2
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_crash_while_writing_leaves_the_old_run_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION, "--out", "run") == 0
-    before = content(Path("run"))
-
-    def crash(*_: Any) -> None:
-        raise RuntimeError("the power fails")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.write_figures", crash)
-        assert run("fit", table, *REGRESSION, "--out", "run", "--overwrite") == 1
-    assert content(Path("run")) == before
-    # What the crash left does not disturb the next run.
-    assert run("fit", table, *REGRESSION, "--out", "run", "--overwrite") == 0
-    assert sorted(path.name for path in Path().iterdir()) == ["run", "table.csv"]
 
 
 @pytest.mark.usefixtures("untrained")
@@ -308,7 +281,6 @@ def test_labels_have_no_noise(refused: Callable[..., str], option: list[str]) ->
     ("model", "options", "title"),
     [
         ("DGP", ("--latent-dim", "2", "--importance-samples", "3"), "deep GP"),
-        ("DIWP", (), "deep inverse Wishart process"),
         ("VMG", ("--hidden-units", "7", "--num-pseudo-data", "1"), "matrix-Gaussian network"),
         ("DWP", ("--warp", "--noise", "student_t"), "deep Wishart process"),
     ],
@@ -417,48 +389,23 @@ def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFix
     assert score["elbo"] == pytest.approx(last["elbo"] / last["num_data"] - np.log(offset))
 
 
-def changed(task: str, name: str, values: dict[int, object] | list[object]) -> dict[str, list[Any]]:
-    """A table with other values in a column, or in some of its rows, from 0."""
-    table = columns(task)
-    if isinstance(values, list):
-        table[name] = values
-    else:
-        for row, value in values.items():
-            table[name][row] = value
-    return table
-
-
 @pytest.mark.parametrize(
-    ("table", "options", "message"),
+    ("task", "options", "message"),
     [
-        (columns("regression"), ["--target", "prize"], "target column 'prize'.*mean 'price'"),
-        (columns("regression"), [], "--target is missing"),
-        (changed("regression", "a", {4: "cold"}), ["--target", "price"], r"'a'.*'cold'.* row 5 "),
-        (changed("regression", "b", [""] * 40), ["--target", "price"], "'b' is empty"),
-        (changed("regression", "b", {2: ""}), ["--target", "price"], "'b' has no value.*row 3 "),
-        (changed("regression", "b", {6: "nan"}), ["--target", "price"], "'b' has no.*row 7 "),
-        (changed("regression", "b", {6: "-inf"}), ["--target", "price"], "'b'.*finite.*row 7 "),
-        (changed("regression", "price", {1: "inf"}), ["--target", "price"], "'price'.*row 2 "),
-        (changed("regression", "price", [3] * 40), ["--target", "price"], "'price' is constant"),
-        (columns("two classes"), ["--target", "label"], "not numeric.*task classification"),
+        ("regression", ["--target", "prize"], "target column 'prize'.*mean 'price'"),
+        ("regression", [], "--target is missing"),
+        ("two classes", ["--target", "label"], "not numeric.*task classification"),
         (
-            columns("regression"),
+            "regression",
             ["--target", "price", "--task", "classification"],
             "'price'.*no labels.*task regression",
         ),
-        (
-            changed("two classes", "label", ["yes"] * 40),
-            ["--target", "label", "--task", "classification"],
-            "single class, 'yes'",
-        ),
-        ({"a": [1] * 5, "price": range(5)}, ["--target", "price"], "5 data rows; at least 10"),
-        ({"price": range(40)}, ["--target", "price"], "the only column"),
     ],
 )
 def test_refuses_tables(
-    refused: Callable[..., str], table: dict[str, Any], options: list[str], message: str
+    refused: Callable[..., str], task: str, options: list[str], message: str
 ) -> None:
-    path = write_csv(Path("table.csv"), table)
+    path = write_csv(Path("table.csv"), columns(task))
     printed = refused("fit", path, *options, *TINY, "--out", "run")
     assert re.search(message, printed), printed
 
@@ -475,7 +422,6 @@ def test_refuses_tables(
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
         (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
         (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
-        (["--model", "VMG", "--kernel", "Linear"], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--model", "VMG", "--warp"], "--warp is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
@@ -484,12 +430,7 @@ def test_refuses_tables(
             "--importance-samples must be 1 for --model VMG",
         ),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),
-        (["--width", "-3"], "--width: must be a positive integer, got '-3'"),
-        (["--width", "wide"], "--width: must be a positive integer, got 'wide'"),
         (["--test-fraction", "0"], "--test-fraction: must be between 0 and 1, got '0'"),
-        (["--test-fraction", "1"], "--test-fraction: must be between 0 and 1, got '1'"),
-        (["--test-fraction", "nan"], "--test-fraction: must be between 0 and 1, got 'nan'"),
-        (["--test-fraction", "half"], "--test-fraction: must be between 0 and 1, got 'half'"),
         (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
         (["--seed", "-1"], "--seed"),
         (["--out", "table.csv"], "--out table.csv is the table that is read"),

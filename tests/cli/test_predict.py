@@ -154,9 +154,6 @@ def test_a_crash_while_writing_leaves_the_old_file(
     [
         ({"a": [1.0]}, "no feature column 'b'; the columns are 'a'"),
         ({"a": [1.0, "nan"], "b": [1, 2]}, "'a' has no value in data row 2 "),
-        ({"a": [1.0, "inf"], "b": [1, 2]}, "'a' is not finite: inf in data row 2 "),
-        ({"a": [1.0, "x"], "b": [1, 2]}, "'a' is not numeric: 'x' in data row 2 "),
-        ({"a": [], "b": []}, "no data rows below the header"),
     ],
 )
 def test_refuses_tables(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,19 +83,6 @@ def test_wrong_arguments_are_one_line(
     assert run(*arguments) == 2
     output, error = capsys.readouterr()
     assert output == "" and len(error.splitlines()) == 1
-
-
-def test_wrong_arguments_do_not_wait_for_tensorflow() -> None:
-    program = """
-import sys
-from gpflow_dwp.cli import main
-assert main(["study", "--datasets", "yacht", "--out", "x", "--splits", "x"]) == 2
-assert not {"tensorflow", "gpflow", "numpy"} & set(sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_batch_shapes_that_do_not_broadcast_raise() -> None:
 
 
 def test_shapes_that_are_not_static_raise() -> None:
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)])
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)], autograph=False)
     def sample(loc: tf.Tensor) -> tf.Tensor:
         return GeneralisedBartlett([1.0], [1.0], loc, [[1.0]]).sample()
 

@@ -36,7 +36,7 @@ def assert_is_the_expected_log_ratio(q: Any, p: Any) -> None:
 
 
 @pytest.mark.parametrize("name", GRAM_NAMES)
-@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 3), (3, 5)])
+@pytest.mark.parametrize(("size", "df"), [(4, 2), (3, 5)])
 def test_divergence_to_a_wishart_is_the_expected_log_ratio(name: str, size: int, df: int) -> None:
     parameters = reference.random_parameters(name, np.random.default_rng(df), size, df, (2,))
     q = getattr(distributions, name)(df, **parameters)
@@ -136,7 +136,7 @@ def test_gradient_in_a_compiled_function() -> None:
         return [result, tape.gradient(result, parameters)]
 
     tensors = {key: tf.constant(value) for key, value in parameters.items()}
-    compiled = tf.function(divergence)(tensors)
+    compiled = tf.function(divergence, autograph=False)(tensors)
     for one, other in zip(
         tf.nest.flatten(compiled), tf.nest.flatten(divergence(tensors)), strict=True
     ):

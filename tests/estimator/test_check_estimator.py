@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 
 SMALL = {
-    "depth": 2,
+    "depth": 1,
     "kernel": "SquaredExponential",
     "warp": False,
     "noise": "gaussian",

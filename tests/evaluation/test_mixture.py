@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import stats
 
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
 
 RNG = np.random.default_rng(1)
 MEANS, VARIANCES = RNG.normal(size=[5, 7]), RNG.gamma(2.0, 0.3, size=[5, 7])
-LEVELS = [0.001, 0.025, 0.5, 0.9, 0.999]
 
 
 def test_cdf_and_density_are_averages_of_components() -> None:
@@ -44,21 +43,6 @@ def test_leading_axes_and_numbers() -> None:
 def test_log_density_far_away_is_finite() -> None:
     far = mixture_log_density(1e3, np.zeros([2, 1]), np.ones([2, 1]))
     np.testing.assert_allclose(far, -0.5e6 - 0.5 * np.log(2.0 * np.pi))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_quantile_equals_root_finding(level: float) -> None:
-    found = mixture_quantile(level, MEANS, VARIANCES)
-    for n in range(7):
-        mean, variance = MEANS[:, n : n + 1], VARIANCES[:, n : n + 1]
-        root = optimize.brentq(
-            lambda y, m, v: float(mixture_cdf(y, m, v)[0]) - level,
-            -20.0,
-            20.0,
-            args=(mean, variance),
-            xtol=1e-14,
-        )
-        np.testing.assert_allclose(found[n], root, rtol=1e-10, atol=1e-12)
 
 
 def test_components_far_apart() -> None:

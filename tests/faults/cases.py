@@ -299,6 +299,18 @@ CASES = {
 }
 
 
+# What begins with nothing is among what begins with something; short runs leave it to the tests of
+# the functions that write.
+_ONLY_IN_LONG = {
+    *("fit", "fit --overwrite of an unfinished run", "predict", "study-report", "save_model"),
+    *("iterates' save", "fit(checkpoint_directory)"),
+}
+every_case = pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in _ONLY_IN_LONG else n for n in CASES],
+)
+
+
 @contextlib.contextmanager
 def small_parts() -> Iterator[None]:
     """Cells and experiments that take no time."""

@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-from faults.cases import CASES, names_in, neither_old_nor_new, small_parts
+from faults.cases import CASES, every_case, names_in, neither_old_nor_new, small_parts
 from faults.conftest import some
 from faults.outcomes import Outcome, Tally
 from faults.states import record_states, restore
 
 PART = "crash points"
-STATES_IN_SHORT = 3
+STATES_IN_SHORT = 2
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_a_process_that_ends_anywhere_loses_nothing(
     name: str, here: Path, tally: Tally, is_long: bool
 ) -> None:

@@ -23,7 +23,7 @@ from gpflow_dwp.models import load_model, model_from_bytes, model_to_bytes, save
 from gpflow_dwp.training.loop import CompiledLoop
 
 PART = "damaged files"
-CASES_OF_FILE, CASES_IN_SHORT = 32, 3
+CASES_OF_FILE, CASES_IN_SHORT = 32, 2
 # What no command reads back.
 UNREAD = ("figures", "history.csv", "run/config.yaml", ".lock")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 from command_line import columns, write_csv
-from faults.cases import CASES, is_another_run, neither_old_nor_new, small_parts
+from faults.cases import CASES, every_case, is_another_run, neither_old_nor_new, small_parts
 from faults.conftest import some
 from faults.outcomes import Outcome, Tally
 from faults.states import before_operations, plain, read_tree, restore
 
 PART = "full disks"
-IN_SHORT = 2
+IN_SHORT = 1
 KIBIBYTES_LEFT = (0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 FULL = re.compile(r"disk is full|No space left on device")
 # What needs no room.
@@ -67,7 +67,7 @@ def judge(
     return "refused" if outcome.code != 0 else "held", ""
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_no_room_from_some_operation_on(name: str, here: Path, tally: Tally, is_long: bool) -> None:
     """Stands in for a full disk: from one operation on, nothing can be made."""
     with small_parts():
@@ -103,7 +103,7 @@ def fail_from(number: int, command: Callable[[], Outcome]) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_a_disk_that_is_full(name: str, small_disk: Path, tally: Tally) -> None:
     def with_little_room(command: Callable[[], Outcome]) -> Outcome:
         status = os.statvfs(small_disk)

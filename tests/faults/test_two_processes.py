@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.cases import CASES, small_parts
+from faults.cases import CASES, every_case, small_parts
 from faults.conftest import some
 from faults.outcomes import Outcome, Tally
 from faults.states import before_operations, read_tree, restore
@@ -65,7 +65,7 @@ def during(command: Callable[[], Outcome], number: int) -> list[Outcome]:
         return [command(), *outcomes]
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_two_processes_in_one_place(name: str, here: Path, tally: Tally, is_long: bool) -> None:
     case = CASES[name]
     with small_parts():

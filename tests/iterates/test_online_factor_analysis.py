@@ -154,7 +154,11 @@ class TestEveryAlgorithm:
 
     def test_no_matrix_of_dimension_squared(self, algorithm: Any) -> None:
         start = algorithm.init(50)
-        graph = tf.function(algorithm.update).get_concrete_function(start, start.mean).graph
+        graph = (
+            tf.function(algorithm.update, autograph=False)
+            .get_concrete_function(start, start.mean)
+            .graph
+        )
 
         sizes = [
             output.shape.num_elements()
@@ -206,7 +210,7 @@ class TestEveryAlgorithm:
             observe_all(algorithm, state, np.ones(shape))
         with pytest.raises(ValueError, match=r"observations must have shape \(7,\), got \(1,\)"):
             algorithm.update(state, np.ones(1))
-        compiled = tf.function(algorithm.update)
+        compiled = tf.function(algorithm.update, autograph=False)
         with pytest.raises(ValueError, match=r"observations must have shape \(7,\), got \(1,\)"):
             compiled(state, tf.ones(1, tf.float64))
 

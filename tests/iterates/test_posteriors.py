@@ -287,8 +287,7 @@ def _svgp() -> BayesianModel:
 
 MODELS: dict[str, Callable[[], BayesianModel]] = {
     "svgp": _svgp,
-    "dwp": lambda: gpflow_dwp.build_deep_wishart_process(_data(), 2, num_inducing=6),
-    "dgp": lambda: gpflow_dwp.build_deep_gaussian_process(_data(), 2, num_inducing=6),
+    "dwp": lambda: gpflow_dwp.build_deep_wishart_process(_data(), 1, num_inducing=6),
     "network": lambda: gpflow_dwp.build_matrix_gaussian_network(_data(), 2, num_samples=2),
 }
 

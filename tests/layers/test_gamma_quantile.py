@@ -11,7 +11,6 @@ CONCENTRATIONS = [1.0, 1.5, 2.0, 30.0, 80.0, 999.0, 1001.0, 1e5]
 RANGE = {np.float64: (-8.3, 8.0), np.float32: (-5.5, 5.0)}
 
 both_precisions = pytest.mark.parametrize("dtype", [np.float64, np.float32])
-every_concentration = pytest.mark.parametrize("concentration", CONCENTRATIONS)
 
 
 def exact(concentration: float, x: np.ndarray) -> np.ndarray:
@@ -31,14 +30,15 @@ def value_and_gradients(concentration: tf.Tensor, x: tf.Tensor) -> list[tf.Tenso
 
 
 @both_precisions
-@every_concentration
-def test_value_and_gradients_are_those_of_the_quantile(concentration: float, dtype: type) -> None:
+def test_value_and_gradients_are_those_of_the_quantile(dtype: type) -> None:
     x = np.linspace(*RANGE[dtype], 41).astype(dtype)
-    alpha = tf.fill(x.shape, tf.constant(concentration, dtype))
+    alpha = tf.constant(CONCENTRATIONS, dtype)[:, None]
 
-    value, in_concentration, in_x = value_and_gradients(alpha, tf.constant(x))
+    value, in_concentration, in_x = value_and_gradients(
+        tf.tile(alpha, [1, 41]), tf.tile(x[None], [len(CONCENTRATIONS), 1])
+    )
 
-    wide = x.astype(np.float64)
+    concentration, wide = np.array(CONCENTRATIONS)[:, None], x.astype(np.float64)
     single = dtype == np.float32
     expected = exact(concentration, wide)
     np.testing.assert_allclose(value, expected, rtol=5e-5 if single else 3e-8)
@@ -56,20 +56,21 @@ def test_compiled_equals_eager(dtype: type) -> None:
     x = tf.constant(np.linspace(-5.0, 5.0, 12).reshape(3, 4), dtype)
     alpha = tf.constant([2.0, 50.0, 5000.0, 1.5], dtype)
     for one, other in zip(
-        tf.function(value_and_gradients)(alpha, x), value_and_gradients(alpha, x), strict=True
+        tf.function(value_and_gradients, autograph=False)(alpha, x),
+        value_and_gradients(alpha, x),
+        strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 @both_precisions
-@every_concentration
-def test_far_tails_are_finite(concentration: float, dtype: type) -> None:
+def test_far_tails_are_finite(dtype: type) -> None:
     lowest, highest = RANGE[dtype]
     x = tf.constant([2.0 * lowest, highest + 0.1, highest + 0.5, 1e3], dtype)
-    alpha = tf.fill(x.shape, tf.constant(concentration, dtype))
+    alpha = tf.constant(CONCENTRATIONS, dtype)[:, None]
 
-    value, *gradients = value_and_gradients(alpha, x)
+    value, *gradients = value_and_gradients(alpha, tf.tile(x[None], [len(CONCENTRATIONS), 1]))
 
     assert np.all(value.numpy() > 0.0)
-    assert value[1] == value[2] == value[3]
-    assert np.all(np.isfinite([value, *gradients]))
+    np.testing.assert_array_equal(value[:, 1:3], value[:, 2:])
+    assert all(np.all(np.isfinite(part)) for part in (value, *gradients))

@@ -126,15 +126,6 @@ def test_variance_is_never_negative() -> None:
     np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)
 
 
-def test_starting_values() -> None:
-    targets = np.arange(8.0).reshape(M, Q)
-    layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, pseudo_targets=targets, precision=4.0)
-
-    np.testing.assert_array_equal(layer.pseudo_targets, targets)
-    np.testing.assert_allclose(layer.precision_tril, 2.0 * np.eye(M), atol=1e-12)
-    assert layer.num_inducing == M
-
-
 def test_pseudo_targets_start_at_zero_where_only_their_number_is_given() -> None:
     layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, num_inducing=M)
 

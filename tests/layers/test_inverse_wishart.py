@@ -64,23 +64,10 @@ def test_prior_and_posterior_are_the_papers(size: int) -> None:
     np.testing.assert_allclose(layer.prior(covariance).mean(), covariance)
 
 
-@every_size
-def test_parts_of_a_draw_belong_together(size: int) -> None:
-    layer = make_layer(size)
-
-    draw = layer.sample_inducing(covariances(2, size), 2, SEED)
-
-    np.testing.assert_allclose(draw.root, np.linalg.cholesky(draw.gram), atol=1e-10)
-    scale = np.mean(np.diagonal(covariances(2, size), axis1=-2, axis2=-1), axis=-1)
-    jittered = covariances(2, size) + layer.jitter * scale[:, None, None] * np.eye(size)
-    np.testing.assert_allclose(draw.covariance.matrix, jittered, rtol=1e-12)
-
-
-@every_size
 @pytest.mark.parametrize("expected_log_ratio", [False, True])
-def test_one_covariance_serves_all_draws(size: int, expected_log_ratio: bool) -> None:
-    layer = make_layer(size, expected_log_ratio=expected_log_ratio)
-    covariance = covariances(1, size)
+def test_one_covariance_serves_all_draws(expected_log_ratio: bool) -> None:
+    layer = make_layer(4, expected_log_ratio=expected_log_ratio)
+    covariance = covariances(1, 4)
 
     once = layer.sample_inducing(covariance, 3, SEED)
     repeated = layer.sample_inducing(tf.tile(covariance, [3, 1, 1]), 3, SEED)
@@ -117,21 +104,6 @@ def test_log_ratio_of_the_prior_is_zero_for_every_draw(size: int, expected_log_r
     log_ratio = layer.sample_inducing(covariances(5, size), 5, SEED).log_ratio
 
     np.testing.assert_allclose(log_ratio, np.zeros(5), atol=1e-8)
-
-
-def test_draws_approach_the_covariance_as_df_grows() -> None:
-    layer = make_layer(3, expected_log_ratio=True)
-    layer.df.assign(1e8)
-    set_to_prior(layer)
-    covariance = covariances(1, 3)
-    draw = layer.sample_inducing(covariance, 2, SEED)
-    blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-    gram = model_reference.condition(
-        layer, draw, blocks, tf.ones([2, 3, 4], tf.float64), full_cov=False
-    )
-
-    np.testing.assert_allclose(draw.gram, tf.tile(covariance, [2, 1, 1]), atol=1e-2)
-    np.testing.assert_allclose(gram.it, tf.tile(covariance, [2, 1, 1]), atol=1e-2)
 
 
 @every_size
@@ -367,7 +339,7 @@ def test_bound_terms_of_a_stack_and_their_gradients() -> None:
             total = tf.add_n([tf.reduce_sum(tf.sin(term)) for term in terms])
         return [*terms, *tape.gradient(total, variables)]
 
-    compiled = tf.function(terms_and_gradients)()
+    compiled = tf.function(terms_and_gradients, autograph=False)()
     for one, other in zip(terms_and_gradients(), compiled, strict=True):
         assert np.all(np.isfinite(one))
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
@@ -388,7 +360,7 @@ def test_joint_targets_compile_with_any_number_of_them() -> None:
     blocks = (covariance[:, :3, 3:], covariance[:, 3:, 3:])
     signature = [tf.TensorSpec([None, 3, None], tf.float64)]
     signature += [tf.TensorSpec([None, None, n], tf.float64) for n in (None, 4)]
-    compiled = tf.function(condition, input_signature=signature)(*blocks, noise)
+    compiled = tf.function(condition, input_signature=signature, autograph=False)(*blocks, noise)
     for one, other in zip(compiled, condition(*blocks, noise), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
@@ -409,18 +381,6 @@ def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> Non
     arguments = {"kernel": gpflow.kernels.Linear(), "num_inducing": 3, **changes}
     with pytest.raises(ValueError, match=message):
         InverseWishartLayer(**arguments)
-
-
-def test_starting_values() -> None:
-    layers = [InverseWishartLayer(gpflow.kernels.Linear(), 3, seed=seed) for seed in (0, 0, 1)]
-    roots = [layer.root.numpy() for layer in layers]
-
-    np.testing.assert_array_equal(roots[0], roots[1])
-    assert np.all(roots[0] != roots[2])
-    assert float(layers[0].df.numpy()) == pytest.approx(np.exp(4.0))
-    assert layers[0].num_features is None
-    again = InverseWishartLayer(gpflow.kernels.Linear(), 3, df=np.array(2.5), extra_df=0.5)
-    assert (float(again.df.numpy()), float(again.extra_df.numpy())) == pytest.approx((2.5, 0.5))
 
 
 @pytest.mark.parametrize("expected_log_ratio", [True, False])

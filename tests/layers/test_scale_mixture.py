@@ -19,19 +19,3 @@ def test_mix_is_the_papers_formula_times_df() -> None:
 
     scale = covariance / df
     np.testing.assert_allclose(mixed, df * (0.7 * scale + 0.3 * 1.7 * V @ V.T / 3), rtol=1e-12)
-
-
-def test_starting_values() -> None:
-    mixture = ScaleMixture(200, np.random.default_rng(0))
-
-    np.testing.assert_allclose(mixture.proportion, 1e-6)
-    np.testing.assert_allclose(mixture.root_scale, 1.0)
-    # 5 sigma, of 40,000 standard normal numbers.
-    assert abs(np.var(mixture.root) - 1.0) < 5.0 * np.sqrt(2.0 / 40_000)
-
-
-def test_starting_values_depend_on_the_generator() -> None:
-    first, second, other = (ScaleMixture(3, np.random.default_rng(seed)) for seed in (0, 0, 1))
-
-    np.testing.assert_array_equal(first.root, second.root)
-    assert np.all(first.root.numpy() != other.root.numpy())

@@ -23,11 +23,13 @@ whitened_or_not = pytest.mark.parametrize("whiten", [False, True])
 every_corner = pytest.mark.parametrize(
     ("size", "df", "family", "whiten"),
     [
-        *((size, df, "AB", whiten) for size, df in SIZES for whiten in (False, True)),
-        (4, 2, "GW", False),
-        (3, 5, "GW", True),
+        (4, 2, "AB", False),
+        (4, 2, "AB", True),
+        (3, 3, "AB", False),
+        (3, 5, "AB", True),
         (4, 2, "A", True),
         (3, 3, "A", False),
+        (4, 2, "GW", False),
     ],
 )
 few = pytest.mark.parametrize(("size", "df", "whiten"), [(4, 2, False), (3, 3, True), (3, 5, True)])
@@ -65,19 +67,6 @@ def test_log_ratio_is_that_of_the_papers_densities(size: int, df: int, whiten: b
         np.testing.assert_allclose(draw.log_ratio[s], expected.log_ratio, atol=1e-8)
 
 
-@few
-def test_parts_of_a_draw_belong_together(size: int, df: int, whiten: bool) -> None:
-    layer = model_reference.make_layer(size, df, whiten=whiten, jitter=0.0)
-    covariance = covariances(2, size)
-
-    draw = layer.sample_inducing(covariance, 2, SEED)
-
-    factor = np.linalg.cholesky(covariance)
-    np.testing.assert_allclose(draw.covariance.tril, factor, atol=1e-9)
-    np.testing.assert_allclose(draw.gram, draw.root @ tf.linalg.matrix_transpose(draw.root))
-    assert draw.root.shape == (2, size, min(size, df))
-
-
 @every_corner
 def test_expected_log_ratio_is_the_divergence_of_the_two_distributions(
     size: int, df: int, family: Any, whiten: bool
@@ -89,25 +78,6 @@ def test_expected_log_ratio_is_the_divergence_of_the_two_distributions(
 
     expected = -layer.posterior(covariance).kl_divergence(layer.prior(covariance))
     np.testing.assert_allclose(draw.log_ratio, expected, rtol=1e-9)
-
-
-def test_expected_log_ratio_does_not_change_the_draw() -> None:
-    layer = model_reference.make_layer(4, 2)
-    covariance = covariances(1, 4)
-    sampled = layer.sample_inducing(covariance, 3, SEED)
-
-    layer.expected_log_ratio = True
-
-    np.testing.assert_array_equal(layer.sample_inducing(covariance, 3, SEED).gram, sampled.gram)
-
-
-def test_whitened_expected_log_ratio_does_not_depend_on_the_covariance() -> None:
-    layer = model_reference.make_layer(4, 2, whiten=True, expected_log_ratio=True)
-
-    first = layer.sample_inducing(covariances(1, 4, seed=0), 3, SEED).log_ratio
-    second = layer.sample_inducing(covariances(1, 4, seed=1), 3, SEED).log_ratio
-
-    np.testing.assert_allclose(first, second, atol=1e-10)
 
 
 @every_corner
@@ -179,8 +149,9 @@ def test_sticking_the_landing_has_no_variance_at_the_prior(
 @pytest.mark.parametrize(
     ("size", "df", "expected_log_ratio", "whiten"),
     [
-        *((4, 2, expected, whiten) for expected in (False, True) for whiten in (False, True)),
-        (3, 3, False, False),
+        (4, 2, False, False),
+        (4, 2, True, True),
+        (3, 3, False, True),
         (3, 5, True, False),
     ],
 )
@@ -235,17 +206,6 @@ def test_prior_marginals_are_the_covariance(df: int, whiten: bool) -> None:
     model_reference.assert_same_mean(gram.tt.numpy(), covariance[3:, 3:], k_sigma=5.0)
 
 
-@pytest.mark.parametrize("df", [2, 5])
-def test_prior_variances_are_those_of_a_wishart(df: int) -> None:
-    setting = conditional(df, at_prior=True)
-    gram = setting.condition(setting.inducing(setting.num_draws), full_cov=False)
-
-    # A diagonal entry is K_tt / ν times a chi-squared variable with ν degrees of freedom.
-    variances = np.diag(setting.covariance)[3:]
-    squares = (gram.tt.numpy() - variances) ** 2
-    model_reference.assert_same_mean(squares, 2.0 * variances**2 / df, k_sigma=5.0)
-
-
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     layer = model_reference.make_layer(3, 2)
     points = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
@@ -280,17 +240,3 @@ def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> Non
     arguments = {"kernel": gpflow.kernels.Linear(), "df": 2, "num_inducing": 3, **changes}
     with pytest.raises(ValueError, match=message):
         WishartLayer(**arguments)
-
-
-def test_numpy_integers_are_integers() -> None:
-    layer = WishartLayer(gpflow.kernels.Linear(), np.int64(2), np.int32(3))
-
-    assert (layer.df, layer.num_inducing, layer.num_features) == (2, 3, 2)
-
-
-def test_starting_values_depend_on_the_seed() -> None:
-    layers = [WishartLayer(gpflow.kernels.Linear(), 2, 3, seed=seed) for seed in (0, 0, 1)]
-    roots = [layer.scale_mixture.root.numpy() for layer in layers]
-
-    np.testing.assert_array_equal(roots[0], roots[1])
-    assert np.all(roots[0] != roots[2])

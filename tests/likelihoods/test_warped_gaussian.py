@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
 import numpy as np
 import pytest
@@ -111,11 +113,11 @@ def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
         np.testing.assert_allclose(ours[0], theirs, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("output", ["regression", "pseudo_targets"])
-def test_skewed_targets_gain(output: str) -> None:
+def test_skewed_targets_gain() -> None:
     data = skewed_data()
-    plain = build_deep_wishart_process(data, depth=1, num_inducing=15, output=output)  # type: ignore[arg-type]
-    warped = build(data, depth=1, output=output)
+    few: dict[str, Any] = {"depth": 1, "num_inducing": 15, "output": "pseudo_targets"}
+    plain = build_deep_wishart_process(data, **few)
+    warped = build_deep_wishart_process(data, warp=True, **few)
 
     bounds = [
         np.mean(fit(model, data, 400, progress=False).elbo[-20:]) for model in (plain, warped)
@@ -124,7 +126,7 @@ def test_skewed_targets_gain(output: str) -> None:
     assert bounds[1] > bounds[0] + 10.0
 
 
-def test_a_model_is_saved_drawn_from_and_trained() -> None:
+def test_a_model_is_saved_and_drawn_from() -> None:
     data = toy_data()
     model = build(data, depth=2, num_samples=2)
     model.likelihood.warp.skewness.assign([0.3])
@@ -138,8 +140,6 @@ def test_a_model_is_saved_drawn_from_and_trained() -> None:
     mean, variance = model.predict_y(new, num_samples=4_000)
     error = np.sqrt(variance / 4_000)
     np.testing.assert_array_less(np.abs(np.mean(samples, axis=0) - mean), 6.0 * error)
-    history = fit(model, data, 3, progress=False)
-    assert np.all(np.isfinite(history.elbo))
 
 
 def test_what_is_no_warp_is_refused() -> None:

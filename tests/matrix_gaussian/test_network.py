@@ -32,16 +32,6 @@ def network(**arguments: object) -> MatrixGaussianNetwork:
     )
 
 
-def test_training_improves_bound_and_fit() -> None:
-    model = network(num_pseudo_data=2)
-    history = fit(model, (X, Y), 600, progress=False)
-
-    assert history.elbo_per_datum[-20:].mean() > history.elbo_per_datum[:20].mean()
-    mean, variance = model.predict_y(X)
-    assert np.sqrt(np.mean((mean - Y) ** 2)) < 0.7 * Y.std()
-    assert np.all(variance > 0.0)
-
-
 def test_bound_of_one_layer_is_below_the_evidence_and_tight() -> None:
     """With a fixed Gaussian noise one layer is Bayesian linear regression."""
     A = np.hstack([X, np.ones((len(X), 1))]) / 2.0
@@ -84,15 +74,6 @@ def test_outputs_of_a_regression_have_the_scale_of_the_targets(
 
     np.testing.assert_allclose(model.output_loc, Y.mean(axis=0))
     np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
-
-
-def test_softmax_likelihood_predicts_probabilities() -> None:
-    labels = RNG.integers(0, 3, size=(40, 1)).astype(float)
-    model = build_matrix_gaussian_network(
-        (X, labels), width=8, likelihood=gpflow.likelihoods.Softmax(3), num_samples=2
-    )
-    fit(model, (X, labels), 5, progress=False)
-    np.testing.assert_allclose(tf.reduce_sum(model.predict_y(X)[0], axis=1), 1.0, rtol=1e-6)
 
 
 def test_digits_are_told_apart() -> None:

@@ -125,7 +125,7 @@ def test_depth_1_predicts_as_exact_regression(full_cov: bool, full_output_cov: b
 
 @every_model
 def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None:
-    model = kind.tiny(3)
+    model = kind.tiny(2)
     X, Y = DATA
 
     full = model.elbo_terms(DATA, seed=1)
@@ -139,7 +139,6 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
 @pytest.mark.parametrize(
     ("kind", "output"),
     [
-        (WISHART, "pseudo_targets"),
         (WISHART, "regression"),
         (KINDS["gaussian"], "pseudo_targets"),
         (KINDS["inverse_wishart"], "regression"),
@@ -150,7 +149,7 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
 ) -> None:
     # Sticking the landing would give gradients that are not the value's.
     switches = {"stick_the_landing": False} if kind is WISHART else {}
-    model = kind.tiny(3, output=output, jitter=0.05, **switches)
+    model = kind.tiny(2, output=output, jitter=0.05, **switches)
     variables = [
         variable for layer in model.layers for variable in layer.kernel.trainable_variables
     ]
@@ -159,10 +158,9 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     )
 
 
-@pytest.mark.parametrize("depth", [1, 6])
 @every_model
-def test_bound_and_gradient_are_finite_from_random_starts(kind: Kind, depth: int) -> None:
-    model = kind.tiny(depth, num_samples=2)
+def test_bound_and_gradient_are_finite_from_random_starts(kind: Kind) -> None:
+    model = kind.tiny(6, num_samples=2)
     for start in range(2):
         model_reference.randomise(model, seed=start, scale=0.5)
         with tf.GradientTape() as tape:
@@ -171,15 +169,6 @@ def test_bound_and_gradient_are_finite_from_random_starts(kind: Kind, depth: int
 
         assert np.isfinite(bound)
         assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
-
-
-def test_bound_scales_with_num_data() -> None:
-    model = tiny_model()
-    before = model.elbo_terms(DATA, seed=1)
-
-    model.num_data = 120
-
-    np.testing.assert_allclose(model.elbo_terms(DATA, seed=1).data, 10.0 * before.data)
 
 
 @every_model
@@ -204,9 +193,6 @@ def test_log_prior_density_is_part_of_the_training_loss() -> None:
 
 
 LIKELIHOODS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] = {
-    "gaussian": (gpflow.likelihoods.Gaussian, lambda Y: Y),
-    "student_t": (gpflow.likelihoods.StudentT, lambda Y: Y),
-    "bernoulli": (gpflow.likelihoods.Bernoulli, lambda Y: 1.0 * (Y > 0.0)),
     "softmax": (lambda: gpflow.likelihoods.Softmax(3), lambda Y: np.digitize(Y, [-0.5, 0.5])),
     "multi_class": (
         lambda: gpflow.likelihoods.MultiClass(3),
@@ -268,13 +254,9 @@ def test_switched_likelihood() -> None:
     np.testing.assert_allclose(value, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("kind", "compiled"), [("wishart", False), ("gaussian", True), ("inverse_wishart", True)]
-)
-def test_training_loss_closure_can_be_minimised(kind: str, compiled: bool) -> None:
-    simplest = {"posterior": "GW", "whiten": True} if kind == "wishart" else {}
-    model = KINDS[kind].tiny(2, **simplest)
-    loss = model.training_loss_closure(DATA, compile=compiled)
+def test_training_loss_closure_can_be_minimised() -> None:
+    model = KINDS["inverse_wishart"].tiny(2)
+    loss = model.training_loss_closure(DATA, compile=True)
     optimizer = tf_keras.optimizers.Adam(0.02)
     before = -model.elbo(DATA, seed=0)
 
@@ -297,35 +279,20 @@ def test_training_loss_closure_takes_an_iterator() -> None:
     assert -model.elbo(DATA, seed=0) < before - 10.0
 
 
-def test_values_can_be_read_and_assigned() -> None:
+def test_copies_frozen_models_and_values_that_are_read_give_one_bound() -> None:
+    """Catches state that GPflow's utilities do not find."""
     model, other = tiny_model(2), tiny_model(2)
-    model_reference.randomise(other, seed=9)
-    assert model.elbo(DATA, seed=0) != other.elbo(DATA, seed=0)
-
-    gpflow.utilities.multiple_assign(other, gpflow.utilities.read_values(model))
-
-    np.testing.assert_allclose(other.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-8)
-
-
-def test_deepcopy_is_independent() -> None:
-    model = tiny_model(2)
     before = model.elbo(DATA, seed=0)
-
-    copy = gpflow.utilities.deepcopy(model)
+    copy, frozen = gpflow.utilities.deepcopy(model), gpflow.utilities.freeze(model)
     assert copy.elbo(DATA, seed=0) == before
-    model_reference.randomise(copy, seed=9)
-
-    assert model.elbo(DATA, seed=0) == before
-    assert copy.elbo(DATA, seed=0) != before
-
-
-def test_freeze() -> None:
-    model = tiny_model(2)
-
-    frozen = gpflow.utilities.freeze(model)
-
     assert frozen.trainable_variables == ()
-    np.testing.assert_allclose(frozen.elbo(DATA, seed=0), model.elbo(DATA, seed=0), rtol=1e-12)
+    np.testing.assert_allclose(frozen.elbo(DATA, seed=0), before, rtol=1e-12)
+
+    model_reference.randomise(copy, seed=9)
+    gpflow.utilities.multiple_assign(other, gpflow.utilities.read_values(copy))
+
+    assert model.elbo(DATA, seed=0) == before != copy.elbo(DATA, seed=0)
+    np.testing.assert_allclose(other.elbo(DATA, seed=0), copy.elbo(DATA, seed=0), rtol=1e-8)
 
 
 def test_integers_and_single_precision_are_taken_as_data() -> None:
@@ -337,45 +304,26 @@ def test_integers_and_single_precision_are_taken_as_data() -> None:
     assert model.elbo((X.astype(np.float32), Y.astype(int)), seed=0) == expected
 
 
-@pytest.mark.parametrize("builder", [build_deep_wishart_process, build_deep_gaussian_process])
-def test_float32_loses_little_where_matrices_are_nearly_singular(builder: Any) -> None:
-    # Forty points within a few lengthscales, and pseudo-targets that are known to 1e-3.
-    X = np.linspace(-1.0, 1.0, 80)[:, None]
-    Y = np.sin(3.0 * X)
-    bounds = {}
-    for dtype in (np.float64, np.float32):
-        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            model = builder((X, Y), 2, num_inducing=40, output="pseudo_targets", num_samples=5)
-            model.likelihood.variance.assign(1e-3)
-            layer = model.output_layer
-            layer.precision_tril.assign(1e3 * np.eye(40))
-            layer.pseudo_targets.assign(np.sin(3.0 * model.inducing_variable.Z.numpy()))
-            terms = [model.elbo_terms((X, Y), seed=seed) for seed in range(20)]
-            bounds[dtype] = [float(term.weighted_sum()) / 80.0 for term in terms]
+@every_model
+def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
+    """A rounding error that is small in one layer would be noise in the next.
 
-    means, errors = ([f(b) for b in bounds.values()] for f in (np.mean, lambda b: np.std(b) / 4.4))
-    assert abs(means[0] - means[1]) < 0.01 * abs(means[0]) + 4.0 * np.hypot(*errors)
-
-
-@pytest.mark.parametrize(
-    "builder",
-    [
-        build_deep_wishart_process,
-        build_deep_gaussian_process,
-        build_deep_inverse_wishart_process,
-    ],
-)
-def test_bounds_of_deep_models_are_the_same_in_float32(builder: Any) -> None:
-    """A rounding error that is small in one layer would be noise in the next."""
+    Matrices are nearly singular: forty points within a few lengthscales, and pseudo-targets that
+    are known to 1e-3.
+    """
     # Noise is a function of a point's digits, of which float32 must hold all.
     X = np.linspace(-1.0, 1.0, 80, dtype=np.float32)[:, None].astype(np.float64)
     Y = np.sin(3.0 * X)
     bounds = []
     for dtype in (np.float64, np.float32):
         with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            model = builder((X, Y), 4, num_inducing=40, output="pseudo_targets", num_samples=5)
+            model = kind.build((X, Y), 4, num_inducing=40, output="pseudo_targets", num_samples=5)
             model.likelihood.variance.assign(0.01)
-            bounds.append([float(model.elbo((X, Y), seed=seed)) / 80.0 for seed in range(5)])
+            bounds.append([float(model.elbo((X, Y), seed=seed)) / 80.0 for seed in range(2)])
+            layer = model.output_layer
+            layer.precision_tril.assign(1e3 * np.eye(40))
+            layer.pseudo_targets.assign(np.sin(3.0 * model.inducing_variable.Z.numpy()))
+            bounds[-1].append(float(model.elbo((X, Y), seed=2)) / 80.0)
 
     # With features' variances in float32: 0.002 for Gaussian processes of -14; with all, 0.01.
     np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-6, atol=1e-5)

@@ -48,19 +48,6 @@ def test_bound_is_that_of_dense_numpy_loops(depth: int, width: int) -> None:
     model_reference.assert_bound_is_that_of_dense_loops(model, data)
 
 
-@pytest.mark.parametrize("depth", [2, 6])
-def test_bound_and_gradient_are_finite_from_random_starts(depth: int) -> None:
-    model = build("gaussian", depth, 3)
-    for start in range(2):
-        model_reference.randomise(model, seed=start, scale=0.5)
-        with tf.GradientTape() as tape:
-            bound = model.elbo(DATA, seed=start)
-        gradients = tape.gradient(bound, model.trainable_variables)
-
-        assert np.isfinite(bound)
-        assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
-
-
 def test_parameter_paths_are_stable() -> None:
     assert set(gpflow.utilities.parameter_dict(build("gaussian", 2, 3))) == {
         ".layers[0].kernel.variance",
@@ -134,10 +121,10 @@ def two_sample_p_values(
     return {name: stats.ks_2samp(first[name], second[name]).pvalue for name in first}
 
 
-# The level of each Kolmogorov-Smirnov test: all of them together, 9 for each of 6 priors, have the
+# The level of each Kolmogorov-Smirnov test: all of them together, 9 for each of 3 priors, have the
 # level 1% (Bonferroni).
-LEVEL = 0.01 / (9 * 6)
-PRIORS = [(depth, width) for depth in (2, 3) for width in (2, NUM_INDUCING, 6)]
+LEVEL = 0.01 / (9 * 3)
+PRIORS = [(3, 2), (2, NUM_INDUCING), (2, 6)]
 
 
 @pytest.mark.parametrize(("depth", "width"), PRIORS)
@@ -195,7 +182,7 @@ class Rotated(GramLayer):
 
 
 WIDTH = 3
-ROTATIONS = stats.ortho_group.rvs(WIDTH, size=3, random_state=0)
+ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
 
 
 def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
@@ -206,9 +193,8 @@ def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
     return float(process.elbo(DATA, seed=1))
 
 
-@pytest.mark.parametrize("family", model_reference.FAMILIES)
-def test_rotations_leave_the_deep_wishart_process_as_it_is(family: str) -> None:
-    model = build("wishart", 2, WIDTH, posterior=family, expected_log_ratio=False)
+def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
+    model = build("wishart", 2, WIDTH, expected_log_ratio=False)
     layer, covariance = model.layers[0], model_reference.covariances(2, 4)
     features = layer.sample_inducing(covariance, 2, as_seed(0)).root
     before = log_densities(layer, covariance, features)
@@ -231,19 +217,3 @@ def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -
         np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
         assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
         assert abs(rotated_bound(model, rotation) - unrotated) > 0.1
-
-
-def test_rotated_pseudo_targets_are_another_posterior_with_the_same_divergence() -> None:
-    model = build("gaussian", 2, WIDTH)
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    draw = layer.sample_inducing(covariance, 2, as_seed(0))
-    _, before = log_densities(layer, covariance, draw.root)
-
-    layer.pseudo_targets.assign(layer.pseudo_targets.numpy() @ ROTATIONS[0])
-
-    _, after = log_densities(layer, covariance, draw.root)
-    _, rotated = log_densities(layer, covariance, draw.root @ ROTATIONS[0])
-    assert np.all(np.abs(after - before) > 0.1)
-    np.testing.assert_allclose(rotated, before, rtol=1e-9)
-    log_ratio = layer.sample_inducing(covariance, 2, as_seed(0)).log_ratio
-    np.testing.assert_allclose(log_ratio, draw.log_ratio, rtol=1e-9)

@@ -26,14 +26,12 @@ MANY = 6_000
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"depth": 1},
         {"depth": 2, "width": 2, "kernel": "Matern52"},
         {"depth": 3, "width": 7},
         {"depth": 2, "build": build_deep_gaussian_process, "width": 3},
-        {"depth": 1, "output": "regression"},
         {"depth": 2, "output": "regression"},
     ],
-    ids=["gp", "singular", "wide", "deep_gp", "gp_regression", "regression"],
+    ids=["singular", "wide", "deep_gp", "regression"],
 )
 def test_moments_are_those_of_exact_draws(arguments: dict[str, Any]) -> None:
     model = tiny_model(data=DATA, **arguments)

@@ -157,25 +157,32 @@ DATA = toy_data()
 XNEW = DATA[0][:4] + 0.1
 
 
-def models(likelihood: Any, Y: np.ndarray) -> dict[str, VariationalModel]:
-    data, few = (DATA[0], Y), {"num_inducing": 5, "num_samples": 2}
-    built = {
-        "wishart": tiny_model(2, data=data, likelihood=likelihood),
-        "deep_gp": build_deep_gaussian_process(data, 2, likelihood=likelihood, **few),
-        "inverse": build_deep_inverse_wishart_process(data, 2, likelihood=likelihood, **few),
-        "latent": build_latent_variable_deep_gp(data, "LV-GP", likelihood=likelihood, **few),
-        "network": build_matrix_gaussian_network(
-            data, width=6, num_pseudo_data=(1, 2), likelihood=likelihood
-        ),
-    }
-    for seed, model in enumerate(built.values()):
-        model_reference.randomise(model, seed)
-    return built
+BUILDERS: dict[str, Callable[..., VariationalModel]] = {
+    "wishart": tiny_model,
+    "deep_gp": build_deep_gaussian_process,
+    "inverse": build_deep_inverse_wishart_process,
+    "latent": build_latent_variable_deep_gp,
+    "network": build_matrix_gaussian_network,
+}
 
 
-@pytest.mark.parametrize("name", ["wishart", "deep_gp", "inverse", "latent", "network"])
+def build(name: str, likelihood: Any, Y: np.ndarray) -> VariationalModel:
+    data = DATA[0], Y
+    if name == "wishart":
+        model = tiny_model(2, data=data, likelihood=likelihood)
+    elif name == "network":
+        sizes: dict[str, Any] = {"width": 6, "num_pseudo_data": (1, 2)}
+        model = build_matrix_gaussian_network(data, likelihood=likelihood, **sizes)
+    else:
+        depth = "LV-GP" if name == "latent" else 2
+        model = BUILDERS[name](data, depth, likelihood=likelihood, num_inducing=5, num_samples=2)
+    model_reference.randomise(model, seed=list(BUILDERS).index(name))
+    return model
+
+
+@pytest.mark.parametrize("name", BUILDERS)
 def test_observations_have_the_predicted_moments(name: str) -> None:
-    model = models(likelihoods.Gaussian(0.3), DATA[1])[name]
+    model = build(name, likelihoods.Gaussian(0.3), DATA[1])
     mean, variance = (part.numpy() for part in model.predict_y(XNEW, num_samples=3_000))
 
     samples = model.predict_y_samples(XNEW, 3_000, seed=1).numpy()
@@ -190,7 +197,7 @@ def test_observations_have_the_predicted_moments(name: str) -> None:
 @pytest.mark.parametrize("name", ["wishart", "latent", "network"])
 def test_labels_have_the_predicted_probabilities(name: str) -> None:
     labels = np.digitize(DATA[1], [-0.5, 0.5])
-    model = models(likelihoods.MultiClass(3), labels)[name]
+    model = build(name, likelihoods.MultiClass(3), labels)
     probabilities = model.predict_y(XNEW, num_samples=3_000)[0].numpy()
 
     samples = model.predict_y_samples(XNEW, 3_000, seed=1).numpy()

@@ -109,18 +109,6 @@ def test_trains_saves_loads_and_summarises(model: DeepKernelProcess, tmp_path: P
     assert (part.num_parameters, part.kl, part.collapsed) == (3, 0.0, False)
 
 
-def test_resumes_where_it_stopped(model: DeepKernelProcess, tmp_path: Path) -> None:
-    other = gpflow.utilities.deepcopy(model)
-    whole = fit(other, DATA, 20, progress=False)
-
-    place = {"checkpoint_directory": tmp_path / "state", "seconds_between_checkpoints": 0.0}
-    stop = [lambda progress: progress.step >= 10]
-    fit(model, DATA, 20, callbacks=stop, callback_interval=10, progress=False, **place)
-    parts = fit(model, DATA, 20, progress=False, **place)
-
-    np.testing.assert_array_equal(parts.elbo, whole.elbo)
-
-
 def test_is_exported(model: DeepKernelProcess, tmp_path: Path) -> None:
     export_model(model, tmp_path / "program")
     loaded = tf.saved_model.load(str(tmp_path / "program"))

@@ -6,8 +6,6 @@ import hashlib
 import io
 import json
 import pickle
-import subprocess
-import sys
 import threading
 import tracemalloc
 import zipfile
@@ -80,22 +78,6 @@ def test_round_trip(arguments: dict[str, Any], tmp_path: Path) -> None:
 
     assert type(again) is type(model)
     assert_same(model, again)
-
-
-def test_predictions_in_a_new_process_are_identical(tmp_path: Path) -> None:
-    model = tiny_model(2)
-    save_model(model, tmp_path / "model")
-    np.save(tmp_path / "X.npy", XNEW)
-    code = (
-        "import sys, numpy as np, gpflow_dwp\n"
-        "folder = sys.argv[1]\n"
-        "model = gpflow_dwp.load_model(folder + '/model')\n"
-        "np.save(folder + '/out.npy', np.stack(model.predict_y(np.load(folder + '/X.npy'))))\n"
-    )
-
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-
-    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.stack(model.predict_y(XNEW)))
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def train(
     variables = [tf.Variable(rng.normal(size=shape), dtype=dtype) for shape in [(), (3,), (2, 4)]]
     optimizer.build(variables)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(index: tf.Tensor) -> None:
         gradients = [tf.sin(tf.cast(index, dtype) + 3.0 * variable) for variable in variables]
         optimizer.apply_gradients(zip(gradients, variables, strict=True))

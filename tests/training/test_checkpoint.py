@@ -88,15 +88,6 @@ def test_a_run_that_died_goes_on_from_its_last_save(tmp_path: Path) -> None:
     np.testing.assert_array_equal(history.elbo, expected.elbo)
 
 
-def test_the_optimiser_goes_on(tmp_path: Path) -> None:
-    first, second = (tf_keras.optimizers.Adam(0.01) for _ in range(2))
-    run(tmp_path, callbacks=[stop], optimizer=first)
-
-    run(tmp_path, optimizer=second)
-
-    assert int(second.iterations) == 10
-
-
 def test_old_saves_are_removed(ended: Path) -> None:
     assert len(list(ended.iterdir())) == 2
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,30 +67,6 @@ def test_a_run_that_takes_all_its_steps_ends_with_the_best_too() -> None:
 
     assert history.stop_reason == "took all 6 steps"
     assert stopping.best_step == 4
-    check_equal(values(model), seen[4])
-
-
-def test_ctrl_c_leaves_the_best() -> None:
-    def press(progress: TrainingProgress) -> None:
-        if progress.step == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    stopping = EarlyStopping(HELD_OUT, scripted(1.0, 3.0, 2.0, 2.0))
-    model, seen = tiny_model(1), {}
-
-    def note(progress: TrainingProgress) -> None:
-        seen[progress.step] = values(progress.model)
-
-    history = fit(
-        model,
-        DATA,
-        12,
-        progress=False,
-        callbacks=[stopping, note, press],
-        callback_interval=2,
-    )
-
-    assert history.stop_reason == "interrupted after step 6"
     check_equal(values(model), seen[4])
 
 

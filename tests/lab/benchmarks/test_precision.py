@@ -11,17 +11,15 @@ from study_archive import write_archive
 
 from gpflow_dwp.lab.benchmarks.gradients import Draws
 from gpflow_dwp.lab.benchmarks.precision import benchmark_precision, precision_figures
-from gpflow_dwp.lab.benchmarks.shapes import DtypeName
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_both_precisions_agree_on_a_small_model(dtype: DtypeName, tmp_path: Path) -> None:
+def test_both_precisions_agree_on_a_small_model(tmp_path: Path) -> None:
     lines: list[str] = []
 
     found = benchmark_precision(
         depth=2,
         model="AB",
-        dtype=dtype,
+        dtype="float32",
         output="pseudo_targets",
         num_steps=5,
         num_draws=3,
@@ -38,7 +36,7 @@ def test_both_precisions_agree_on_a_small_model(dtype: DtypeName, tmp_path: Path
         ratios = [figure.value for name, figure in figures.items() if f", {what} /" in name]
         assert len(ratios) == 8 and 0.0 < max(ratios) < limit
     assert lines == [
-        f"trained for 5 steps in {dtype}",
+        "trained for 5 steps in float32",
         "3 gradients in float64",
         "3 gradients in float32",
         "3 gradients in float64, parameters off by 1e-12",

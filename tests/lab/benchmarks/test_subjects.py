@@ -8,13 +8,13 @@ import gpflow
 import pytest
 
 from gpflow_dwp.data import UCI_DATASETS
-from gpflow_dwp.lab.benchmarks.shapes import MODELS, DatasetName, Shape, posterior_arguments
+from gpflow_dwp.lab.benchmarks.shapes import DatasetName, Shape, posterior_arguments
 from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_prediction, prepare_step
 
 SHAPE = list(Shape(8, 2, 4, 2, 2))
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["A-whitened", "DGP"])
 def test_a_step_can_be_taken(model: str) -> None:
     with gpflow.config.as_context():
         prepare_step(model, SHAPE, "float64")(2)

@@ -33,7 +33,7 @@ def classes(num_classes: int, rows: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def testrivals_predict_raw_units(name: str) -> None:
+def test_rivals_predict_raw_units(name: str) -> None:
     """Better than the mean, and with deviations that are of the unit of the errors.
 
     NGBoost takes 500 rounds, with which it is far too sure of 60 rows.

@@ -294,21 +294,6 @@ def test_refusals(stand_in: Path, arguments: dict[str, Any], message: str) -> No
     assert not stand_in.exists()
 
 
-def test_a_cell_cannot_be_asked_for_twice(stand_in: Path) -> None:
-    with pytest.raises(ValueError, match="cells must differ"):
-        run(stand_in, 0, 0)
-
-
-def test_results_of_other_cells_stay(stand_in: Path) -> None:
-    other = Record("0" * 16, tiny_cell(seed=9).to_dict(), "finished", None, {"elbo": 0.0}, {})
-    stand_in.mkdir()
-    append_record(stand_in / RESULTS, other)
-
-    records = run(stand_in, 0)
-
-    assert read_results(stand_in) == [other, *records]
-
-
 def test_processes_of_real_cells(archive: Path, tmp_path: Path) -> None:
     good, bad = tiny_cell(), tiny_cell(options={"width": 0})
 

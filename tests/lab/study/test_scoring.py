@@ -11,7 +11,6 @@ from model_reference import randomise, tiny_model, toy_data
 from scipy import stats
 
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation.mixture import mixture_log_density
 from gpflow_dwp.lab.study import scoring
 from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
@@ -97,17 +96,6 @@ def test_prediction_scores_against_the_mixture_itself() -> None:
         assert scores[f"coverage_{level}"] == np.mean(np.abs(z) <= quantile)
 
 
-def test_the_log_likelihood_is_that_of_the_model() -> None:
-    model = tiny_model(2)
-    X, Y = DATA
-    plain = Standardiser(np.array([0.0]), np.array([1.0]))
-
-    scores = prediction_scores(model, X, Y, plain, num_samples=6, seed=3)
-
-    densities = model.predict_log_density(DATA, num_samples=6, seed=3)
-    np.testing.assert_allclose(scores["test_log_likelihood"], np.mean(densities), rtol=1e-8)
-
-
 def test_scores_of_a_warped_model_are_those_of_targets() -> None:
     """Catches scores of warped targets, and marginals that are drawn of them."""
     model = tiny_model(1, warp=True)
@@ -156,19 +144,6 @@ def test_scores_of_marginals_are_in_standardised_units() -> None:
     assert abs(scores["log_likelihood_kernel"] - exact.mean()) < 0.3
     statistics = [stats.shapiro(column).statistic for column in samples.T]
     np.testing.assert_allclose(scores["shapiro_wilk"], np.median(statistics), atol=0.02)
-
-
-def test_marginals_of_one_gaussian() -> None:
-    model = build_latent_variable_deep_gp(DATA, "GP", num_inducing=5)
-    X, Y = DATA
-    plain = Standardiser(np.array([0.0]), np.array([1.0]))
-
-    scores = prediction_scores(model, X, Y, plain, num_samples=2_000, marginals=True)
-
-    assert scores["shapiro_wilk"] > 0.998
-    moments = (part.numpy()[..., 0] for part in model.posterior(1).predict_y_components(X))
-    exact = mixture_log_density(Y[:, 0], *moments)
-    np.testing.assert_allclose(scores["log_likelihood_standardised"], exact.mean(), rtol=1e-10)
 
 
 def test_crps_takes_some_of_many_draws(monkeypatch: pytest.MonkeyPatch) -> None:
