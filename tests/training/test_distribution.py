@@ -1,0 +1,130 @@
+"""Training on two replicas leads where training on one device leads.
+
+Two devices have to be there when TensorFlow starts: what is looked at comes from ``replicas.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from package_source import ROOT
+
+PROGRAM = ROOT / "tests" / "replicas.py"
+
+SAME = [
+    "pseudo_targets",
+    "regression_on_minibatches",
+    "deep_gaussian_process_with_keras",
+    "inverse_wishart_with_weights",
+    "natural_gradients",
+    "dataset_of_uneven_batches",
+    "resumed",
+]
+"""Draws are those of one device."""
+
+OWN_DRAWS = [
+    "samples",
+    "network_by_rows",
+    "latent_variables_by_rows",
+    "latent_gp_by_rows",
+]
+"""Replicas have draws of their own."""
+
+OTHERS = [
+    "one_replica",
+    "optimisers_in_own_steps",
+    "not_finite",
+    "interrupted",
+    "saved_and_exported",
+    "refused",
+]
+
+
+def run(folder: Path, *cases: str) -> dict[str, Any]:
+    program = [sys.executable, str(PROGRAM), str(folder), *cases]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return run(tmp_path_factory.mktemp("replicas"), *SAME, *OWN_DRAWS, *OTHERS)
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_two_replicas_end_where_one_device_does(case: str, found: dict[str, Any]) -> None:
+    """Of 13 rows one replica has 6, one 7. Gradients that are summed twice, rows that count too
+    much, a replica that steps by itself, or a place in the data that is lost would show."""
+    assert found[case] < 1e-9
+
+
+@pytest.mark.slow
+def test_xla_compiles_what_replicas_compute(tmp_path: Path) -> None:
+    """XLA would refuse variables of the other replica, and what replicas wait for."""
+    assert run(tmp_path, "compiled_by_xla")["compiled_by_xla"] < 1e-9
+
+
+@pytest.mark.parametrize("case", OWN_DRAWS)
+def test_a_step_is_the_mean_of_two_with_seeds_of_their_own(
+    case: str, found: dict[str, Any]
+) -> None:
+    """One seed for both, or copies of one datum on two replicas, would be another bound."""
+    assert found[case] < 1e-10
+
+
+def test_one_replica_is_as_good_as_none(found: dict[str, Any]) -> None:
+    """To the bit, also where random numbers go by place."""
+    assert found["one_replica"] == [0.0, 0.0]
+
+
+def test_optimisers_sum_gradients_in_steps_of_the_user(found: dict[str, Any]) -> None:
+    """Replicas that step by themselves are 0.09 apart after five steps, and nothing says so."""
+    assert max(found["optimisers_in_own_steps"]) < 1e-12
+
+
+def test_a_step_that_is_not_finite_is_not_taken_by_any_replica(found: dict[str, Any]) -> None:
+    message, moved, apart = found["not_finite"]
+
+    assert message.startswith("NonFiniteBoundError: Training stopped at step 1: layers[0]")
+    assert (moved, apart) == (0.0, 0.0)
+
+
+def test_interrupts_end_training_of_replicas(found: dict[str, Any]) -> None:
+    assert found["interrupted"] == "interrupted after step 3"
+
+
+def test_what_replicas_have_learned_is_saved_and_exported(found: dict[str, Any]) -> None:
+    """Within ``fit`` the strategy of the scope is taken, and a saved model loads into it."""
+    assert max(found["saved_and_exported"]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        ("model", "model must be built within the scope of the strategy, which was not so for "),
+        ("likelihood", "which was not so for .likelihood.variance."),
+        ("no strategy", "strategy must be that in whose scope the model was built, got None."),
+        ("strategy", "strategy must be a MirroredStrategy, MultiWorkerMirroredStrategy or One"),
+        ("split", "split must be one of rows, samples, got 'layers'."),
+        ("split alone", "split must be 'rows' without a strategy, got 'samples'."),
+        ("rows", "split must be 'samples' for this model, whose FreeEncoder has parameters of"),
+        ("optimizer", "optimizer must be made within the scope of the strategy, which Adam was"),
+        ("Keras", "optimizer must be made within the scope of the strategy, which Adam was not"),
+        ("natural", "of the strategy, which NaturalGradientAdam was not."),
+        ("legacy", "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "),
+        ("own steps", "Adam, and what it changes, must be made within the scope of the Mirrored"),
+        ("no replica", "Adam must take its steps within strategy.run, got a call outside."),
+    ],
+)
+def test_what_replicas_would_do_wrong_is_refused(
+    attempt: str, message: str, found: dict[str, Any]
+) -> None:
+    """A likelihood from outside the scope was trained by both replicas at once, in silence."""
+    assert found["refused"][attempt].startswith("ValueError: ")
+    assert message in found["refused"][attempt]
