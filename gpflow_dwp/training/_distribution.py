@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
 import tensorflow as tf
@@ -13,6 +13,7 @@ from gpflow.utilities import parameter_dict
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Replicas", "Split", "Workers", "aggregated", "find_replicas"]
@@ -49,6 +50,7 @@ class Workers:
 
         def on_replica(values: tf.Tensor) -> tf.Tensor:
             context = tf.distribute.get_replica_context()
+            values = tf.identity(values)  # on the replica's device
             return context.all_reduce(tf.distribute.ReduceOp.MEAN, values)
 
         @tf.function(autograph=False)
@@ -66,6 +68,19 @@ class Workers:
     def any(self, flag: bool) -> bool:
         """Say whether any worker's flag is set."""
         return self.mean(float(flag))[0] > 0.0
+
+    def wait(self) -> None:
+        """Wait until all workers are here."""
+        self.mean(0.0)
+
+    def own(self, callbacks: Sequence[Callback]) -> list[Callback]:
+        """Return callbacks, without those that only the first worker is to call in all others."""
+        return [
+            _nothing
+            if getattr(callback, "only_in_first_worker", False) and not self.is_first
+            else callback
+            for callback in callbacks
+        ]
 
     def check_resumed(self, step: int) -> None:
         """Refuse to go on from different steps; no worker goes on before all are here.
@@ -247,6 +262,10 @@ def _strangers(
     """The variables of which the strategy's replicas have no copies."""
     is_own = strategy.extended.variable_created_in_scope
     return [variable for variable in variables if not is_own(variable)]
+
+
+def _nothing(progress: TrainingProgress) -> None:
+    """The callback of a worker that leaves it to the first one."""
 
 
 def _share(

@@ -100,6 +100,7 @@ class TrainingRun:
                     self._checkpoint.save(self._records, time.perf_counter() - start)
             if self._checkpoint:
                 self._checkpoint.save(self._records, time.perf_counter() - start)
+                self._workers.wait()  # so that none looks for a state that is not there yet
             for callback in staged:
                 callback.finish(self._model)
         return TrainingHistory(

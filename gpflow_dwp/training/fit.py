@@ -141,6 +141,7 @@ def fit(
     check_choice(PROTOCOLS, protocol=protocol)
     replicas = find_replicas(strategy, split, model)
     workers = Workers() if replicas is None else replicas.workers
+    callbacks = workers.own(callbacks)
     next_batch, batches_state = make_batches(
         model, data, batch_size, PROTOCOLS[protocol].batch_size, seed
     )
@@ -179,6 +180,7 @@ def fit(
             {**settings, **describe_run(model, data, optimizer)},
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
+            is_writer=workers.is_first,
         )
     with checkpoint or contextlib.nullcontext():
         run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint, workers)

@@ -1,11 +1,14 @@
 """Training on two replicas leads where training on one device leads.
 
-Two devices have to be there when TensorFlow starts: what is looked at comes from ``replicas.py``.
+Two devices, and two processes, have to be there when TensorFlow starts: what is looked at comes
+from ``replicas.py`` and ``workers.py``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 from package_source import ROOT
 
-PROGRAM = ROOT / "tests" / "replicas.py"
+REPLICAS, WORKERS = (str(ROOT / "tests" / name) for name in ("replicas.py", "workers.py"))
 
 SAME = [
     "pseudo_targets",
@@ -39,17 +42,45 @@ OTHERS = [
     "one_replica",
     "optimisers_in_own_steps",
     "not_finite",
-    "interrupted",
     "saved_and_exported",
     "refused",
 ]
 
 
 def run(folder: Path, *cases: str) -> dict[str, Any]:
-    program = [sys.executable, str(PROGRAM), str(folder), *cases]
+    program = [sys.executable, REPLICAS, str(folder), *cases]
     done = subprocess.run(program, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(2)]
+        for each in sockets:
+            each.bind(("localhost", 0))
+        ports = [str(each.getsockname()[1]) for each in sockets]
+    folder = str(tmp_path_factory.mktemp("workers"))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, WORKERS, folder, str(index), *ports],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    seen = []
+    try:
+        for process in processes:
+            out, errors = process.communicate(timeout=500)
+            assert process.returncode == 0, errors
+            seen.append(json.loads(out.splitlines()[-1]))
+    finally:
+        for process in processes:
+            process.kill()
+    return seen
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +126,6 @@ def test_a_step_that_is_not_finite_is_not_taken_by_any_replica(found: dict[str, 
     assert (moved, apart) == (0.0, 0.0)
 
 
-def test_interrupts_end_training_of_replicas(found: dict[str, Any]) -> None:
-    assert found["interrupted"] == "interrupted after step 3"
-
-
 def test_what_replicas_have_learned_is_saved_and_exported(found: dict[str, Any]) -> None:
     """Within ``fit`` the strategy of the scope is taken, and a saved model loads into it."""
     assert max(found["saved_and_exported"]) < 1e-12
@@ -128,3 +155,26 @@ def test_what_replicas_would_do_wrong_is_refused(
     """A likelihood from outside the scope was trained by both replicas at once, in silence."""
     assert found["refused"][attempt].startswith("ValueError: ")
     assert message in found["refused"][attempt]
+
+
+def test_two_processes_end_where_one_does(workers: list[dict[str, Any]]) -> None:
+    """With minibatches, and a run that is ended by a callback and goes on from its checkpoint."""
+    assert workers[0]["distance"] < 1e-9
+
+
+def test_one_of_two_processes_writes(workers: list[dict[str, Any]]) -> None:
+    """Two that save in one folder would take away each other's states."""
+    for seen in workers:
+        assert seen["saved"] == ["save-1", "save-2"]
+        assert seen["logs"] == ["log-0.csv"]
+
+
+def test_what_ends_one_process_ends_both(workers: list[dict[str, Any]]) -> None:
+    """One that goes on would wait for the other forever."""
+    assert [seen["interrupted"] for seen in workers] == ["interrupted after step 3"] * 2
+
+
+def test_processes_go_on_from_one_state(workers: list[dict[str, Any]]) -> None:
+    """One that has another folder would begin anew, where the first goes on."""
+    for seen, step in zip(workers, (4, 0), strict=True):
+        assert f"that all workers see, got a state after {step} steps" in seen["apart"][0]
