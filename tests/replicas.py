@@ -196,7 +196,7 @@ def step_apart(
 
 @case
 def samples(strategy: Any) -> object:
-    return step_apart(strategy, lambda: wishart(output="regression"), "samples")
+    return step_apart(strategy, lambda: wishart(2, output="regression"), "samples")
 
 
 @case
@@ -219,7 +219,7 @@ def one_replica(_: Any) -> object:
     strategies = tf.distribute.MirroredStrategy(["CPU:1"]), tf.distribute.OneDeviceStrategy("CPU:1")
 
     def last(strategy: Any) -> list[np.ndarray]:
-        return trained(strategy, lambda: latent_gp("LV-GP"), protocol="natural", num_steps=5)
+        return trained(strategy, lambda: latent_gp("LV-GP"), num_steps=5)
 
     return [largest_difference(last(None), last(strategy)) for strategy in strategies]
 
@@ -270,7 +270,7 @@ def resumed(strategy: Any) -> object:
     """From one device to two and back, with minibatches and early stopping."""
 
     def part(strategy: Any, until: int, folder: Path | None) -> list[np.ndarray]:
-        stopping = EarlyStopping((X[:4], DATA[1][:4]), patience=99, num_samples=2)
+        stopping = EarlyStopping(DATA, lambda model, _: -float(model.likelihood.variance.numpy()))
         return trained(
             strategy,
             wishart,

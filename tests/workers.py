@@ -70,6 +70,13 @@ def apart(strategy: Any, folder: Path) -> list[str]:
     return seen
 
 
+def different(strategy: Any) -> list[str]:
+    """A run with batches of another size in the second process."""
+    with message() as seen:
+        trained(strategy, wishart, 4, batch_size=5 + INDEX)
+    return seen
+
+
 if __name__ == "__main__":
     FOLDER, INDEX, PORTS = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     cluster = {"worker": [f"localhost:{port}" for port in PORTS]}
@@ -82,6 +89,7 @@ if __name__ == "__main__":
     found: dict[str, Any] = {
         "interrupted": interrupted(strategy),
         "apart": apart(strategy, FOLDER),
+        "different": different(strategy),
         "saved": sorted(path.name for path in (FOLDER / "state").iterdir()),
         "logs": sorted(path.name for path in FOLDER.glob("*.csv")),
     }

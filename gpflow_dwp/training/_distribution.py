@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -59,6 +61,11 @@ class Workers:
 
         self._mean_over_all = mean_over_all
 
+    @property
+    def are_several(self) -> bool:
+        """Whether there are others than this one."""
+        return self._mean_over_all is not None
+
     def mean(self, *values: float) -> list[float]:
         """Return the means of all workers' numbers."""
         if self._mean_over_all is None:
@@ -82,17 +89,20 @@ class Workers:
             for callback in callbacks
         ]
 
-    def check_resumed(self, step: int) -> None:
-        """Refuse to go on from different steps; no worker goes on before all are here.
+    def check_same(self, value: object, requirement: str) -> None:
+        """Refuse what is not the same in all workers; none goes on before all are here.
 
-        :raises ValueError: In all workers, if they differ.
+        :param value: Plain values.
+        :param requirement: What is asked for, in words.
+        :raises ValueError: In all workers, if it differs.
         """
-        mean, mean_square = self.mean(step, step**2)
-        if mean**2 != mean_square:
-            raise ValueError(
-                "checkpoint_directory must be one folder that all workers see, got a state after "
-                f"{step} steps in this one and another elsewhere."
-            )
+        if self._mean_over_all is None:
+            return
+        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+        number = int.from_bytes(digest[:4], "big")
+        [mean] = self.mean(number)
+        if self.any(abs(mean - number) > 1e-3):  # a mean of equal numbers may be rounded
+            raise ValueError(f"{requirement}, got others in some than in this one: {value}.")
 
 
 class Replicas:

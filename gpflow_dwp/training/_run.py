@@ -57,7 +57,9 @@ class TrainingRun:
         if checkpoint is not None:
             past, seconds = checkpoint.restore() or (past, seconds)
         self._done = len(past.data)
-        workers.check_resumed(self._done)
+        workers.check_same(
+            {"steps": self._done}, "checkpoint_directory must be one folder that all workers see"
+        )
         # The next call of the callbacks averages over all steps since the last one, resumed or not.
         self._records = _cut(past, self._done - self._done % callback_interval)
         self._reported = 1

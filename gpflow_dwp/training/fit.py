@@ -171,6 +171,10 @@ def fit(
         **dataclasses.asdict(estimator),
         "seed": seed,
     }
+    if workers.are_several:
+        same = {**settings, "callback_interval": callback_interval, "split": split}
+        same |= describe_run(model, data, optimizer)
+        workers.check_same(same, "fit must be called with the same arguments by all workers")
     checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(

@@ -177,4 +177,12 @@ def test_what_ends_one_process_ends_both(workers: list[dict[str, Any]]) -> None:
 def test_processes_go_on_from_one_state(workers: list[dict[str, Any]]) -> None:
     """One that has another folder would begin anew, where the first goes on."""
     for seen, step in zip(workers, (4, 0), strict=True):
-        assert f"that all workers see, got a state after {step} steps" in seen["apart"][0]
+        assert seen["apart"][0].startswith("ValueError: checkpoint_directory must be one folder")
+        assert seen["apart"][0].endswith(f"than in this one: {{'steps': {step}}}.")
+
+
+def test_processes_take_the_same_steps(workers: list[dict[str, Any]]) -> None:
+    """Others would wait for each other, or take each other's gradients for their own."""
+    for seen, size in zip(workers, (5, 6), strict=True):
+        assert seen["different"][0].startswith("ValueError: fit must be called with the same arg")
+        assert f"'batch_size': {size}" in seen["different"][0]
