@@ -102,7 +102,8 @@ def fit(
         the draws that one device would have; where random numbers go by a row's place (latent
         variables, networks) each has its own. "samples": draws; each takes all rows with ``S``
         draws of its own, R S in all, which pays where rows are few, or an output layer is a
-        regression on all of them.
+        regression on all of them. What a likelihood draws from TensorFlow's global generator is the
+        same on all.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
         then do what they would have done. A call that finds a state there goes on from
