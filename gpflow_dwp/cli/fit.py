@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
 from gpflow_dwp.cli.errors import UsageError, going_on, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.fit_data import FitData, read_fit_data
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.cli.fit_training import LOGS, Course, train
+from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
 from gpflow_dwp.cli.provenance import describe_run, list_versions
 from gpflow_dwp.cli.reports import (
@@ -62,13 +64,15 @@ def run_fit(options: FitOptions) -> int:
     with contextlib.ExitStack() as holding:
         with user_mistakes():
             _check(options)
+            strategy = choose_strategy(options.devices)
             data = read_fit_data(options)
             scale = 1.0 if data.target is None else float(data.target.scale[0])
             rows = data.standardised(data.train)
-            model = build_model(options, rows, data.likelihood, scale)
+            with contextlib.nullcontext() if strategy is None else strategy.scope():
+                model = build_model(options, rows, data.likelihood, scale)
             run = _begin(options, holding)
         try:
-            _train_and_write(run, data, model, options)
+            _train_and_write(run, data, model, options, strategy)
         except BaseException as error:
             begun_here = options.resume is None and not run.has_steps
             if isinstance(error, NonFiniteBoundError) or begun_here:
@@ -111,13 +115,17 @@ def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> Unfinishe
 
 
 def _train_and_write(
-    run: UnfinishedRun, data: FitData, model: VariationalModel, options: CompleteOptions
+    run: UnfinishedRun,
+    data: FitData,
+    model: VariationalModel,
+    options: CompleteOptions,
+    strategy: tf.distribute.Strategy | None,
 ) -> None:
     test, task = data.test, data.train.task
     show = silent if options.json else print_now
     show(data.tell())
     scores = simple_scores(data, model, options)
-    course = train(run, data, model, options)
+    course = train(run, data, model, options, strategy)
     for line in course.tell():
         show(line)
     start = time.perf_counter()

@@ -49,7 +49,7 @@ class FitOptions:
         process, or matrix-Gaussian neural network.
     :param depth: Layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for
         a DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other
-        models and with --validation-fraction or --log, which are for one model).
+        models and with --devices, --validation-fraction or --log, which are for one model).
     :param posterior: Family of approximate posteriors of a DWP (default: AB).
     :param whiten: Posteriors of a DWP relative to the prior's scale.
     :param output_posterior: What the posterior of a process's output layer comes from: learned
@@ -79,6 +79,7 @@ class FitOptions:
         importance-weighted bound.
     :param batch_size: Rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20,
         or a 50th of the rows if that is more).
+    :param devices: GPUs of this machine that share every step's rows (default: one device).
     :param seed: For split, start and draws.
     :param out: Run directory to write (default: runs/NAME-K, with the next free K).
     :param overwrite: Replace the run that --out holds, but no other file in it, and the file of
@@ -120,6 +121,7 @@ class FitOptions:
     num_samples: Annotated[Size | None, _TRAINING] = None
     num_importance_samples: Annotated[Size, Parameter("--importance-samples"), _TRAINING] = 1
     batch_size: Annotated[PositiveInteger | None, _TRAINING] = None
+    devices: Annotated[PositiveInteger | None, _TRAINING] = None
     seed: Annotated[Seed, _TRAINING] = 0
     validation_fraction: Annotated[Fraction | None, _STOPPING] = None
     validation_metric: Annotated[Literal["log_density", "rmse"] | None, _STOPPING] = None

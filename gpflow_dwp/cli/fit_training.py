@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from gpflow_dwp.cli.errors import user_mistakes
+import tensorflow as tf
+
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments
@@ -25,7 +27,7 @@ from gpflow_dwp.training import (
 from gpflow_dwp.training.early_stopping import ValidationMetric
 from gpflow_dwp.training.run_log import RunLog
 
-__all__ = ["LOGS", "Course", "train"]
+__all__ = ["LOGS", "Course", "choose_strategy", "train"]
 
 LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 """What writes the log, by the file's suffix."""
@@ -83,13 +85,35 @@ class Course(NamedTuple):
         return lines
 
 
+def choose_strategy(devices: int | None) -> tf.distribute.Strategy | None:
+    """Return what trains on several GPUs of this machine.
+
+    :param devices: How many; None for wherever TensorFlow puts a model.
+    :raises UsageError: If there are not so many.
+    """
+    if devices is None:
+        return None
+    found = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices()]
+    gpus = [name for name in found if name.startswith("GPU")]
+    if len(gpus) < devices:
+        raise UsageError(
+            f"--devices {devices} needs as many GPUs; TensorFlow finds {', '.join(found)}"
+        )
+    return tf.distribute.MirroredStrategy(gpus[:devices])
+
+
 def train(
-    run: UnfinishedRun, data: FitData, model: VariationalModel, options: CompleteOptions
+    run: UnfinishedRun,
+    data: FitData,
+    model: VariationalModel,
+    options: CompleteOptions,
+    strategy: tf.distribute.Strategy | None,
 ) -> Course:
     """Train the model in place, or with ``--depth auto`` others, of which the best is taken.
 
     :param run: Where the state of training is kept.
     :param options: Complete ones of ``gpflow-dwp fit``.
+    :param strategy: In whose scope the model was built, if it was in one.
     """
     rows = data.standardised(data.train)
     if options.depth == "auto":
@@ -136,6 +160,7 @@ def train(
             callbacks=[callback for callback in (stopping, log) if callback is not None],
             callback_interval=options.callback_interval,
             progress=not options.quiet,
+            strategy=strategy,
             checkpoint_directory=run.state,
             seconds_between_checkpoints=_SECONDS_BETWEEN_SAVES,
         )

@@ -110,7 +110,7 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
 
 def _for_one_model(options: FitOptions) -> list[str]:
     """Options that are given, and are for a model of one depth."""
-    names = ("validation_fraction", "log")
+    names = ("devices", "validation_fraction", "log")
     given = [name for name in names if getattr(options, name) is not None]
     return given + (["model"] if options.model != "DWP" else [])
 

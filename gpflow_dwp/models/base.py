@@ -99,6 +99,10 @@ class DeepKernelProcess(VariationalModel):
         return getattr(self.output_layer, "num_outputs", None)
 
     @property
+    def draws_by_place(self) -> bool:
+        return self.latent_layer is not None
+
+    @property
     def rows(self) -> Batch | None:
         output = self.output_layer
         return None if output.rows is None else Batch(*output.rows, output.weights)

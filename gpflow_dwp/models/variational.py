@@ -101,6 +101,11 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         return len(self.layers) + hasattr(self.likelihood, "kl_divergence")
 
     @property
+    def draws_by_place(self) -> bool:
+        """Whether random numbers of a row depend on its place in the batch, not on its inputs."""
+        return True
+
+    @property
     def natural_parameters(self) -> list[tuple[gpflow.Parameter, gpflow.Parameter]]:
         """Means and roots of covariances that natural gradients can move; none by default."""
         return []

@@ -55,6 +55,8 @@ class TrainingCheckpoint:
     :param settings: What must be the same in a run that goes on, in plain values.
     :param callbacks: Those of the run, of which some may have a state.
     :param seconds_between_saves: After how long the next save is due.
+    :param is_writer: Whether this process saves; another one that takes the same steps only goes
+        on from what was saved.
     :raises ValueError: If the directory is no path or not a folder. On entering the context: if it
         cannot be written, or TensorFlow cannot save the place in the data.
     :raises BlockingIOError: On entering the context: if another run is in it.
@@ -69,6 +71,7 @@ class TrainingCheckpoint:
         callbacks: Sequence[Callback] = (),
         *,
         seconds_between_saves: float = 60.0,
+        is_writer: bool = True,
     ) -> None:
         check_path(checkpoint_directory=directory)
         self._directory = Path(directory)
@@ -85,11 +88,14 @@ class TrainingCheckpoint:
         trackables.update({f"callback_{i}": callback for i, callback in enumerate(with_state)})
         self._checkpoint = tf.train.Checkpoint(**trackables)
         self._seconds_between_saves = seconds_between_saves
+        self._is_writer = is_writer
         self._last_save = time.monotonic()
         self._latest: Path | None = None
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> TrainingCheckpoint:
+        if not self._is_writer:
+            return self
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._held.enter_context(held(self._directory))
@@ -125,7 +131,7 @@ class TrainingCheckpoint:
     @property
     def is_due(self) -> bool:
         """Whether the last save, or the start, is long enough ago."""
-        return time.monotonic() - self._last_save >= self._seconds_between_saves
+        return self._is_writer and time.monotonic() - self._last_save >= self._seconds_between_saves
 
     def restore(self) -> tuple[BoundTerms, float] | None:
         """Go back to the last saved state that is intact, if any was saved.
@@ -158,13 +164,15 @@ class TrainingCheckpoint:
         return None
 
     def save(self, records: Sequence[StepRecords], seconds: float) -> None:
-        """Save the present state.
+        """Save the present state, if that is for this process to do.
 
         :param records: What all steps so far recorded.
         :param seconds: The time that they took.
         :raises OSError: If it cannot be written, such as to a full disk; what was saved before is
             as it was.
         """
+        if not self._is_writer:
+            return
         self._past.set(records, seconds)
         saves = self._saves()
         number = 1 + max((_number(save) for save in saves), default=0)
@@ -205,6 +213,8 @@ class TrainingCheckpoint:
 
     def _saves(self) -> list[Path]:
         """What was saved, in order, intact or not."""
+        if not self._directory.exists():  # yet; its writer makes it
+            return []
         found = [path for path in self._directory.iterdir() if _SAVE.fullmatch(path.name)]
         return sorted(found, key=_number)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-__all__ = ["are_on_gpu", "beside", "check_one_replica"]
+__all__ = ["are_on_gpu", "beside"]
 
 
 def beside(variables: Sequence[tf.Variable]) -> contextlib.AbstractContextManager[None]:
@@ -28,20 +28,3 @@ def are_on_gpu(variables: Sequence[tf.Variable]) -> bool:
     """
     devices = [tf.DeviceSpec.from_string(variable.device) for variable in variables]
     return all(device.device_type == "GPU" for device in devices)
-
-
-def check_one_replica(optimizer: object) -> None:
-    """Refuse a distribution strategy of several replicas.
-
-    Nothing here sums gradients over replicas, whose parameters would drift apart.
-
-    :param optimizer: What is about to be used.
-    :raises ValueError: If there are several.
-    """
-    strategy = tf.distribute.get_strategy()
-    if strategy.num_replicas_in_sync > 1:
-        raise ValueError(
-            f"{type(optimizer).__name__} must be used outside a distribution strategy or in one "
-            f"of a single replica, got a {type(strategy).__name__} of "
-            f"{strategy.num_replicas_in_sync}."
-        )

@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._distribution import Workers
 from gpflow_dwp.training._failure import describe_failure
 from gpflow_dwp.training._interrupt import deferred_signals
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
@@ -31,6 +32,7 @@ class TrainingRun:
     :param callbacks: See :func:`gpflow_dwp.fit`.
     :param callback_interval: Steps between calls of the callbacks.
     :param checkpoint: Where the run's state is saved, and restored from here; None for nowhere.
+    :param workers: The processes that take the steps together.
     :raises ValueError: If the checkpoint is of a run with other settings.
     """
 
@@ -42,6 +44,7 @@ class TrainingRun:
         callbacks: Sequence[Callback],
         callback_interval: int,
         checkpoint: TrainingCheckpoint | None,
+        workers: Workers,
     ) -> None:
         self._model = model
         self._loop = loop
@@ -49,10 +52,14 @@ class TrainingRun:
         self._callbacks = callbacks
         self._callback_interval = callback_interval
         self._checkpoint = checkpoint
+        self._workers = workers
         past, seconds = BoundTerms(np.zeros(0), np.zeros((0, model.num_log_ratios))), 0.0
         if checkpoint is not None:
             past, seconds = checkpoint.restore() or (past, seconds)
         self._done = len(past.data)
+        workers.check_same(
+            {"steps": self._done}, "checkpoint_directory must be one folder that all workers see"
+        )
         # The next call of the callbacks averages over all steps since the last one, resumed or not.
         self._records = _cut(past, self._done - self._done % callback_interval)
         self._reported = 1
@@ -66,12 +73,15 @@ class TrainingRun:
         """
         staged = [callback for callback in self._callbacks if isinstance(callback, RunCallback)]
         wishes = [callback.begin(self._done, self._model) for callback in staged]
-        stop_reason = self._ended_by_callback() if any(wishes) else None
+        stop_reason = self._ended_by_callback() if self._workers.any(any(wishes)) else None
         start = time.perf_counter() - self._seconds_before
         with (
             deferred_signals(until_saved=self._checkpoint is not None) as interrupted,
             tqdm(
-                total=self._num_steps, initial=self._done, disable=not progress, unit="step"
+                total=self._num_steps,
+                initial=self._done,
+                disable=not (progress and self._workers.is_first),
+                unit="step",
             ) as bar,
         ):
             for record in self._calls() if stop_reason is None else ():
@@ -82,16 +92,17 @@ class TrainingRun:
                 bar.update(len(record.terms.data))
                 bound = _mean_bound([record]) / self._model.num_data
                 bar.set_postfix_str(f"bound per datum {bound:.3f}")
-                if self._call_callbacks(time.perf_counter() - start):
+                if self._workers.any(self._call_callbacks(time.perf_counter() - start)):
                     stop_reason = self._ended_by_callback()
                     break
-                if interrupted():
+                if self._workers.any(interrupted()):
                     stop_reason = f"interrupted after step {self._done}"
                     break
                 if self._checkpoint and self._checkpoint.is_due:
                     self._checkpoint.save(self._records, time.perf_counter() - start)
             if self._checkpoint:
                 self._checkpoint.save(self._records, time.perf_counter() - start)
+                self._workers.wait()  # so that none looks for a state that is not there yet
             for callback in staged:
                 callback.finish(self._model)
         return TrainingHistory(
@@ -110,7 +121,7 @@ class TrainingRun:
             size = min(size, self._num_steps - self._done, interval - self._done % interval)
             start = time.perf_counter()
             record = self._loop.run(size)
-            seconds = time.perf_counter() - start
+            [seconds] = self._workers.mean(time.perf_counter() - start)
             yield record
             if self._done > first + 1:  # The first call was mostly tracing.
                 size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import tensorflow as tf
 
-from gpflow_dwp.training._device import check_one_replica
+from gpflow_dwp.training._distribution import aggregated
 
 __all__ = ["Adam"]
 
@@ -16,7 +16,8 @@ class Adam(tf.Module):
 
     A model of this package has dozens of small variables. An update of each by itself, as Keras
     does it, is a thousand small operations and takes as long as a tenth of a step. The iterates are
-    those of ``tf_keras.optimizers.Adam`` with the same settings.
+    those of ``tf_keras.optimizers.Adam`` with the same settings. On replicas of a distribution
+    strategy, in whose scope it must be made, gradients are summed over all, as Keras sums them.
 
     :param learning_rate: A number, or a function of the number of steps taken, such as a Keras
         schedule.
@@ -41,9 +42,8 @@ class Adam(tf.Module):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         """Make room for the moments of ``variables``, which must have one dtype.
 
-        :raises ValueError: If they have several, or there are several replicas.
+        :raises ValueError: If they have several.
         """
-        check_one_replica(self)
         dtypes = {variable.dtype for variable in variables}
         if len(dtypes) != 1:
             names = ", ".join(sorted(dtype.name for dtype in dtypes))
@@ -74,15 +74,18 @@ class Adam(tf.Module):
         self,
         gradients: Iterable[tuple[tf.Tensor, tf.Variable]],
         settings: tf.Tensor | None = None,
+        *,
+        skip_gradients_aggregation: bool = False,
     ) -> None:
         """Take one step.
 
         :param gradients: Each variable's gradient with the variable, as in :meth:`build`.
         :param settings: Those of this step, [4]; None for the optimiser's own.
-        :raises ValueError: If there are several replicas.
+        :param skip_gradients_aggregation: Whether gradients are those of all replicas by now.
+        :raises ValueError: If there are several replicas, and this is none of them or uses
+            variables from outside their strategy's scope.
         """
-        check_one_replica(self)
-        pairs = list(gradients)
+        pairs = list(gradients) if skip_gradients_aggregation else aggregated(self, gradients)
         gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
         dtype = gradient.dtype
         settings = self.settings(1)[0] if settings is None else settings

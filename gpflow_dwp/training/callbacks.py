@@ -30,7 +30,10 @@ class TrainingProgress(NamedTuple):
 class Callback(Protocol):
     """Anything that can be called with a :class:`TrainingProgress`.
 
-    One that also acts where a run begins or ends is a :class:`RunCallback`.
+    One that also acts where a run begins or ends is a :class:`RunCallback`. Of several processes
+    that train together each calls its own, which must be the same in all. One with an attribute
+    ``only_in_first_worker`` that is true, as those have that write files, is called in the first
+    process only.
     """
 
     def __call__(self, progress: TrainingProgress) -> bool | None:

@@ -19,6 +19,7 @@ from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._device import beside
+from gpflow_dwp.training._distribution import Split, Workers, find_replicas
 from gpflow_dwp.training._identity import describe_run
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
@@ -57,6 +58,8 @@ def fit(
     callback_interval: int = 100,
     progress: bool = True,
     jit_compile: bool | None = None,
+    strategy: tf.distribute.Strategy | None = None,
+    split: Split = "rows",
     checkpoint_directory: str | Path | None = None,
     seconds_between_checkpoints: float = 60.0,
 ) -> TrainingHistory:
@@ -91,6 +94,16 @@ def fit(
     :param callback_interval: Steps between calls of the callbacks.
     :param progress: Whether to show a progress bar, with the bound per datum.
     :param jit_compile: Whether steps are compiled with XLA; None for: if the model is on a GPU.
+    :param strategy: Whose replicas take every step together: a ``MirroredStrategy``, a
+        ``MultiWorkerMirroredStrategy`` (where every worker makes the same call) or a
+        ``OneDeviceStrategy`` of ``tf.distribute``. Model and optimiser must have been made in its
+        scope. None for that of the scope in which ``fit`` is called, or for one device.
+    :param split: What a strategy divides among its R replicas. "rows": those of every batch, with
+        the draws that one device would have; where random numbers go by a row's place (latent
+        variables, networks) each has its own. "samples": draws; each takes all rows with ``S``
+        draws of its own, R S in all, which pays where rows are few, or an output layer is a
+        regression on all of them. What a likelihood draws from TensorFlow's global generator is the
+        same on all.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
         then do what they would have done. A call that finds a state there goes on from
@@ -127,6 +140,9 @@ def fit(
     if jit_compile is not None:
         check_flags(jit_compile=jit_compile)
     check_choice(PROTOCOLS, protocol=protocol)
+    replicas = find_replicas(strategy, split, model)
+    workers = Workers() if replicas is None else replicas.workers
+    callbacks = workers.own(callbacks)
     next_batch, batches_state = make_batches(
         model, data, batch_size, PROTOCOLS[protocol].batch_size, seed
     )
@@ -135,7 +151,7 @@ def fit(
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
     if optimizer is None:
-        with beside(model.trainable_variables):
+        with beside(model.trainable_variables) if replicas is None else replicas.scope():
             optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     loop = CompiledLoop(
         model,
@@ -145,6 +161,7 @@ def fit(
         as_seed(seed),
         estimator,
         jit_compile=jit_compile,
+        replicas=replicas,
     )
 
     settings = {
@@ -155,6 +172,10 @@ def fit(
         **dataclasses.asdict(estimator),
         "seed": seed,
     }
+    if workers.are_several:
+        same = {**settings, "callback_interval": callback_interval, "split": split}
+        same |= describe_run(model, data, optimizer)
+        workers.check_same(same, "fit must be called with the same arguments by all workers")
     checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(
@@ -164,9 +185,10 @@ def fit(
             {**settings, **describe_run(model, data, optimizer)},
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
+            is_writer=workers.is_first,
         )
     with checkpoint or contextlib.nullcontext():
-        run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint)
+        run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint, workers)
         history = run.take_steps(progress)
     history = dataclasses.replace(history, kl_annealing_steps=kl_annealing_steps)
     _warn_of_collapse(model, history)

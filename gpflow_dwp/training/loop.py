@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gpflow
@@ -19,6 +19,7 @@ from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._device import are_on_gpu, beside
+from gpflow_dwp.training._distribution import Replicas
 from gpflow_dwp.training._kept import find_kept, keep
 from gpflow_dwp.training._structure import structure_of
 from gpflow_dwp.training._trace import trace
@@ -53,6 +54,7 @@ class CompiledLoop:
     :param seed: Every step's draws depend on it and on the step alone.
     :param estimator: Of the bound.
     :param jit_compile: Whether a step is compiled with XLA; None for: if the model is on a GPU.
+    :param replicas: Those of the model that share every step; None on one device.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class CompiledLoop:
         estimator: Estimator,
         *,
         jit_compile: bool | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
         if isinstance(optimizer, type) or not all(
             callable(getattr(optimizer, name, None)) for name in ("build", "apply_gradients")
@@ -85,7 +88,10 @@ class CompiledLoop:
         if jit_compile is None:
             jit_compile = are_on_gpu(model.variables)
         self._jit_compile = jit_compile
-        with beside(self.variables):
+        self._replicas = replicas
+        if replicas is not None:
+            replicas.check_optimizer(optimizer)
+        with self._place():
             self._last_finite = [
                 tf.Variable(variable, trainable=False) for variable in self.variables
             ]
@@ -117,7 +123,7 @@ class CompiledLoop:
             tf.constant(int(self._model.num_data), tf.int64),
         )
         try:
-            with beside(self.variables):
+            with self._place():
                 data, log_ratios, finite = self._compiled_run(*inputs)
         except tf.errors.InvalidArgumentError as error:
             raise as_misfit(error) from error
@@ -131,6 +137,9 @@ class CompiledLoop:
             for variable, value in zip(self.variables, self._last_finite, strict=True):
                 variable.assign(value)
         return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
+
+    def _place(self) -> contextlib.AbstractContextManager[Any]:
+        return beside(self.variables) if self._replicas is None else self._replicas.scope()
 
     @functools.cached_property
     def _settings(self) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -159,10 +168,13 @@ class CompiledLoop:
     def _traced(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         scalar, vector = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.float64)
         rows, seed = tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([2], self._seed.dtype)
-        return trace(self._run, vector, rows, seed, scalar, inner="_take_step")
+        inner = "_take_step" if self._replicas is None else "_differentiate"
+        return trace(self._run, vector, rows, seed, scalar, inner=inner)
 
     def _dependencies(self) -> tuple[Hashable, list[tf.Tensor]] | None:
         """What the compiled function depends on, and what it uses; None if that is not known."""
+        if self._replicas is not None:
+            return None
         structure, batches = structure_of(self._model), self._next_batch
         optimizer = self._optimizer
         if structure is None or not isinstance(batches, Batches) or type(optimizer) is not Adam:
@@ -181,7 +193,7 @@ class CompiledLoop:
     def _run(
         self, weights: tf.Tensor, settings: tf.Tensor, seed: Seed, num_data: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        compiled_step = tf.function(self._take_step, jit_compile=self._jit_compile, autograph=False)
+        take_step = self._compiled_step()
         num_steps = tf.shape(weights)[0]
         dtype = self.variables[0].dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
@@ -200,7 +212,7 @@ class CompiledLoop:
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
             inputs = _StepInputs(weights[index], settings[index], seed, num_data)
-            terms, finite = compiled_step(self._next_batch(), inputs)
+            terms, finite = take_step(self._next_batch(), inputs)
             return (
                 index + 1,
                 finite,
@@ -213,37 +225,91 @@ class CompiledLoop:
         )
         return data.stack(), log_ratios.stack(), finite
 
+    def _compiled_step(
+        self,
+    ) -> Callable[[RegressionData, _StepInputs], tuple[BoundTerms, tf.Tensor]]:
+        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+            return tf.function(function, jit_compile=self._jit_compile, autograph=False)
+
+        if self._replicas is None:
+            return compiled(self._take_step)
+        # XLA compiles nothing in which replicas wait for each other.
+        differentiate = compiled(self._differentiate)
+        return functools.partial(self._take_step_together, self._replicas, differentiate)
+
     def _take_step(
         self, batch: RegressionData, inputs: _StepInputs
     ) -> tuple[BoundTerms, tf.Tensor]:
-        seed = fold_in(inputs.seed, tf.cast(self._step, tf.int32))
+        outcome = self._differentiate(batch, self._at_step(inputs))
+        return self._guarded(outcome, lambda: self._update(outcome.gradients, inputs.settings))
+
+    def _take_step_together(
+        self,
+        replicas: Replicas,
+        differentiate: Callable[[RegressionData, _StepInputs], _Outcome],
+        batch: RegressionData,
+        inputs: _StepInputs,
+    ) -> tuple[BoundTerms, tf.Tensor]:
+        def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
+            return differentiate(batch, inputs._replace(seed=seed, num_data=num_data))
+
+        outcome = replicas.reduce(of_share, batch, self._at_step(inputs).seed, inputs.num_data)
+        return self._guarded(
+            replicas.first(outcome),
+            lambda: replicas.first(replicas.run(self._update, outcome.gradients, inputs.settings)),
+        )
+
+    def _at_step(self, inputs: _StepInputs) -> _StepInputs:
+        return inputs._replace(seed=fold_in(inputs.seed, tf.cast(self._step, tf.int32)))
+
+    def _differentiate(self, batch: RegressionData, inputs: _StepInputs) -> _Outcome:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             with _holding(self._model, inputs.num_data):
-                terms = self._model.elbo_terms(batch, estimator=self._estimator, seed=seed)
+                terms = self._model.elbo_terms(batch, estimator=self._estimator, seed=inputs.seed)
             loss = -(terms.weighted_sum(inputs.kl_weight) + self._model.log_prior_density())
         gradients = tape.gradient(
             loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
+        return _Outcome(terms, loss, gradients)
+
+    def _guarded(
+        self, outcome: _Outcome, update: Callable[[], tf.Tensor]
+    ) -> tuple[BoundTerms, tf.Tensor]:
+        """Change variables only if all numbers are finite."""
         finite = tf.stack(
             [
-                tf.math.is_finite(loss),
-                *(tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients),
+                tf.math.is_finite(outcome.loss),
+                *(tf.reduce_all(tf.math.is_finite(gradient)) for gradient in outcome.gradients),
             ]
         )
-
-        def update() -> tf.Tensor:
-            for saved, variable in zip(self._last_finite, self.variables, strict=True):
-                saved.assign(variable)
-            pairs = zip(gradients, self.variables, strict=True)
-            if isinstance(self._optimizer, Adam):
-                self._optimizer.apply_gradients(pairs, inputs.settings)
-            else:
-                self._optimizer.apply_gradients(pairs)
-            return self._step.assign_add(1)
-
         tf.cond(tf.reduce_all(finite), update, lambda: tf.identity(self._step))
-        return terms, finite
+        return outcome.terms, finite
+
+    def _update(self, gradients: Sequence[tf.Tensor], settings: tf.Tensor) -> tf.Tensor:
+        for saved, variable in zip(self._last_finite, self.variables, strict=True):
+            saved.assign(variable)
+        pairs = zip(gradients, self.variables, strict=True)
+        # Gradients of replicas are averages by now.
+        options = {} if self._replicas is None else {"skip_gradients_aggregation": True}
+        if isinstance(self._optimizer, Adam):
+            self._optimizer.apply_gradients(pairs, settings, **options)
+        else:
+            self._optimizer.apply_gradients(pairs, **options)
+        return tf.identity(self._step.assign_add(1))
+
+
+class _Outcome(NamedTuple):
+    """What differentiating a bound leads to.
+
+    :param terms: The bound's terms.
+    :param loss: What is minimised: the annealed bound and the log prior density, negative.
+    :param gradients: Its gradient in each variable.
+    """
+
+    terms: BoundTerms
+    loss: tf.Tensor
+    gradients: list[tf.Tensor]
 
 
 class _StepInputs(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from gpflow.monitor import Monitor
 
 from gpflow_dwp.training.callbacks import TrainingProgress
@@ -39,6 +41,8 @@ class MonitorCallback:
     :param pass_progress: Whether the functions that tasks hold take an argument ``progress``, the
         :class:`TrainingProgress`; GPflow hands all tasks of a monitor the same arguments.
     """
+
+    only_in_first_worker: ClassVar[bool] = True
 
     def __init__(self, monitor: Monitor, *, pass_progress: bool = False) -> None:
         self._monitor = monitor

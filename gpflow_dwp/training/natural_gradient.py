@@ -9,7 +9,7 @@ from gpflow import Parameter
 from gpflow.keras import tf_keras
 from gpflow.optimizers import NaturalGradient
 
-from gpflow_dwp.training._device import check_one_replica
+from gpflow_dwp.training._distribution import aggregated
 
 __all__ = ["NaturalGradientAdam", "decayed_rate"]
 
@@ -28,9 +28,10 @@ def decayed_rate(initial: float) -> tf_keras.optimizers.schedules.LearningRateSc
 class NaturalGradientAdam(tf.Module):
     """GPflow's natural gradients for pairs (mean, root of covariance), Adam for all else.
 
-    It has the methods of an optimiser that training calls; both kinds of step use the gradients
-    of one pass. The defaults are those of Salimbeni et al. (2019), who move the final layer so:
-    ``NaturalGradientAdam([(layer.q_mu, layer.q_sqrt)])``.
+    It has the methods of an optimiser that training calls, and sums gradients over replicas as
+    Keras' do; both kinds of step use the gradients of one pass. The defaults are those of Salimbeni
+    et al. (2019), who move the final layer so: ``NaturalGradientAdam([(layer.q_mu,
+    layer.q_sqrt)])``.
 
     :param variational: Pairs of parameters of Gaussians, [M, Q] and [Q, M, M].
     :param gamma: Step size of the natural gradients.
@@ -57,24 +58,28 @@ class NaturalGradientAdam(tf.Module):
         """Make Adam's state for all variables that are not moved by natural gradients.
 
         :param variables: The trainable variables.
-        :raises ValueError: If a mean or root is not among them, nothing is left to Adam, or there
-            are several replicas.
+        :raises ValueError: If a mean or root is not among them, or nothing is left to Adam.
         """
-        check_one_replica(self)
         given = {id(variable) for variable in variables}
         natural = self._natural_ids()
         if not natural <= given:
             raise ValueError("variational must hold trainable parameters of the model only.")
         self._adam.build([variable for variable in variables if id(variable) not in natural])
 
-    def apply_gradients(self, pairs: Iterable[tuple[tf.Tensor, tf.Variable]]) -> None:
+    def apply_gradients(
+        self,
+        pairs: Iterable[tuple[tf.Tensor, tf.Variable]],
+        *,
+        skip_gradients_aggregation: bool = False,
+    ) -> None:
         """Take a step.
 
         :param pairs: A gradient and its variable, for all variables of :meth:`build`.
-        :raises ValueError: If there are several replicas.
+        :param skip_gradients_aggregation: Whether gradients are those of all replicas by now.
+        :raises ValueError: If there are several replicas, and this is none of them or uses
+            variables from outside their strategy's scope.
         """
-        check_one_replica(self)
-        pairs = list(pairs)
+        pairs = list(pairs) if skip_gradients_aggregation else aggregated(self, pairs)
         natural = self._natural_ids()
         gradients = {id(variable): gradient for gradient, variable in pairs}
         gamma = self._gamma(self._adam.iterations)
@@ -95,7 +100,8 @@ class NaturalGradientAdam(tf.Module):
 
         if self._pairs:
             self._natural.minimize(linearised, self._pairs)
-        self._adam.apply_gradients([pair for pair in pairs if id(pair[1]) not in natural])
+        rest = [pair for pair in pairs if id(pair[1]) not in natural]
+        self._adam.apply_gradients(rest, skip_gradients_aggregation=True)
 
     def _natural_ids(self) -> set[int]:
         return {id(parameter.unconstrained_variable) for pair in self._pairs for parameter in pair}

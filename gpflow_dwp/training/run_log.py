@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from gpflow_dwp.files import write_whole
 from gpflow_dwp.models import VariationalModel
@@ -34,6 +35,8 @@ class RunLog(RunCallback):
     :raises ValueError: If a metric has the name of another column. When a run begins: if the file
         is there and is not such a log, or, in a run that goes on, has other columns.
     """
+
+    only_in_first_worker: ClassVar[bool] = True
 
     def __init__(
         self,

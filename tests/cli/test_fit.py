@@ -277,6 +277,30 @@ def test_labels_have_no_noise(refused: Callable[..., str], option: list[str]) ->
 
 
 @pytest.mark.usefixtures("quick")
+def test_devices_train_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a strategy that does not reach model or training. The CPU stands for the GPUs."""
+    train, asked = fit, list[Any]()
+
+    def look(*arguments: Any, strategy: Any, **named: Any) -> TrainingHistory:
+        asked.append(strategy)
+        return train(*arguments, strategy=strategy, **named)
+
+    path = write_csv(Path("table.csv"), columns("regression"))
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", look)
+    gpus = [tf.config.LogicalDevice(f"/device:GPU:{index}", "GPU") for index in range(2)]
+    mirrors = {("GPU:0",): tf.distribute.OneDeviceStrategy("CPU:0")}
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: gpus)
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda names: mirrors[tuple(names)])
+
+    assert run("fit", path, *REGRESSION, "--devices", "1", "--out", "devices") == 0
+    assert run("fit", path, *REGRESSION, "--out", "one") == 0
+
+    assert isinstance(asked[0], tf.distribute.OneDeviceStrategy) and asked[1] is None
+    assert content(Path("devices"))["history.csv"] == content(Path("one"))["history.csv"]
+    assert "devices: 1\n" in Path("devices/config.yaml").read_text()
+
+
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("model", "options", "title"),
     [
@@ -429,6 +453,7 @@ def test_refuses_tables(
             ["--model", "VMG", "--importance-samples", "2"],
             "--importance-samples must be 1 for --model VMG",
         ),
+        (["--devices", "2"], "--devices 2 needs as many GPUs; TensorFlow finds CPU:0"),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),
         (["--test-fraction", "0"], "--test-fraction: must be between 0 and 1, got '0'"),
         (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
@@ -491,7 +516,9 @@ def test_refuses_a_split_that_leaves_nothing_to_learn(
     assert message in refused("fit", write_csv(Path("table.csv"), table), *options, *TINY)
 
 
-@pytest.mark.parametrize("options", [("--model", "DGP"), ("--validation-fraction", "0.2")])
+@pytest.mark.parametrize(
+    "options", [("--model", "DGP"), ("--devices", "1"), ("--validation-fraction", "0.2")]
+)
 def test_options_for_one_model_refuse_a_choice_of_depth(
     options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -203,6 +203,8 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "callback_interval": NO_COUNT,
         "progress": ("no",),
         "jit_compile": ("no", 1, 0.0, []),
+        "strategy": (3, "mirrored", tf.distribute.OneDeviceStrategy, ["CPU:0"]),
+        "split": ("", "nope", None, 3),
         "checkpoint_directory": (3, b"x", "a_file", "a_file/x", "/proc/nope", ["x"]),
         "seconds_between_checkpoints": (-1.0, NAN, "x", None),
     },
