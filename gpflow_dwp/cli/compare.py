@@ -74,7 +74,7 @@ def compare(options: CompareOptions) -> int:
             settings=assignments(options.settings),
         )
         for model in {cell.model for cell in cells}:
-            comparison.MODELS[model].load()
+            comparison.COMPARED_MODELS[model].load()
         tables = list(dict.fromkeys(cell.table for cell in cells))
         comparison.check_tables(tables, options.splits, uci_folder=options.uci_folder)
         if missing := [table for table in options.tables if table not in tables]:

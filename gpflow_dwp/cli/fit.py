@@ -18,14 +18,14 @@ from gpflow_dwp.cli.fit_data import FitData, read_fit_data
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
-from gpflow_dwp.cli.provenance import describe_run, list_versions
+from gpflow_dwp.cli.provenance import fit_provenance, list_versions
 from gpflow_dwp.cli.reports import (
     as_json,
     check_out,
     finite,
     named_scores,
     print_now,
-    score_table,
+    scores_as_text,
     silent,
 )
 from gpflow_dwp.cli.run_directory import (
@@ -140,7 +140,7 @@ def _train_and_write(
     depth = len(course.model.layers) if options.depth == "auto" else options.depth
     scores[f"{TITLES[options.model]}, depth {depth}"] = judged.scores
     named = {name: named_scores(score, task) for name, score in scores.items()}
-    show(score_table(named))
+    show(scores_as_text(named))
     metrics = {
         "scores": named,
         "units": "those of the target" if task == "regression" else "nats, shares",
@@ -153,7 +153,7 @@ def _train_and_write(
         "candidates": finite([candidate._asdict() for candidate in course.candidates]),
         "prediction_seconds": prediction_seconds,
         **judged.calibration,
-        "provenance": describe_run(options),
+        "provenance": fit_provenance(options),
     }
     goes_on = course.is_interrupted and run.has_steps
 

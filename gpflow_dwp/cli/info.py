@@ -31,7 +31,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     :param run: A directory that fit, mnist or save_model wrote (default: versions only).
     """
     from gpflow_dwp.cli.provenance import list_versions
-    from gpflow_dwp.cli.reports import as_json, score_table
+    from gpflow_dwp.cli.reports import as_json, scores_as_text
 
     found: dict[str, dict[str, Any]]
     if run is None:
@@ -49,14 +49,14 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
             print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
-        print(score_table(scores))
+        print(scores_as_text(scores))
 
 
 def _describe(directory: Path) -> dict[str, dict[str, Any]]:
     unfinished = UnfinishedRun.latest(directory)
     has_steps = unfinished is not None and unfinished.has_steps
     if (directory / DESCRIPTION).is_file():
-        return _describe_run(directory, can_go_on=has_steps)
+        return _tell_of_run(directory, can_go_on=has_steps)
     if unfinished is not None:
         return {"run": {"unfinished": True, "has_steps": has_steps}}
     if not directory.is_dir():
@@ -65,7 +65,7 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
     return {"model": _describe_saved(saved)}
 
 
-def _describe_run(directory: Path, *, can_go_on: bool) -> dict[str, dict[str, Any]]:
+def _tell_of_run(directory: Path, *, can_go_on: bool) -> dict[str, dict[str, Any]]:
     from gpflow_dwp.cli.reports import scores_from_names
     from gpflow_dwp.cli.trained_run import TrainedRun
 

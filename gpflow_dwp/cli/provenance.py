@@ -13,10 +13,10 @@ import tensorflow as tf
 from gpflow_dwp.cli.fit_options import FitOptions
 from gpflow_dwp.lab.provenance import describe_provenance, list_versions
 
-__all__ = ["describe_run", "list_versions"]
+__all__ = ["fit_provenance", "list_versions"]
 
 
-def describe_run(options: FitOptions) -> dict[str, Any]:
+def fit_provenance(options: FitOptions) -> dict[str, Any]:
     """Return what a run's ``metrics.json`` says about how it was made."""
     own = {"command": ["gpflow-dwp", *sys.argv[1:]], "seed": options.seed}
     return own | describe_provenance(np.dtype(gpflow.default_float()).name, _threads())

@@ -25,7 +25,7 @@ __all__ = [
     "named_scores",
     "print_now",
     "report_cells",
-    "score_table",
+    "scores_as_text",
     "scores_from_names",
     "silent",
     "write_json",
@@ -157,7 +157,7 @@ def scores_from_names(found: Mapping[str, Any]) -> Scores:
     return Scores(**{"error" if name in errors else name: found[name] for name in found})
 
 
-def score_table(scores: Mapping[str, Mapping[str, Any]]) -> str:
+def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of what :func:`named_scores` gives, by model: of test rows, but for the ELBO.
 
     :param scores: Of models by name, all of one task.

@@ -116,7 +116,7 @@ def sparse_gp_scores(
     return Scores.of_labels(
         test[1][:, 0],
         probabilities,
-        log_likelihood=_mean_log_density(model, test),
+        log_likelihood=_held_out_density(model, test),
         seconds=seconds,
         elbo=elbo,
     )
@@ -157,7 +157,7 @@ def train_sparse_classifier(
     return model, -float(np.mean(losses))
 
 
-def _mean_log_density(model: gpflow.models.GPModel, test: tuple[Array, Array]) -> float:
+def _held_out_density(model: gpflow.models.GPModel, test: tuple[Array, Array]) -> float:
     targets = test[1].astype(np.int32) if _is_softmax(model.likelihood) else test[1]
     return float(tf.reduce_mean(model.predict_log_density((test[0], targets))))
 

@@ -11,10 +11,10 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.utilities import parameter_dict
 
-__all__ = ["describe_run"]
+__all__ = ["run_identity"]
 
 
-def describe_run(
+def run_identity(
     model: gpflow.Module, data: RegressionData | tf.data.Dataset, optimizer: Any
 ) -> dict[str, Any]:
     """Describe model, data and optimiser as far as that can be told without their values.

@@ -20,7 +20,7 @@ from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._device import beside
 from gpflow_dwp.training._distribution import Split, Workers, find_replicas
-from gpflow_dwp.training._identity import describe_run
+from gpflow_dwp.training._identity import run_identity
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.adam import Adam
@@ -174,7 +174,7 @@ def fit(
     }
     if workers.are_several:
         same = {**settings, "callback_interval": callback_interval, "split": split}
-        same |= describe_run(model, data, optimizer)
+        same |= run_identity(model, data, optimizer)
         workers.check_same(same, "fit must be called with the same arguments by all workers")
     checkpoint = None
     if checkpoint_directory is not None:
@@ -182,7 +182,7 @@ def fit(
             checkpoint_directory,
             loop,
             batches_state,
-            {**settings, **describe_run(model, data, optimizer)},
+            {**settings, **run_identity(model, data, optimizer)},
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
             is_writer=workers.is_first,

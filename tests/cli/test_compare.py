@@ -12,7 +12,7 @@ from command_line import parse, run
 from comparison_results import compared
 
 from gpflow_dwp.lab import study
-from gpflow_dwp.lab.comparison import MODELS, TABLES, ComparisonCell
+from gpflow_dwp.lab.comparison import COMPARED_MODELS, TABLES, ComparisonCell
 from gpflow_dwp.lab.study import RESULTS, Record, append_record, read_results
 
 RUN = "gpflow_dwp.lab.study.run_cells"
@@ -23,7 +23,7 @@ def test_defaults_are_everything_there_is() -> None:
     """The options list names by themselves, so that help does not wait for TensorFlow."""
     assert parse("compare", "--out", "there") == {
         "tables": tuple(TABLES),
-        "models": tuple(MODELS),
+        "models": tuple(COMPARED_MODELS),
         "splits": (0, 1, 2, 3, 4),
         "settings": (),
         "label": None,

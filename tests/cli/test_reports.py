@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from gpflow_dwp.cli.reports import as_json, named_scores, score_table, scores_from_names
+from gpflow_dwp.cli.reports import as_json, named_scores, scores_as_text, scores_from_names
 from gpflow_dwp.evaluation import Scores
 
 
@@ -32,5 +32,5 @@ def test_errors_of_any_size_are_told_apart() -> None:
         str(error): named_scores(Scores(None, 1.0, error, 2.0), "regression")
         for error in (1.234567e-12, 0.25, 1234567.0)
     }
-    rows = score_table(scores).splitlines()[2:]
+    rows = scores_as_text(scores).splitlines()[2:]
     assert [row.split()[-2] for row in rows] == ["1.235e-12", "0.25", "1.235e+06"]

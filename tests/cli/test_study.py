@@ -150,7 +150,7 @@ def test_cells_that_are_asked_for(
 
 def test_every_model_and_protocol_of_studies_can_be_asked_for() -> None:
     options = {option.name: option for command, option in declared_options() if command == "study"}
-    assert options["--models"].get_choices() == STUDY_MODELS
+    assert options["--models"].get_choices() == tuple(STUDY_MODELS)
     assert options["--protocol"].get_choices() == STUDY_PROTOCOLS
 
 

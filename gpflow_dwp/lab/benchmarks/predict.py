@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpflow_dwp.lab.benchmarks.measurement import Measured, Report, Subject, measure, ratio, summary
-from gpflow_dwp.lab.benchmarks.shapes import MODELS, SHAPES, DtypeName, ModelName, ShapeName
+from gpflow_dwp.lab.benchmarks.shapes import SHAPES, STEP_MODELS, DtypeName, ModelName, ShapeName
 from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_prediction
 
 __all__ = ["benchmark_predict"]
@@ -14,7 +14,7 @@ _TASKS = ("predict_f", "predict_y", "draws and predict_y")
 def benchmark_predict(
     *,
     shapes: tuple[ShapeName, ...] = ("yacht-2", "yacht-5"),
-    models: tuple[ModelName, ...] = MODELS,
+    models: tuple[ModelName, ...] = STEP_MODELS,
     dtypes: tuple[DtypeName, ...] = ("float64",),
     num_samples: int = 100,
     turns: int = 9,

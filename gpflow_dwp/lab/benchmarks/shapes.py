@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 __all__ = [
-    "MODELS",
     "SHAPES",
+    "STEP_MODELS",
     "WISHART_MODELS",
     "DatasetName",
     "DtypeName",
@@ -28,7 +28,7 @@ ModelName = Literal["GW", "A", "AB", "A-whitened", "DGP"]
 WISHART_MODELS: tuple[WishartName, ...] = ("GW", "A", "AB", "A-whitened")
 """Deep Wishart processes by posterior family."""
 
-MODELS: tuple[ModelName, ...] = (*WISHART_MODELS, "DGP")
+STEP_MODELS: tuple[ModelName, ...] = (*WISHART_MODELS, "DGP")
 """These, and the deep GP with the same prior."""
 
 

@@ -20,8 +20,8 @@ from gpflow_dwp.lab.benchmarks.measurement import (
     summary,
 )
 from gpflow_dwp.lab.benchmarks.shapes import (
-    MODELS,
     SHAPES,
+    STEP_MODELS,
     WISHART_MODELS,
     DtypeName,
     ModelName,
@@ -61,7 +61,7 @@ print(json.dumps({name: installed[name] for name in sys.argv[1:] if name in inst
 def benchmark_step(
     *,
     shapes: tuple[ShapeName, ...] = ("yacht-2", "yacht-5"),
-    models: tuple[ModelName, ...] = MODELS,
+    models: tuple[ModelName, ...] = STEP_MODELS,
     dtypes: tuple[DtypeName, ...] = ("float64",),
     peers: tuple[PeerName, ...] = (),
     peer_python: str | None = None,

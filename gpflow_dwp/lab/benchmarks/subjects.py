@@ -28,7 +28,7 @@ def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[
 
 
 def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], None]:
-    """Take training steps of one of :data:`MODELS`."""
+    """Take training steps of one of :data:`STEP_MODELS`."""
     import tensorflow as tf
     from gpflow import default_float
 

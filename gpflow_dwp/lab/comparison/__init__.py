@@ -5,15 +5,15 @@ process of its own, and all are scored by the same formulas: ``gpflow-dwp compar
 """
 
 from gpflow_dwp.lab.comparison.cell import ComparisonCell, make_comparison, run_comparison_cell
-from gpflow_dwp.lab.comparison.models import MODELS
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
 from gpflow_dwp.lab.comparison.report import write_comparison
 from gpflow_dwp.lab.comparison.scores import LEVELS, METRICS, quantile_crps
 from gpflow_dwp.lab.comparison.tables import TABLES, check_tables
 
 __all__ = [
+    "COMPARED_MODELS",
     "LEVELS",
     "METRICS",
-    "MODELS",
     "TABLES",
     "ComparisonCell",
     "check_tables",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpflow_dwp.lab.comparison.models import MODELS, estimator_class
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS, estimator_class
 from gpflow_dwp.lab.comparison.scores import classification_scores, regression_scores
 from gpflow_dwp.lab.comparison.tables import TABLES, load_split
 from gpflow_dwp.lab.study.results import COMPARISON_PLACE
@@ -30,7 +30,7 @@ class ComparisonCell(RunnableCell):
     """Everything that decides the result of one run.
 
     :param table: One of :data:`TABLES`.
-    :param model: One of :data:`MODELS` that takes the table's task.
+    :param model: One of :data:`COMPARED_MODELS` that takes the table's task.
     :param label: What the report calls it; the model's name or, with settings, another one.
     :param split: Number of the split into training and test rows, and the seed of the model.
     :param settings: Arguments of the model's constructor, as sorted pairs of name and value.
@@ -52,9 +52,9 @@ class ComparisonCell(RunnableCell):
 
     def __post_init__(self) -> None:
         check_choice(TABLES, table=self.table)
-        check_choice(MODELS, model=self.model)
+        check_choice(COMPARED_MODELS, model=self.model)
         table = TABLES[self.table]
-        if table.task not in MODELS[self.model].fits:
+        if table.task not in COMPARED_MODELS[self.model].fits:
             raise ValueError(f"model {self.model} is not for {table.task}, as {self.table} is.")
         check_split(self.split, table.num_splits, self.table)
 
@@ -78,7 +78,7 @@ def run_comparison_cell(
     :raises ImportError: If the model's package, or the table's, is not installed.
     """
     what = ComparisonCell.from_dict(cell)
-    model, task = MODELS[what.model], TABLES[what.table].task
+    model, task = COMPARED_MODELS[what.model], TABLES[what.table].task
     split = load_split(what.table, what.split, uci_folder=uci_folder)
     model.load()  # what is imported later would count as fitting
     start = time.process_time()
@@ -108,7 +108,7 @@ def make_comparison(
     it does not take, and a split for tables that do not have it.
 
     :param tables: Names in :data:`TABLES`.
-    :param models: Names in :data:`MODELS`.
+    :param models: Names in :data:`COMPARED_MODELS`.
     :param splits: Numbers of splits.
     :param label: What the report calls the deep Wishart process; None for "dwp", followed by the
         settings if there are any.
@@ -122,14 +122,14 @@ def make_comparison(
     for table in tables:
         check_choice(TABLES, tables=table)
     for model in models:
-        check_choice(MODELS, models=model)
+        check_choice(COMPARED_MODELS, models=model)
     check_integers(at_least=0, **{f"splits[{place}]": split for place, split in enumerate(splits)})
     settings = settings or {}
     if "dwp" not in models and (settings or label is not None):
         raise ValueError(f"settings and label are those of dwp, got models {', '.join(models)}.")
     if label is None:
         label = "-".join(["dwp", *(f"{name}={value}" for name, value in settings.items())])
-    if label in MODELS and label != "dwp" or not label.strip() or "|" in label:
+    if label in COMPARED_MODELS and label != "dwp" or not label.strip() or "|" in label:
         raise ValueError(f"label must be a name of its own without '|', got {label!r}.")
     tasks = {TABLES[table].task for table in tables} if "dwp" in models else set()
     own = {task: _own_arguments(task, settings) for task in tasks}
@@ -140,7 +140,7 @@ def make_comparison(
         for split in splits
         for table in tables
         for model in models
-        if split < TABLES[table].num_splits and TABLES[table].task in MODELS[model].fits
+        if split < TABLES[table].num_splits and TABLES[table].task in COMPARED_MODELS[model].fits
     ]
     if not cells:
         raise ValueError(

@@ -15,7 +15,7 @@ from gpflow_dwp.lab.comparison.scores import EstimatorPrediction
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["MODELS", "ComparedModel", "estimator_class"]
+__all__ = ["COMPARED_MODELS", "ComparedModel", "estimator_class"]
 
 
 class ComparedModel(NamedTuple):
@@ -67,7 +67,7 @@ _LOGISTIC = classifier("linear_model.LogisticRegression", is_scaled=True, max_it
 _BOOSTING = classifier("ensemble.HistGradientBoostingClassifier", random_state=None)
 _FOREST = classifier("ensemble.RandomForestClassifier", random_state=None)
 
-MODELS: Mapping[str, ComparedModel] = MappingProxyType(
+COMPARED_MODELS: Mapping[str, ComparedModel] = MappingProxyType(
     {
         "exact-gp": ComparedModel({"regression": rivals.fit_gp}),
         "bayesian-ridge": ComparedModel(

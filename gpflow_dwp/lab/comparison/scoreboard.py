@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from gpflow_dwp.lab.comparison.models import MODELS
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
 from gpflow_dwp.lab.comparison.scores import METRICS
 from gpflow_dwp.lab.comparison.tables import TABLES
 from gpflow_dwp.lab.study.frame import sort_key
@@ -22,7 +22,7 @@ _IN_ORDER = sorted(
 _UNRANKED = ("coverage_90", "fit_seconds", "predict_seconds")
 _PLACE = ["task", "metric", "table"]
 
-in_order = sort_key(table=TABLES, task=METRICS, metric=_IN_ORDER, label=MODELS)
+in_order = sort_key(table=TABLES, task=METRICS, metric=_IN_ORDER, label=COMPARED_MODELS)
 """What to sort columns by: regression first, times last, labels of our own after models."""
 
 

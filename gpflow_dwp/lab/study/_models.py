@@ -15,7 +15,7 @@ from gpflow_dwp.models import (
     build_deep_wishart_process,
 )
 
-__all__ = ["MODELS", "STUDY_MODELS", "StudyModel"]
+__all__ = ["STUDY_MODELS", "StudyModel"]
 
 
 class StudyModel(NamedTuple):
@@ -41,7 +41,7 @@ class StudyModel(NamedTuple):
         return argument in accepted and argument not in self.arguments
 
 
-MODELS: dict[str, StudyModel] = {
+STUDY_MODELS: dict[str, StudyModel] = {
     "DGP": StudyModel(build_deep_gaussian_process),
     "DIWP": StudyModel(build_deep_inverse_wishart_process),
     "GW": StudyModel(build_deep_wishart_process, {"posterior": "GW"}),
@@ -54,8 +54,6 @@ MODELS: dict[str, StudyModel] = {
     },
     "LV-DWP": StudyModel(build_deep_wishart_process, {"posterior": "A", "latent_dim": 1}),
 }
-
-STUDY_MODELS = tuple(MODELS)
 """The models that can be compared: the deep GP, the deep inverse Wishart process, deep Wishart
 processes by their posterior family, and the matrix-Gaussian network; deep GPs with latent variables
 (LV) by their layers, bottom first; and a deep Wishart process, posterior A, above latent variables.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 from gpflow.base import RegressionData
 
 from gpflow_dwp.data import UCI_DATASETS
-from gpflow_dwp.lab.study._models import MODELS
+from gpflow_dwp.lab.study._models import STUDY_MODELS
 from gpflow_dwp.lab.study.results import CELL_PLACE
 from gpflow_dwp.lab.study.runnable import RunnableCell, check_split
 from gpflow_dwp.models import VariationalModel
@@ -76,10 +76,10 @@ class Cell(RunnableCell):
         check_integers(at_least=0, seed=self.seed, kl_annealing_steps=annealing)
         check_choice(UCI_DATASETS, dataset=self.dataset)
         check_split(self.split, UCI_DATASETS[self.dataset].num_splits, self.dataset)
-        check_choice(MODELS, model=self.model)
+        check_choice(STUDY_MODELS, model=self.model)
         check_choice(("float64", "float32"), dtype=self.dtype)
         check_choice(STUDY_PROTOCOLS, protocol=self.protocol)
-        model = MODELS[self.model]
+        model = STUDY_MODELS[self.model]
         if model.own_depth not in (None, self.depth):
             raise ValueError(
                 f"depth must be {model.own_depth} for model {self.model}, got {self.depth}."
@@ -109,7 +109,7 @@ class Cell(RunnableCell):
         if self.protocol == "cde-fast":
             return "fast"
         if self.protocol == "cde":
-            return "natural" if MODELS[self.model].has_natural_parameters else "fast"
+            return "natural" if STUDY_MODELS[self.model].has_natural_parameters else "fast"
         return self.protocol
 
     @property
@@ -129,7 +129,7 @@ class Cell(RunnableCell):
         :param target_scale: Standard deviation of the targets in raw units, for which the noise of
             the matrix-Gaussian network has its prior.
         """
-        model = MODELS[self.model]
+        model = STUDY_MODELS[self.model]
         own: dict[str, Any] = {} if model.own_depth else {"depth": self.depth}
         if self.model == "VMG":
             own["target_scale"] = target_scale

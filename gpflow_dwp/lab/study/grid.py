@@ -11,7 +11,7 @@ from typing import Any
 from gpflow.base import RegressionData
 
 from gpflow_dwp.data import load_uci
-from gpflow_dwp.lab.study._models import MODELS
+from gpflow_dwp.lab.study._models import STUDY_MODELS
 from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
 from gpflow_dwp.lab.study.runnable import check_each_once, sorted_pairs
 from gpflow_dwp.training import PROTOCOLS
@@ -64,7 +64,7 @@ def make_cells(
     """
     check_each_once(datasets=datasets, depths=depths, models=models, splits=splits)
     for model in models:
-        check_choice(MODELS, model=model)
+        check_choice(STUDY_MODELS, model=model)
     check_choice(STUDY_PROTOCOLS, protocol=protocol)
     check_integers(num_importance_samples=num_importance_samples)
     fields = {name: value for name, value in fields.items() if value is not None}
@@ -75,7 +75,7 @@ def make_cells(
             **(_OPTIONS_OF_VMG.get(dataset, {}) if own == "vmg" else {}),
             **(options or {}),
         }
-        place = (dataset, MODELS[model].own_depth or depth, model, split)
+        place = (dataset, STUDY_MODELS[model].own_depth or depth, model, split)
         plain = Cell(*place, protocol=own, options=sorted_pairs(all_options))
         samples = num_importance_samples if plain.takes_importance_samples else 1
         fields_of_all = {"num_importance_samples": samples, **_of_protocol(plain), **fields}

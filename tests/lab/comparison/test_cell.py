@@ -14,8 +14,8 @@ from study_archive import write_archive
 
 from gpflow_dwp.files import unseal
 from gpflow_dwp.lab.comparison import (
+    COMPARED_MODELS,
     METRICS,
-    MODELS,
     ComparisonCell,
     make_comparison,
     run_comparison_cell,
@@ -149,7 +149,7 @@ def test_scores_are_those_of_the_test_rows() -> None:
 
     assert list(metrics) == list(METRICS["regression"])
     split = load_split("diabetes", 6)
-    fitted = MODELS["bayesian-ridge"].fits["regression"](split.X_train, split.y_train, 6)
+    fitted = COMPARED_MODELS["bayesian-ridge"].fits["regression"](split.X_train, split.y_train, 6)
     mean, deviation = fitted(split.X_test).mean(), fitted(split.X_test).deviations
     errors = split.y_test - mean
     assert metrics["rmse"] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
@@ -196,7 +196,7 @@ def test_times_are_of_the_processor_and_without_imports(monkeypatch: pytest.Monk
         return lambda inputs: StandIn()
 
     model = ComparedModel({"regression": fit})
-    monkeypatch.setattr(module, "MODELS", {"bayesian-ridge": model})
+    monkeypatch.setattr(module, "COMPARED_MODELS", {"bayesian-ridge": model})
     monkeypatch.setattr(ComparedModel, "load", lambda self: spend(1e6))
     monkeypatch.setattr(time, "process_time", lambda: clock)
 

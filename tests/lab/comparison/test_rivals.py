@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.evaluation import baselines
-from gpflow_dwp.lab.comparison import MODELS, rivals
+from gpflow_dwp.lab.comparison import COMPARED_MODELS, rivals
 from gpflow_dwp.lab.comparison.models import estimator_class
 
 FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
 # Ours is run, with its settings, by a test of cells.
-REGRESSORS = [name for name in MODELS if "regression" in MODELS[name].fits and name != "dwp"]
-CLASSIFIERS = [name for name, model in MODELS.items() if "classification" in model.fits]
+REGRESSORS = [
+    name for name in COMPARED_MODELS if "regression" in COMPARED_MODELS[name].fits and name != "dwp"
+]
+CLASSIFIERS = [name for name, model in COMPARED_MODELS.items() if "classification" in model.fits]
 
 
 def numbers(rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +40,7 @@ def test_rivals_predict_raw_units(name: str) -> None:
 
     NGBoost takes 500 rounds, with which it is far too sure of 60 rows.
     """
-    model = MODELS[name]
+    model = COMPARED_MODELS[name]
     if name == "ngboost":
         pytest.importorskip("ngboost")
     model.load()
@@ -66,10 +68,10 @@ def test_classifiers_give_probabilities_in_the_order_of_the_classes(
     monkeypatch.setattr(baselines, "_ADAM_STEPS", 25)
     monkeypatch.setattr(rivals, "_NUM_INDUCING", 8)
     X, y = classes(num_classes)
-    MODELS[name].load()
+    COMPARED_MODELS[name].load()
 
     settings = FEW if name == "dwp" else {}
-    predict = MODELS[name].fits["classification"](X[:120], y[:120], 0, **settings)
+    predict = COMPARED_MODELS[name].fits["classification"](X[:120], y[:120], 0, **settings)
     probabilities = predict(X[120:])
 
     assert probabilities.shape == (30, num_classes)
@@ -201,7 +203,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ngboost", None)
 
     with pytest.raises(ImportError, match=r"ngboost is needed .*gpflow-dwp\[rivals\]"):
-        MODELS["ngboost"].load()
+        COMPARED_MODELS["ngboost"].load()
 
 
 def test_there_is_no_estimator_for_another_task() -> None:
