@@ -92,6 +92,8 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         # Inducing points are also those of the sparse GP that is compared with.
         if argument in given and argument not in known and name != "num_inducing":
             yield f"{_flag(name)} is not for --model {options.model}"
+    if options.warp and options.noise == "heteroskedastic":
+        yield "--warp cannot go with --noise heteroskedastic"
     if options.task == "classification":
         if options.warp:
             yield "--warp is for --task regression: labels are not warped"

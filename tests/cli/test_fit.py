@@ -453,6 +453,10 @@ def test_refuses_tables(
             ["--model", "VMG", "--importance-samples", "2"],
             "--importance-samples must be 1 for --model VMG",
         ),
+        (
+            ["--warp", "--noise", "heteroskedastic"],
+            "--warp cannot go with --noise heteroskedastic",
+        ),
         (["--devices", "2"], "--devices 2 needs as many GPUs; TensorFlow finds CPU:0"),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),
         (["--test-fraction", "0"], "--test-fraction: must be between 0 and 1, got '0'"),
