@@ -145,7 +145,7 @@ def describe(features):
 
 
 features = {
-    name: np.sqrt(WIDTH) * model.posterior(NUM_DRAWS, seed=1).path.hidden[0].root.numpy()
+    name: np.sqrt(WIDTH) * model.posterior(NUM_DRAWS, seed=1).path.hidden[0].features.numpy()
     for name, model in models.items()
 }
 drawn = features["deep GP"]
@@ -391,7 +391,7 @@ def exact_posterior(chosen):
     gram = tf.constant(gram_of(chosen))
     draw = GramDraw(
         gram=gram,
-        root=tf.constant(chosen / np.sqrt(WIDTH)),
+        features=tf.constant(chosen / np.sqrt(WIDTH)),
         covariance=posterior.path.hidden[0].covariance,
         log_ratio=tf.zeros(len(chosen), gram.dtype),
     )

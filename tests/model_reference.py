@@ -14,7 +14,7 @@ from scipy import special
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import (
-    GaussianDraw,
+    GaussianPosterior,
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
     GramDraw,
@@ -378,7 +378,7 @@ def condition(
 
 
 def condition_output(
-    layer: OutputLayer, draw: GaussianDraw, blocks: TargetBlocks, *, full_cov: bool
+    layer: OutputLayer, draw: GaussianPosterior, blocks: TargetBlocks, *, full_cov: bool
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
     mean, covariance = layer.condition(draw, in_groups(blocks, full_cov=full_cov))
@@ -422,7 +422,7 @@ class Conditional:
         draw = self.inducing(1)
         repeated = {
             name: tf.repeat(getattr(draw, name), self.num_draws, axis=0)
-            for name in ("gram", "root")
+            for name in ("gram", "features")
         }
         return draw._replace(**repeated)
 
@@ -448,7 +448,7 @@ class Conditional:
         """Targets have the first moments and all second moments of features drawn in NumPy."""
         draw = self.repeated()
         gram = self.condition(draw, full_cov=full_cov)
-        here, there = (gram.it.numpy(), gram.tt.numpy()), self.numpy_grams(draw.root[0].numpy())
+        here, there = (gram.it.numpy(), gram.tt.numpy()), self.numpy_grams(draw.features[0].numpy())
         if not full_cov:
             there = (there[0], np.diagonal(there[1], axis1=1, axis2=2))
         for value, expected in zip(here, there, strict=True):

@@ -1,6 +1,6 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
-from gpflow_dwp.layers.base import Description, GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
@@ -16,7 +16,7 @@ __all__ = [
     "Description",
     "Encoder",
     "FreeEncoder",
-    "GaussianDraw",
+    "GaussianPosterior",
     "GlobalInducingGPLayer",
     "GlobalInducingGramLayer",
     "GramDraw",

@@ -33,7 +33,7 @@ def condition_features(
     Each of ν columns of features is Gaussian with covariance K/ν. The draw has R <= ν of them; the
     rest are zero at the inducing points, and noise alone at the targets.
 
-    :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
+    :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
     :param covariance: The blocks K_it and K_tt.
     :param noise: The targets' random numbers.
     :param df: ν.
@@ -43,7 +43,7 @@ def condition_features(
     numbers = tf.cast(noise.normal(df), dtype)
     if covariance.are_single:
         mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.root, gradient_dtype=noise.gradient_dtype
+            draw.covariance, covariance.it, draw.features, gradient_dtype=noise.gradient_dtype
         )
         # Cancellation may leave a rounding error, where the square root has no derivative.
         floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.diagonal
@@ -51,7 +51,7 @@ def condition_features(
         deviation = tf.sqrt(variance / df)[..., None] * numbers
     else:
         projected, _ = whiten(draw.covariance, covariance.it)
-        whitened_root, _ = whiten(draw.covariance, draw.root)
+        whitened_root, _ = whiten(draw.covariance, draw.features)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
         explained = grouped_outer(tf.linalg.matrix_transpose(projected), covariance.tt)
         remainder = covariance.tt - explained
@@ -63,23 +63,23 @@ def condition_features(
         correlated = tf.matmul(cholesky(factorised), grouped(numbers, covariance.tt))
         deviation = tf.reshape(correlated, tf.shape(numbers)) / np.sqrt(df)
 
-    rank = draw.root.shape[-1]
-    root = mean + (deviation if df == rank else deviation[..., :rank])
+    rank = draw.features.shape[-1]
+    features = mean + (deviation if df == rank else deviation[..., :rank])
     # Inner products between targets, to which features that are zero elsewhere add theirs.
-    every = root if df == rank else tf.concat([root, deviation[..., rank:]], axis=-1)
+    every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
     tt = squares(every) if covariance.are_single else grouped_outer(every, covariance.tt)
-    return TargetBlocks(tf.matmul(draw.root, root, transpose_b=True), tt, root)
+    return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
 
 
 def expect_features(draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
     """What :func:`condition_features` gives without noise, for M (M + N) R a draw instead of M² N.
 
-    :param draw: The inducing points' features F_i = ``draw.root``, [S, M, R].
+    :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
     :param covariance: The blocks K_it and K_tt.
     """
-    root = conditional_mean(draw.covariance, covariance.it, draw.root)
-    it = tf.matmul(draw.root, root, transpose_b=True)
-    return TargetBlocks(it, squares(root), root)
+    features = conditional_mean(draw.covariance, covariance.it, draw.features)
+    it = tf.matmul(draw.features, features, transpose_b=True)
+    return TargetBlocks(it, squares(features), features)
 
 
 def grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:

@@ -6,28 +6,30 @@ import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._features import grouped
-from gpflow_dwp.layers.base import GaussianDraw
+from gpflow_dwp.layers.base import GaussianPosterior
 from gpflow_dwp.linalg import projected_moments, rooted_moments
 
 __all__ = ["mixed_moments", "moments_at_targets"]
 
 
-def moments_at_targets(draw: GaussianDraw, covariance: TargetBlocks) -> tuple[tf.Tensor, tf.Tensor]:
+def moments_at_targets(
+    draw: GaussianPosterior, covariance: TargetBlocks
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and covariance at the targets: see :meth:`OutputLayer.condition`."""
     if not covariance.are_single:
         mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
-        if draw.root is None:
+        if draw.inverse_root is None:
             left, right = covariance.it, tf.matmul(draw.inverse, covariance.it)
         else:
-            left = right = tf.matmul(draw.root, covariance.it)
+            left = right = tf.matmul(draw.inverse_root, covariance.it)
         left, right = (
             grouped(tf.linalg.matrix_transpose(part), covariance.tt) for part in (left, right)
         )
         return mean, covariance.tt - tf.matmul(left, right, transpose_b=True)
-    if draw.root is None:
+    if draw.inverse_root is None:
         mean, explained = projected_moments(draw.inverse, draw.weights, covariance.it)
     else:
-        mean, explained = rooted_moments(draw.root, draw.weights, covariance.it)
+        mean, explained = rooted_moments(draw.inverse_root, draw.weights, covariance.it)
     variance = covariance.diagonal - explained
     # Cancellation may leave a rounding error below zero.
     return mean, tf.maximum(variance, tf.zeros([], variance.dtype))[..., None, None]

@@ -34,23 +34,23 @@ def condition_inverse_wishart(
     With C = U/√δ, U Uᵀ = G_{tt·i}, and H = K_ti K_ii⁻¹ F_i + C Zᵀ L⁻¹ F_i, [S, N, M], the
     conditional of :class:`InverseWishartLayer` is G_it = F_i Hᵀ and G_tt = δ C Cᵀ + H Hᵀ.
 
-    :param draw: The inducing points' draw, with ``root`` F_i, [S, M, M].
+    :param draw: The inducing points' draw, with ``features`` F_i, [S, M, M].
     :param covariance: The blocks K_it and K_tt.
     :param noise: The targets' random numbers: Zᵀ, and those that C is made of.
     :param df: δ, [].
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     """
     gradient_dtype, dtype = noise.gradient_dtype, covariance.it.dtype
-    numbers = noise.normal(draw.root.shape[-1] + 1)
-    whitened_root, _ = whiten(draw.covariance, draw.root)
+    numbers = noise.normal(draw.features.shape[-1] + 1)
+    whitened_root, _ = whiten(draw.covariance, draw.features)
     # Rounding errors of noise matter no more than what they are errors of.
     deviation = tf.matmul(numbers[..., :-1], tf.cast(whitened_root, gradient_dtype))
     deviation, scores = tf.cast(deviation, dtype), tf.cast(numbers[..., -1], dtype)
     # With one target, the squared precision factor is 2 z with z ~ Gamma((δ + M + 2)/2, rate 1).
-    first_concentration = 0.5 * (df + (draw.root.shape[-1] + 2.0))
+    first_concentration = 0.5 * (df + (draw.features.shape[-1] + 2.0))
     if covariance.are_single:
         mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.root, gradient_dtype=gradient_dtype
+            draw.covariance, covariance.it, draw.features, gradient_dtype=gradient_dtype
         )
         # Cancellation may leave a rounding error, where the square root has no derivative.
         floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.diagonal
@@ -77,7 +77,7 @@ def condition_inverse_wishart(
         features = mean + tf.reshape(correlated, tf.shape(deviation))
         tt = df * tf.matmul(spread, spread, transpose_b=True)
         tt += grouped_outer(features, covariance.tt)
-    return TargetBlocks(tf.matmul(draw.root, features, transpose_b=True), tt, features)
+    return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
 
 
 def _precision_factor(

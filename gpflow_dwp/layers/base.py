@@ -17,7 +17,7 @@ from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["Description", "GaussianDraw", "GramDraw", "GramLayer", "OutputLayer"]
+__all__ = ["Description", "GaussianPosterior", "GramDraw", "GramLayer", "OutputLayer"]
 
 
 class Description(NamedTuple):
@@ -35,18 +35,18 @@ class GramDraw(NamedTuple):
     """Draws of a layer's Gram matrix at the inducing points, and what targets need to join them.
 
     :param gram: G_ii = F_i F_iᵀ, [S, M, M].
-    :param root: F_i, [S, M, R].
+    :param features: F_i, [S, M, R].
     :param covariance: The K_ii that came from below, [S, M, M].
     :param log_ratio: log P - log Q of the draw, or its expectation, [S].
     """
 
     gram: tf.Tensor
-    root: tf.Tensor
+    features: tf.Tensor
     covariance: Factorised
     log_ratio: tf.Tensor
 
 
-class GaussianDraw(NamedTuple):
+class GaussianPosterior(NamedTuple):
     """The output layer's Gaussian posterior over functions, given K_ii.
 
     Its mean at a target is K_ti ``weights`` and its variance K_tt - K_ti ``inverse`` K_it. From
@@ -56,14 +56,14 @@ class GaussianDraw(NamedTuple):
     :param weights: K_ii⁻¹ E[u], [S, M, G]: of Q outputs, or of the G functions that they mix.
     :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
-    :param root: R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by way of it keep more digits.
-        None where there is no such.
+    :param inverse_root: R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by way of it keep more
+        digits. None where there is no such.
     """
 
     weights: tf.Tensor
     inverse: tf.Tensor
     log_ratio: tf.Tensor
-    root: tf.Tensor | None = None
+    inverse_root: tf.Tensor | None = None
 
 
 class _Layer(gpflow.Module, abc.ABC):
@@ -119,7 +119,7 @@ class GramLayer(_Layer):
         "covariance: [broadcast S, M, M]",
         "seed: [2]",
         "return.gram: [S, M, M]",
-        "return.root: [S, M, R]",
+        "return.features: [S, M, R]",
         "return.covariance.matrix: [broadcast S, M, M]",
         "return.log_ratio: [broadcast S]",
     )
@@ -237,7 +237,7 @@ class OutputLayer(_Layer):
         covariance: tf.Tensor,
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
-    ) -> GaussianDraw:
+    ) -> GaussianPosterior:
         """Find the posterior at the inducing points.
 
         :param covariance: K_ii, [S, M, M].
@@ -256,7 +256,7 @@ class OutputLayer(_Layer):
         "return[1]: [S, columns..., G, K, K]",
     )
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks
+        self, draw: GaussianPosterior, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean and covariance at the targets, without the mean function.
 

@@ -16,7 +16,7 @@ from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
 from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
-from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
@@ -124,18 +124,18 @@ class GlobalInducingGPLayer(OutputLayer):
         covariance: tf.Tensor,
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
-    ) -> GaussianDraw:
+    ) -> GaussianPosterior:
         root, weights, kl = pseudo_target_posterior(
             covariance,
             tf.cast(self.precision_tril, covariance.dtype),
             tf.cast(self.pseudo_targets, covariance.dtype),
         )
         inverse = tf.matmul(root, root, transpose_a=True)
-        return GaussianDraw(weights, inverse, log_ratio=-kl, root=root)
+        return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks
+        self, draw: GaussianPosterior, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         mean, variance = moments_at_targets(draw, covariance)
         if self.mixing is None:

@@ -104,13 +104,13 @@ class GlobalInducingGramLayer(GramLayer):
         tril, inverse_root, mean, log_det = self._whitened_posterior(below)
         noise = normal([num_samples, self.num_inducing, self.width], seed, covariance.dtype)
         whitened = mean + tf.matmul(inverse_root, noise, transpose_a=True)
-        root = tf.matmul(tril, whitened) / np.sqrt(self.width)
+        features = tf.matmul(tril, whitened) / np.sqrt(self.width)
 
         trace = tf.reduce_sum(tf.square(inverse_root), axis=[-2, -1])
         volume = self.width * (trace - self.num_inducing + log_det)
         return GramDraw(
-            gram=tf.matmul(root, root, transpose_b=True),
-            root=root,
+            gram=tf.matmul(features, features, transpose_b=True),
+            features=features,
             covariance=below,
             log_ratio=-0.5 * (volume + tf.reduce_sum(tf.square(mean), axis=[-2, -1])),
         )

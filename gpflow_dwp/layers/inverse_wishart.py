@@ -104,11 +104,11 @@ class InverseWishartLayer(GramLayer):
         posterior = self._inverse_wishart(scale_tril, df + extra_df)
         precision_factor = posterior.precision_factor.sample(num_samples, seed=seed)
 
-        root = tf.sqrt(df) * divide(scale_tril, precision_factor)
+        features = tf.sqrt(df) * divide(scale_tril, precision_factor)
         ratio, _ = whiten(scale, cholesky(below))
         return GramDraw(
-            gram=tf.matmul(root, root, transpose_b=True),
-            root=root,
+            gram=tf.matmul(features, features, transpose_b=True),
+            features=features,
             covariance=below,
             log_ratio=self._expected_log_ratio(ratio)
             if self.expected_log_ratio

@@ -20,7 +20,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.precision import kernel_in_dtype
-from gpflow_dwp.layers.base import GaussianDraw, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
@@ -51,7 +51,7 @@ class InducingPath(NamedTuple):
 
     points: tf.Tensor
     hidden: tuple[GramDraw, ...]
-    output: GaussianDraw
+    output: GaussianPosterior
 
     @property
     def log_ratios(self) -> tuple[tf.Tensor, ...]:
@@ -93,7 +93,7 @@ def sample_inducing_path(
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
         kernel = kernel_in_dtype(above.kernel, _ACCURATE)
-        covariance = gram_K(kernel, draws[-1].gram, features=draws[-1].root)
+        covariance = gram_K(kernel, draws[-1].gram, features=draws[-1].features)
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
@@ -297,8 +297,8 @@ def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
 
 
 def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:
-    features = None if gram.features is None else (draw.root, gram.features)
-    inducing_diagonal = tf.reduce_sum(tf.square(draw.root), axis=-1)
+    features = None if gram.features is None else (draw.features, gram.features)
+    inducing_diagonal = tf.reduce_sum(tf.square(draw.features), axis=-1)
     cross = gram_K_cross(kernel, gram.it, inducing_diagonal, gram.diagonal, features=features)
     if gram.are_single:
         return TargetBlocks(cross, gram_K_diag(kernel, gram.diagonal)[..., None, None])

@@ -17,7 +17,7 @@ from gpflow_dwp.base import Array, TargetBlocks
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers._gaussian_output import moments_at_targets
-from gpflow_dwp.layers.base import Description, GaussianDraw, OutputLayer
+from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import check_integers, check_memory, check_positive
@@ -140,7 +140,7 @@ class RegressionGPLayer(OutputLayer):
         covariance: tf.Tensor,
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
-    ) -> GaussianDraw:
+    ) -> GaussianPosterior:
         if cross is None:
             raise ValueError("cross must be given: the posterior depends on the layer's inputs.")
         dtype = covariance.dtype
@@ -157,11 +157,11 @@ class RegressionGPLayer(OutputLayer):
             targets,
             1.0 / tf.cast(self.noise_variance, dtype),
         )
-        return GaussianDraw(weights, inverse, log_ratio=-kl)
+        return GaussianPosterior(weights, inverse, log_ratio=-kl)
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks
+        self, draw: GaussianPosterior, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return moments_at_targets(draw, covariance)
 

@@ -133,10 +133,10 @@ class WishartLayer(GramLayer):
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         if self.scale_mixture is None:
             precision, log_det_ratio = None, tf.zeros([1], dtype)
-            root = color(below, mixed)
+            features = color(below, mixed)
         else:
             scale = self._factorise_posterior(self.scale_mixture, covariance)
-            precision, root, log_det_ratio = relative_precision(below, scale, mixed)
+            precision, features, log_det_ratio = relative_precision(below, scale, mixed)
         log_ratio_given_scale = (
             self.bartlett_factor.expected_log_ratio
             if self.expected_log_ratio
@@ -145,10 +145,10 @@ class WishartLayer(GramLayer):
         log_ratio = log_ratio_given_scale(
             factor, mixing, precision, stick_the_landing=self.stick_the_landing
         )
-        root /= np.sqrt(self.df)
+        features /= np.sqrt(self.df)
         return GramDraw(
-            gram=tf.matmul(root, root, transpose_b=True),
-            root=root,
+            gram=tf.matmul(features, features, transpose_b=True),
+            features=features,
             covariance=below,
             log_ratio=log_ratio
             + wishart_log_normaliser(self.df, self.num_inducing)

@@ -12,7 +12,7 @@ from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
-from gpflow_dwp.layers import GaussianDraw, GramDraw
+from gpflow_dwp.layers import GaussianPosterior, GramDraw
 from gpflow_dwp.layers.propagation import sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_function
 from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
@@ -151,7 +151,9 @@ class FunctionDraws:
         )
 
 
-def _coefficient_noise(draw: GaussianDraw, covariance: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+def _coefficient_noise(
+    draw: GaussianPosterior, covariance: tf.Tensor, noise: tf.Tensor
+) -> tf.Tensor:
     """Draw noise of covariance A - A K A, A being the inverse of ``draw``.
 
     For u from the prior, u - K (A u + noise) has the posterior's covariance, K - K A K. Where
@@ -174,8 +176,8 @@ def _coefficient_noise(draw: GaussianDraw, covariance: tf.Tensor, noise: tf.Tens
 
 def _padded(draw: GramDraw, width: int) -> tf.Tensor:
     """The inducing points' features with the columns that are zero there, [S, M, ν]."""
-    missing = width - draw.root.shape[-1]
-    return tf.pad(draw.root, [[0, 0], [0, 0], [0, missing]])
+    missing = width - draw.features.shape[-1]
+    return tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
 
 
 def _input_cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor) -> tf.Tensor:

@@ -84,7 +84,7 @@ def test_a_draw_is_that_of_the_reference_used_for_whole_models(size: int, width:
     for s in range(2):
         expected = model_reference.numpy_hidden_layer(layer, joint[s].numpy(), numbers[s], noise[s])
         features, targets = expected.inducing_features, expected.target_features
-        np.testing.assert_allclose(draw.root[s], features, atol=1e-10)
+        np.testing.assert_allclose(draw.features[s], features, atol=1e-10)
         np.testing.assert_allclose(draw.gram[s], features @ features.T, atol=1e-10)
         np.testing.assert_allclose(draw.log_ratio[s], expected.log_ratio, atol=1e-9)
         np.testing.assert_allclose(gram.it[s], features @ targets.T, atol=1e-9)
@@ -133,7 +133,7 @@ def test_single_precision() -> None:
     draw = layer.sample_inducing(tf.cast(covariance, tf.float32), 2, SEED)
     posterior = layer.posterior(tf.cast(covariance, tf.float32))
 
-    assert {draw.gram.dtype, draw.root.dtype, draw.log_ratio.dtype} == {tf.float32}
+    assert {draw.gram.dtype, draw.features.dtype, draw.log_ratio.dtype} == {tf.float32}
     assert posterior.dtype == tf.float32
     assert np.isfinite(log_ratio_and_gram(layer, toy_points(4)))
     expected = exact.sample_inducing(covariance, 2, SEED).log_ratio

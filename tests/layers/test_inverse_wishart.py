@@ -288,13 +288,13 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
     root = tf.Variable(np.linalg.cholesky(covariance))
     noise = tf.constant(np.random.default_rng(1).normal(size=(2, 2, 4)))
     weights = np.random.default_rng(2).normal(size=(2, 5, 5))
-    gram_root = layer.sample_inducing(covariance[:, :3, :3], 2, SEED).root
+    gram_root = layer.sample_inducing(covariance[:, :3, :3], 2, SEED).features
     gram_root = tf.Variable(gram_root)
 
     def value() -> tf.Tensor:
         covariance = tf.matmul(root, root, transpose_b=True)
         # The draw is a constant, but for its root: Gamma variables have implicit gradients.
-        draw = layer.sample_inducing(covariance[:, :3, :3], 2, SEED)._replace(root=gram_root)
+        draw = layer.sample_inducing(covariance[:, :3, :3], 2, SEED)._replace(features=gram_root)
         tt = covariance[:, 3:, 3:] if full_cov else tf.linalg.diag_part(covariance)[:, 3:]
         gram = model_reference.condition(
             layer, draw, TargetBlocks(covariance[:, :3, 3:], tt), noise, full_cov=full_cov

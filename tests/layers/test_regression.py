@@ -179,7 +179,7 @@ def test_the_data_are_taken_at_their_expected_features(build) -> None:
 
     interpolation = np.linalg.solve(hidden.kernel(Z).numpy(), hidden.kernel(Z, X).numpy()).T
     for s in range(S):
-        features = path.hidden[0].root[s].numpy()
+        features = path.hidden[0].features[s].numpy()
         K = output.kernel(features)[None]
         cross = output.kernel(features, interpolation @ features)[None]
         expected = output.infer_inducing(K, cross)

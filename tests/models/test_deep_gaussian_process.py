@@ -15,7 +15,7 @@ from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import (
-    GaussianDraw,
+    GaussianPosterior,
     GramDraw,
     GramLayer,
     OutputLayer,
@@ -74,12 +74,12 @@ class Reveal(OutputLayer):
         covariance: tf.Tensor,
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
-    ) -> GaussianDraw:
+    ) -> GaussianPosterior:
         # Nothing here is used.
-        return GaussianDraw(covariance, covariance, covariance[:, 0, 0])
+        return GaussianPosterior(covariance, covariance, covariance[:, 0, 0])
 
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks
+        self, draw: GaussianPosterior, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.linalg.matrix_transpose(covariance.it), covariance.tt
 
@@ -169,10 +169,10 @@ class Rotated(GramLayer):
 
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
         draw = self.layer.sample_inducing(covariance, num_samples, seed)
-        root = draw.root @ self.rotation
+        root = draw.features @ self.rotation
         prior, posterior = log_densities(self.layer, covariance, root)
         gram = tf.matmul(root, root, transpose_b=True)
-        return draw._replace(root=root, gram=gram, log_ratio=prior - posterior)
+        return draw._replace(features=root, gram=gram, log_ratio=prior - posterior)
 
     def condition(
         self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
@@ -196,7 +196,7 @@ def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
 def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
     model = build("wishart", 2, WIDTH, expected_log_ratio=False)
     layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    features = layer.sample_inducing(covariance, 2, as_seed(0)).root
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
     before = log_densities(layer, covariance, features)
 
     for rotation in ROTATIONS:
@@ -208,7 +208,7 @@ def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
 def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
     model = build("gaussian", 2, WIDTH)
     layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    features = layer.sample_inducing(covariance, 2, as_seed(0)).root
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
     prior, posterior = log_densities(layer, covariance, features)
     unrotated = rotated_bound(model, np.eye(WIDTH))
 

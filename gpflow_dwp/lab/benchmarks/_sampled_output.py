@@ -7,7 +7,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.layers import GaussianDraw, GlobalInducingGPLayer, OutputLayer
+from gpflow_dwp.layers import GaussianPosterior, GlobalInducingGPLayer, OutputLayer
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.random import normal
 
@@ -46,7 +46,7 @@ class SampledOutputLayer(OutputLayer):
         covariance: tf.Tensor,
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
-    ) -> GaussianDraw:
+    ) -> GaussianPosterior:
         tril = cholesky(factorise(covariance, relative_jitter(covariance, _JITTER)))
         precision_tril = tf.convert_to_tensor(self._layer.precision_tril)
         observed = tf.matmul(precision_tril, tril, transpose_a=True)
@@ -63,7 +63,7 @@ class SampledOutputLayer(OutputLayer):
         squares = tf.reduce_sum(tf.square(noise) - tf.square(whitened), axis=[-2, -1])
         log_det = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(root)), axis=-1)
         inverse_root = tf.linalg.triangular_solve(tril, identity + tf.zeros_like(tril))
-        return GaussianDraw(
+        return GaussianPosterior(
             weights=tf.linalg.triangular_solve(tril, whitened, adjoint=True),
             inverse=tf.matmul(inverse_root, inverse_root, transpose_a=True),
             log_ratio=0.5 * squares - self._layer.num_outputs * log_det,
@@ -71,7 +71,7 @@ class SampledOutputLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianDraw, covariance: TargetBlocks
+        self, draw: GaussianPosterior, covariance: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         mean, variance = self._layer.condition(draw, covariance)
         # The derivative of a root of zero is infinite.
