@@ -190,8 +190,8 @@ class CompiledLoop:
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
-        def not_done(index: tf.Tensor, finite: tf.Tensor, *_: tf.TensorArray) -> tf.Tensor:
-            return tf.logical_and(index < num_steps, tf.reduce_all(finite))
+        def not_done(index: tf.Tensor, *_: tf.Tensor | tf.TensorArray) -> tf.Tensor:
+            return index < num_steps
 
         def body(
             index: tf.Tensor,
@@ -200,9 +200,10 @@ class CompiledLoop:
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
             inputs = _StepInputs(weights[index], settings[index], seed, num_data)
-            terms, finite = compiled_step(self._next_batch(), inputs)
+            terms, finite, was_taken = compiled_step(self._next_batch(), inputs)
             return (
-                index + 1,
+                # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
+                index + was_taken + (1 - was_taken) * num_steps,
                 finite,
                 data.write(index, terms.data),
                 log_ratios.write(index, terms.log_ratios),
@@ -215,7 +216,8 @@ class CompiledLoop:
 
     def _take_step(
         self, batch: RegressionData, inputs: _StepInputs
-    ) -> tuple[BoundTerms, tf.Tensor]:
+    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
+        """The bound's terms, whether each part of it was finite, and 1 if the step was taken."""
         seed = fold_in(inputs.seed, tf.cast(self._step, tf.int32))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
@@ -240,10 +242,11 @@ class CompiledLoop:
                 self._optimizer.apply_gradients(pairs, inputs.settings)
             else:
                 self._optimizer.apply_gradients(pairs)
-            return self._step.assign_add(1)
+            self._step.assign_add(1)
+            return tf.constant(1)
 
-        tf.cond(tf.reduce_all(finite), update, lambda: tf.identity(self._step))
-        return terms, finite
+        was_taken = tf.cond(tf.reduce_all(finite), update, lambda: tf.constant(0))
+        return terms, finite, was_taken
 
 
 class _StepInputs(NamedTuple):
