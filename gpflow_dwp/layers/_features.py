@@ -96,4 +96,5 @@ def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
 
 def squares(rows: tf.Tensor) -> tf.Tensor:
     """The same for single targets, [S, N, 1, 1]."""
-    return tf.reduce_sum(tf.square(rows), axis=-1)[..., None, None]
+    # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
+    return tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True)[..., None]

@@ -11,11 +11,12 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from scipy.special import ndtri
 
+from gpflow_dwp.distributions.gamma_slope import gamma_slope
+
 __all__ = ["gamma_quantile"]
 
 _LARGE = 1000.0
-"""Above this α the expansion is the more accurate one; TensorFlow's derivatives fail for α > 2000
-in single precision and α > 5000 in double."""
+"""Above this α the expansion is the more accurate one."""
 
 
 def gamma_quantile(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
@@ -49,22 +50,26 @@ def gamma_quantile(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     )
 
 
-@tf.custom_gradient
-def _inverse(
-    concentration: tf.Tensor, noise: tf.Tensor
-) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+def _inverse(concentration: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     flat = _traced_once(noise.dtype)(tf.reshape(concentration, [-1]), tf.reshape(noise, [-1]))
     gamma = tf.ensure_shape(tf.reshape(flat, tf.shape(noise)), noise.shape)
+    return _with_implicit_gradients(concentration, noise, tf.stop_gradient(gamma))
 
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        in_concentration = tf.raw_ops.RandomGammaGrad(alpha=concentration, sample=gamma)
+
+@tf.custom_gradient
+def _with_implicit_gradients(
+    concentration: tf.Tensor, noise: tf.Tensor, gamma: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, None]]]:
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, None]:
+        # It moves with both in a second derivative, too.
+        z = _with_implicit_gradients(concentration, noise, gamma)
+        log_z = tf.math.log(z)
         log_normal = -0.5 * noise**2 - 0.5 * math.log(2.0 * math.pi)
-        log_density = (
-            (concentration - 1.0) * tf.math.log(gamma) - gamma - tf.math.lgamma(concentration)
-        )
-        return upstream * in_concentration, upstream * tf.exp(log_normal - log_density)
+        log_density = (concentration - 1.0) * log_z - z - tf.math.lgamma(concentration)
+        in_concentration = z * gamma_slope(concentration, log_z)
+        return upstream * in_concentration, upstream * tf.exp(log_normal - log_density), None
 
-    return gamma, gradient
+    return tf.identity(gamma), gradient
 
 
 @functools.cache

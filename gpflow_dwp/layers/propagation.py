@@ -19,6 +19,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
+from gpflow_dwp.kernels.cross import cross_covariance
 from gpflow_dwp.kernels.precision import kernel_in_dtype
 from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.noise import TargetNoise
@@ -274,12 +275,12 @@ def _carry_targets(
 def _covariance_of_targets(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> TargetBlocks:
     flat, are_single = _flat(targets), targets.shape[-2] == 1
     if targets.shape.rank == 3:
-        it = kernel(points, flat)[None]
+        it = cross_covariance(kernel, points, flat)[None]
         if are_single:
             return TargetBlocks(it, kernel(flat, full_cov=False)[None, :, None, None])
         return TargetBlocks(it, kernel(targets[0])[None, None])
     shape = tf.shape(flat)
-    cross = kernel(points, tf.reshape(flat, [-1, flat.shape[-1]]))
+    cross = cross_covariance(kernel, points, tf.reshape(flat, [-1, flat.shape[-1]]))
     it = tf.transpose(tf.reshape(cross, [-1, shape[0], shape[1]]), [1, 0, 2])
     it = tf.ensure_shape(it, [flat.shape[0], points.shape[0], flat.shape[1]])
     if are_single:

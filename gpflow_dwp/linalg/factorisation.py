@@ -140,6 +140,9 @@ def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
         total = tf.where(failed(tril), _JITTER_GROWTH * total, total)
         return attempt + 1, total, tf.linalg.cholesky(_add_to_diagonal(matrix, total - jitter))
 
-    start = (tf.constant(0), jitter, tf.linalg.cholesky(matrix))
-    _, _, tril = tf.while_loop(not_done, escalate, start)
-    return tril
+    def escalated() -> tf.Tensor:
+        start = (tf.constant(0), jitter, tril)
+        return tf.while_loop(not_done, escalate, start, name="escalation")[2]
+
+    tril = tf.linalg.cholesky(matrix)
+    return tf.cond(tf.reduce_any(failed(tril)), escalated, lambda: tril)

@@ -296,5 +296,6 @@ def _of_observed(
     mean = tf.where(missing, tf.zeros_like(mean), mean)
     variance = tf.where(missing, tf.zeros_like(variance), variance)
     added = likelihood._scalar_log_prob(X, mean, observed)
-    added = tf.reduce_sum(tf.where(missing, added, tf.zeros_like(added)), axis=-1)
-    return method(X, mean, variance, observed) - added
+    # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
+    added = tf.reduce_sum(tf.where(missing, added, tf.zeros_like(added)), axis=-1, keepdims=True)
+    return method(X, mean, variance, observed) - tf.squeeze(added, axis=-1)

@@ -202,8 +202,8 @@ class CompiledLoop:
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
-        def not_done(index: tf.Tensor, finite: tf.Tensor, *_: tf.TensorArray) -> tf.Tensor:
-            return tf.logical_and(index < num_steps, tf.reduce_all(finite))
+        def not_done(index: tf.Tensor, *_: tf.Tensor | tf.TensorArray) -> tf.Tensor:
+            return index < num_steps
 
         def body(
             index: tf.Tensor,
@@ -212,9 +212,10 @@ class CompiledLoop:
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
             inputs = _StepInputs(weights[index], settings[index], seed, num_data)
-            terms, finite = take_step(self._next_batch(), inputs)
+            terms, finite, was_taken = take_step(self._next_batch(), inputs)
             return (
-                index + 1,
+                # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
+                index + was_taken + (1 - was_taken) * num_steps,
                 finite,
                 data.write(index, terms.data),
                 log_ratios.write(index, terms.log_ratios),
@@ -227,7 +228,7 @@ class CompiledLoop:
 
     def _compiled_step(
         self,
-    ) -> Callable[[RegressionData, _StepInputs], tuple[BoundTerms, tf.Tensor]]:
+    ) -> Callable[[RegressionData, _StepInputs], tuple[BoundTerms, tf.Tensor, tf.Tensor]]:
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return tf.function(function, jit_compile=self._jit_compile, autograph=False)
 
@@ -239,7 +240,7 @@ class CompiledLoop:
 
     def _take_step(
         self, batch: RegressionData, inputs: _StepInputs
-    ) -> tuple[BoundTerms, tf.Tensor]:
+    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
         outcome = self._differentiate(batch, self._at_step(inputs))
         return self._guarded(outcome, lambda: self._update(outcome.gradients, inputs.settings))
 
@@ -249,7 +250,7 @@ class CompiledLoop:
         differentiate: Callable[[RegressionData, _StepInputs], _Outcome],
         batch: RegressionData,
         inputs: _StepInputs,
-    ) -> tuple[BoundTerms, tf.Tensor]:
+    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
         def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
             return differentiate(batch, inputs._replace(seed=seed, num_data=num_data))
 
@@ -275,16 +276,19 @@ class CompiledLoop:
 
     def _guarded(
         self, outcome: _Outcome, update: Callable[[], tf.Tensor]
-    ) -> tuple[BoundTerms, tf.Tensor]:
-        """Change variables only if all numbers are finite."""
+    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
+        """Change variables only if all numbers are finite.
+
+        :return: The bound's terms, whether each part of it was finite, and 1 if the step was taken.
+        """
         finite = tf.stack(
             [
                 tf.math.is_finite(outcome.loss),
                 *(tf.reduce_all(tf.math.is_finite(gradient)) for gradient in outcome.gradients),
             ]
         )
-        tf.cond(tf.reduce_all(finite), update, lambda: tf.identity(self._step))
-        return outcome.terms, finite
+        was_taken = tf.cond(tf.reduce_all(finite), update, lambda: tf.constant(0))
+        return outcome.terms, finite, was_taken
 
     def _update(self, gradients: Sequence[tf.Tensor], settings: tf.Tensor) -> tf.Tensor:
         for saved, variable in zip(self._last_finite, self.variables, strict=True):
@@ -296,7 +300,8 @@ class CompiledLoop:
             self._optimizer.apply_gradients(pairs, settings, **options)
         else:
             self._optimizer.apply_gradients(pairs, **options)
-        return tf.identity(self._step.assign_add(1))
+        self._step.assign_add(1)
+        return tf.constant(1)
 
 
 class _Outcome(NamedTuple):

@@ -7,9 +7,8 @@ as the integers of shapes, has a kernel for GPUs that says so.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -17,85 +16,34 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import likelihoods
+from gpu_steps import (
+    CLASSES,
+    LABELS,
+    MODELS,
+    REAL,
+    Step,
+    X,
+    copies_to_host,
+    find_kernel,
+    make_loop,
+    optimised_steps,
+    trace,
+    types,
+    wishart,
+)
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
-from tensorflow.core.framework.kernel_def_pb2 import KernelDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
-from tensorflow.python.framework import kernels
 
-from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.likelihoods import GammaGaussian
-from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
-from gpflow_dwp.models import (
-    VariationalModel,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_deep_wishart_process,
-)
-from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.random import as_seed
-from gpflow_dwp.training import PROTOCOLS
-from gpflow_dwp.training._batches import make_batches
-from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.training.protocol import ProtocolName
+from gpflow_dwp.models import build_deep_wishart_process
 
 pytestmark = pytest.mark.skipif(
     not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"
 )
 
-ROWS, CLASSES = 7, 3
-X = np.random.default_rng(0).normal(size=(ROWS, 2))
-REAL, LABELS = X[:, :1], np.arange(float(ROWS))[:, None] % CLASSES
 TENSORFLOW = ("GPU", "DEFAULT")
 XLA = ("XLA_GPU_JIT",)
-
-
-class Step(NamedTuple):
-    """A step to trace.
-
-    :param model: Makes the model, in the default precision.
-    :param Y: Observations.
-    :param protocol: Whose optimiser it is.
-    :param settings: Of the bound.
-    """
-
-    model: Callable[[], VariationalModel]
-    Y: np.ndarray = REAL
-    protocol: ProtocolName = "fast"
-    estimator: Estimator = Estimator()
-
-
-def wishart(depth: int = 2, **arguments: Any) -> Callable[[], VariationalModel]:
-    arguments = {"num_inducing": 3, "output": "pseudo_targets", **arguments}
-    return lambda: build_deep_wishart_process((X, REAL), depth, **arguments)
-
-
-MODELS = {
-    "AB": Step(wishart(posterior="AB", kernel="Matern52")),
-    "whitened, sampled log ratios": Step(
-        wishart(
-            posterior="GW",
-            whiten=True,
-            kernel="Exponential",
-            expected_log_ratio=False,
-            stick_the_landing=False,
-        )
-    ),
-    "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
-    "latent variables": Step(wishart(latent_dim=1), estimator=Estimator(2)),
-    "deep GP": Step(
-        lambda: build_deep_gaussian_process((X, REAL), 2, num_inducing=3, kernel="Matern32")
-    ),
-    "deep inverse Wishart": Step(
-        lambda: build_deep_inverse_wishart_process((X, REAL), 2, num_inducing=3, kernel="Matern12")
-    ),
-    "latent-variable deep GP": Step(
-        lambda: build_latent_variable_deep_gp((X, REAL), "LV-GP-GP", num_inducing=3),
-        protocol="natural",
-        estimator=Estimator(2, doubly_reparameterized=True),
-    ),
-    "network": Step(lambda: build_matrix_gaussian_network((X, REAL), width=3), protocol="vmg"),
-}
 
 # Deep processes whose numbers are float32 have all operations in float64, too: inside.
 CASES = [(name, np.float32) for name in MODELS] + [
@@ -153,49 +101,6 @@ def with_likelihood(name: str) -> Step:
     )
 
 
-def trace(
-    step: Step,
-    *,
-    batch_size: int | None = ROWS - 1,
-    dataset: bool = False,
-    jit_compile: bool = True,
-) -> tuple[GraphDef, list[tf.Variable]]:
-    """Trace steps; return their graph, and the variables that it reads or changes."""
-    model, data = step.model(), (X, step.Y)
-    if dataset:
-        tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
-        data = tf.data.Dataset.from_tensor_slices(tensors).batch(2)
-    next_batch, _ = make_batches(model, data, batch_size, lambda num_rows: None, 0)
-    optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
-    loop = CompiledLoop(
-        model, next_batch, optimizer, 5, as_seed(0), step.estimator, jit_compile=jit_compile
-    )
-    graph = loop._traced().graph  # type: ignore[attr-defined]
-    return graph.as_graph_def(), list(graph.variables)
-
-
-@functools.cache
-def kernels_of(operation: str) -> list[KernelDef]:
-    return list(kernels.get_registered_kernels_for_op(operation).kernel)
-
-
-def types(node: NodeDef, name: str) -> set[int]:
-    attribute = node.attr[name]
-    return set(attribute.list.type) or {attribute.type}
-
-
-def has_kernel(node: NodeDef, devices: tuple[str, ...]) -> bool:
-    return any(
-        kernel.device_type in devices
-        and not kernel.label
-        and all(
-            types(node, constraint.name) <= set(constraint.allowed_values.list.type)
-            for constraint in kernel.constraint
-        )
-        for kernel in kernels_of(node.op)
-    )
-
-
 def describe(node: NodeDef) -> str:
     """The operation and the types that it is of."""
     named = {name: types(node, name) for name in sorted(node.attr)}
@@ -228,7 +133,7 @@ def without_kernel(nodes: Iterable[NodeDef], devices: tuple[str, ...]) -> set[st
     for node in nodes:
         description = describe(node)
         if description not in verdicts:
-            verdicts[description] = has_kernel(node, devices)
+            verdicts[description] = find_kernel(node, devices) is not None
     return {description for description, found in verdicts.items() if not found}
 
 
@@ -279,3 +184,27 @@ def test_steps_without_xla_have_gpu_kernels(batches: dict[str, Any]) -> None:
 
     assert not list(compiled_nodes(graph))
     assert without_kernel(all_nodes(graph, variables), TENSORFLOW) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "batches", "number"),
+    [
+        ("AB", {"batch_size": None}, 6),
+        ("AB", {"batch_size": 2}, 6),
+        ("regression", {"batch_size": None}, 7),
+        ("latent-variable deep GP", {"batch_size": 2}, 7),
+        ("network", {"batch_size": 2}, 3),
+    ],
+)
+def test_the_host_seldom_waits(name: str, batches: dict[str, Any], number: int) -> None:
+    """Catches what has the host wait for a GPU in every step without XLA, such as shapes there.
+
+    It has to, to see that a factorisation succeeded, that all is finite, or that an epoch is over.
+    """
+    nodes = optimised_steps(make_loop(MODELS[name], **batches, jit_compile=False))
+
+    # Of a step, and not of a factorisation that has failed.
+    copies = [
+        copy for copy in copies_to_host(nodes) if "while/body" in copy and "escalation" not in copy
+    ]
+    assert len(copies) == number, copies

@@ -17,6 +17,7 @@ from gpflow_dwp.lab.benchmarks.measurement import (
     Timings,
     measure,
     ratio,
+    start,
     summary,
 )
 from gpflow_dwp.lab.benchmarks.shapes import (
@@ -25,9 +26,10 @@ from gpflow_dwp.lab.benchmarks.shapes import (
     WISHART_MODELS,
     DtypeName,
     ModelName,
+    Shape,
     ShapeName,
 )
-from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_step
+from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_lowered, prepare_step
 
 __all__ = ["benchmark_step"]
 
@@ -72,7 +74,8 @@ def benchmark_step(
 ) -> dict[str, Measured]:
     """Time training steps against the dense linear algebra of a step alone by LAPACK and BLAS.
 
-    Ratios are of wall time, and between different libraries of processor time, too.
+    Ratios are of wall time, and between different libraries of processor time, too. What XLA is
+    given of a step where there is a GPU is counted, if TensorFlow is built for GPUs.
 
     :param peers: Deep GPs of other libraries to compare with.
     :param peer_python: Interpreter of an environment that has the peers (default: this one).
@@ -94,9 +97,33 @@ def benchmark_step(
                 *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
             ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)
-        values = {"timings": timings, **({"peers": versions} if peers else {})}
-        result[name] = Measured(_figures(timings), values)
+        lowered = {
+            f"{model} step {dtype}": counts
+            for dtype in dtypes
+            for model in models
+            if (counts := _lowered(model, shape, dtype, threads)) is not None
+        }
+        values = {"timings": timings, "lowered": lowered, **({"peers": versions} if peers else {})}
+        result[name] = Measured(_figures(timings) + _counts(lowered), values)
     return result
+
+
+def _lowered(
+    model: ModelName, shape: Shape, dtype: DtypeName, threads: int
+) -> dict[str, int] | None:
+    """Counts of what XLA is given of a step where there is a GPU."""
+    subject = Subject(f"{model} lowered", prepare_lowered, (model, shape, dtype))
+    with start(subject, threads) as process:
+        value: dict[str, int] | None = process.ask()["value"]
+    return value
+
+
+def _counts(lowered: dict[str, dict[str, int]]) -> list[Figure]:
+    return [
+        Figure(f"{title}, {what} for XLA on a GPU", count)
+        for title, counts in lowered.items()
+        for what, count in counts.items()
+    ]
 
 
 def _figures(timings: dict[str, Timings]) -> list[Figure]:

@@ -11,7 +11,7 @@ from gpflow_dwp.lab.benchmarks.shapes import Shape, posterior_arguments
 if TYPE_CHECKING:
     from gpflow_dwp.models import DeepKernelProcess
 
-__all__ = ["prepare_floor", "prepare_prediction", "prepare_step"]
+__all__ = ["prepare_floor", "prepare_lowered", "prepare_prediction", "prepare_step"]
 
 
 def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[int], None]:
@@ -43,6 +43,29 @@ def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], No
 
     def run(times: int) -> None:
         loop.run(times)
+
+    return run
+
+
+def prepare_lowered(
+    model: str, sizes: list[int], dtype: str
+) -> Callable[[int], dict[str, int] | None]:
+    """Count what XLA is given of a step of one of :data:`MODELS` where there is a GPU.
+
+    The counts are None where this TensorFlow is not built for GPUs.
+    """
+    import tensorflow as tf
+    from gpflow import default_float
+
+    from gpflow_dwp.lab.benchmarks.lowered import lower_for_gpu
+
+    built, data = _build(model, Shape(*sizes), dtype)
+    tensors = tuple(tf.constant(part, default_float()) for part in data)
+
+    def run(times: int) -> dict[str, int] | None:
+        if not tf.test.is_built_with_cuda():
+            return None
+        return lower_for_gpu(built, tensors)._asdict()
 
     return run
 

@@ -30,6 +30,7 @@ def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> N
         }
 
     monkeypatch.setattr(step, "measure", measured)
+    monkeypatch.setattr(step, "_lowered", lambda *_: None)
     monkeypatch.setattr(step, "_peer_versions", lambda peers, python: {"gpflux": "9"})
 
     result = benchmark_step(
