@@ -12,6 +12,7 @@ BENCHMARKS = {
     "step": "step:benchmark_step",
     "predict": "predict:benchmark_predict",
     "scale": "scale:benchmark_scale",
+    "devices": "devices:benchmark_devices",
     "memory": "memory:benchmark_memory",
     "variance": "variance:benchmark_variance",
     "bound": "time_to_bound:benchmark_bound",

@@ -9,9 +9,19 @@ from gpflow_dwp.lab.benchmarks._peers import regression_data
 from gpflow_dwp.lab.benchmarks.shapes import Shape, posterior_arguments
 
 if TYPE_CHECKING:
-    from gpflow_dwp.models import DeepKernelProcess
+    import tensorflow as tf
 
-__all__ = ["prepare_floor", "prepare_lowered", "prepare_prediction", "prepare_step"]
+    from gpflow_dwp.models import DeepKernelProcess
+    from gpflow_dwp.training._distribution import Split
+    from gpflow_dwp.training.loop import CompiledLoop
+
+__all__ = [
+    "prepare_distributed_step",
+    "prepare_floor",
+    "prepare_lowered",
+    "prepare_prediction",
+    "prepare_step",
+]
 
 
 def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[int], None]:
@@ -29,20 +39,39 @@ def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[
 
 def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], None]:
     """Take training steps of one of :data:`STEP_MODELS`."""
-    import tensorflow as tf
-    from gpflow import default_float
-
-    from gpflow_dwp.objectives import Estimator
-    from gpflow_dwp.random import as_seed
-    from gpflow_dwp.training import Adam
-    from gpflow_dwp.training.loop import CompiledLoop
-
-    built, data = _build(model, Shape(*sizes), dtype)
-    tensors = tuple(tf.constant(part, default_float()) for part in data)
-    loop = CompiledLoop(built, lambda: tensors, Adam(1e-3), 1_000, as_seed(0), Estimator())
+    loop = _make_loop(model, Shape(*sizes), dtype)
 
     def run(times: int) -> None:
         loop.run(times)
+
+    return run
+
+
+def prepare_distributed_step(
+    model: str, sizes: list[int], dtype: str, devices: int, split: Split
+) -> Callable[[int], dict[str, Any]]:
+    """Take training steps on several devices.
+
+    :param devices: How many: GPUs where there are so many, else parts of the CPU, each with a
+        thread.
+    :param split: What is divided among them.
+    """
+    import tensorflow as tf
+
+    kind = "GPU" if len(tf.config.list_physical_devices("GPU")) >= devices else "CPU"
+    if kind == "CPU":
+        tf.config.threading.set_inter_op_parallelism_threads(devices)
+        [cpu] = tf.config.list_physical_devices("CPU")
+        parts = [tf.config.LogicalDeviceConfiguration()] * devices
+        tf.config.set_logical_device_configuration(cpu, parts)
+    names = [f"{kind}:{number}" for number in range(devices)]
+    strategy = tf.distribute.MirroredStrategy(names) if devices > 1 else None
+    loop = _make_loop(model, Shape(*sizes), dtype, strategy, split)
+    gradient_bytes = sum(each.dtype.size * each.shape.num_elements() for each in loop.variables)
+
+    def run(times: int) -> dict[str, Any]:
+        loop.run(times)
+        return {"devices": names, "gradient_bytes": gradient_bytes}
 
     return run
 
@@ -94,6 +123,39 @@ def prepare_prediction(
         mean.numpy()
 
     return run
+
+
+def _make_loop(
+    model: str,
+    shape: Shape,
+    dtype: str,
+    strategy: tf.distribute.Strategy | None = None,
+    split: Split = "rows",
+) -> CompiledLoop:
+    import contextlib
+
+    import tensorflow as tf
+    from gpflow import default_float
+
+    from gpflow_dwp.objectives import Estimator
+    from gpflow_dwp.random import as_seed
+    from gpflow_dwp.training import Adam
+    from gpflow_dwp.training._distribution import find_replicas
+    from gpflow_dwp.training.loop import CompiledLoop
+
+    with contextlib.nullcontext() if strategy is None else strategy.scope():
+        built, data = _build(model, shape, dtype)
+        optimizer = Adam(1e-3)
+    tensors = tuple(tf.constant(part, default_float()) for part in data)
+    return CompiledLoop(
+        built,
+        lambda: tensors,
+        optimizer,
+        1_000,
+        as_seed(0),
+        Estimator(),
+        replicas=find_replicas(strategy, split, built),
+    )
 
 
 def _build(model: str, shape: Shape, dtype: str) -> tuple[DeepKernelProcess, tuple[Any, Any]]:
