@@ -11,10 +11,10 @@ from tqdm.auto import tqdm
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._distribution import Workers
 from gpflow_dwp.training._failure import describe_failure
 from gpflow_dwp.training._interrupt import deferred_signals
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.distribution import Workers
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 

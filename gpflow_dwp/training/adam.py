@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import tensorflow as tf
 
-from gpflow_dwp.training._distribution import aggregated
+from gpflow_dwp.training.distribution import aggregated
 
 __all__ = ["Adam"]
 

@@ -19,12 +19,12 @@ from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._device import beside
-from gpflow_dwp.training._distribution import Split, Workers, find_replicas
 from gpflow_dwp.training._identity import run_identity
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback
+from gpflow_dwp.training.distribution import Split, Workers, find_replicas
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam

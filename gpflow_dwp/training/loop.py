@@ -19,11 +19,11 @@ from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._device import are_on_gpu, beside
-from gpflow_dwp.training._distribution import Replicas
 from gpflow_dwp.training._kept import find_kept, keep
 from gpflow_dwp.training._structure import structure_of
 from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.adam import Adam
+from gpflow_dwp.training.distribution import Replicas
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weight
 

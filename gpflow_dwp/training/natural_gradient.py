@@ -9,7 +9,7 @@ from gpflow import Parameter
 from gpflow.keras import tf_keras
 from gpflow.optimizers import NaturalGradient
 
-from gpflow_dwp.training._distribution import aggregated
+from gpflow_dwp.training.distribution import aggregated
 
 __all__ = ["NaturalGradientAdam", "decayed_rate"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from gpflow_dwp.models import DeepKernelProcess
-    from gpflow_dwp.training._distribution import Split
+    from gpflow_dwp.training.distribution import Split
     from gpflow_dwp.training.loop import CompiledLoop
 
 __all__ = [
@@ -140,7 +140,7 @@ def _make_loop(
     from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam
-    from gpflow_dwp.training._distribution import find_replicas
+    from gpflow_dwp.training.distribution import find_replicas
     from gpflow_dwp.training.loop import CompiledLoop
 
     with contextlib.nullcontext() if strategy is None else strategy.scope():
