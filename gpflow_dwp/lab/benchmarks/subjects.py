@@ -79,22 +79,20 @@ def prepare_distributed_step(
 def prepare_lowered(
     model: str, sizes: list[int], dtype: str
 ) -> Callable[[int], dict[str, int] | None]:
-    """Count what XLA is given of a step of one of :data:`MODELS` where there is a GPU.
+    """Count what XLA is given of a step of one of :data:`STEP_MODELS` where there is a GPU.
 
     The counts are None where this TensorFlow is not built for GPUs.
     """
     import tensorflow as tf
-    from gpflow import default_float
 
     from gpflow_dwp.lab.benchmarks.lowered import lower_for_gpu
 
     built, data = _build(model, Shape(*sizes), dtype)
-    tensors = tuple(tf.constant(part, default_float()) for part in data)
 
     def run(times: int) -> dict[str, int] | None:
         if not tf.test.is_built_with_cuda():
             return None
-        return lower_for_gpu(built, tensors)._asdict()
+        return lower_for_gpu(built, data)._asdict()
 
     return run
 
@@ -108,10 +106,9 @@ def prepare_prediction(
         predict_y", by a model, which draws first.
     """
     import tensorflow as tf
-    from gpflow import default_float
 
-    built, data = _build(model, Shape(*sizes), dtype)
-    X, num_samples = tf.constant(data[0], default_float()), built.num_samples
+    built, (X, _) = _build(model, Shape(*sizes), dtype)
+    num_samples = built.num_samples
     if task.startswith("predict_"):
         predict = tf.function(getattr(built.posterior(num_samples, seed=0), task))
     else:
@@ -134,9 +131,6 @@ def _make_loop(
 ) -> CompiledLoop:
     import contextlib
 
-    import tensorflow as tf
-    from gpflow import default_float
-
     from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam
@@ -146,10 +140,9 @@ def _make_loop(
     with contextlib.nullcontext() if strategy is None else strategy.scope():
         built, data = _build(model, shape, dtype)
         optimizer = Adam(1e-3)
-    tensors = tuple(tf.constant(part, default_float()) for part in data)
     return CompiledLoop(
         built,
-        lambda: tensors,
+        lambda: data,
         optimizer,
         1_000,
         as_seed(0),
@@ -159,20 +152,22 @@ def _make_loop(
 
 
 def _build(model: str, shape: Shape, dtype: str) -> tuple[DeepKernelProcess, tuple[Any, Any]]:
-    """A model and its data; GPflow's default float is set."""
+    """A model and its data, as tensors; GPflow's default float is set."""
     import gpflow
     import numpy as np
+    import tensorflow as tf
 
     from gpflow_dwp.models import build_deep_gaussian_process, build_deep_wishart_process
 
     gpflow.config.set_default_float(np.dtype(dtype).type)
-    data = regression_data(shape.num_data, shape.num_inputs)
+    rows = regression_data(shape.num_data, shape.num_inputs)
+    X, Y = (tf.constant(part, gpflow.default_float()) for part in rows)
     arguments: dict[str, Any] = {
         "num_inducing": shape.num_inducing,
         "num_samples": shape.num_samples,
         "output": "pseudo_targets",
     }
     if model == "DGP":
-        return build_deep_gaussian_process(data, shape.depth, **arguments), data
+        return build_deep_gaussian_process(rows, shape.depth, **arguments), (X, Y)
     arguments |= posterior_arguments(model)
-    return build_deep_wishart_process(data, shape.depth, **arguments), data
+    return build_deep_wishart_process(rows, shape.depth, **arguments), (X, Y)
