@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
+from gpflow_dwp.lab.study.cell import RECIPES
 from gpflow_dwp.lab.study.frame import PROVENANCE_COLUMNS
 from gpflow_dwp.lab.study.published import PAPERS, PAPERS_WITH_RUNTIMES, PRINTED_NAMES
 from gpflow_dwp.lab.study.tables import AGREEMENT, LARGER_IS_BETTER
@@ -65,7 +66,7 @@ def sections(
     yield f"{len(results)} finished cells, {len(failures)} failed cells."
     if tables:
         yield _NOTES
-        yield _section("Configurations", _table(tables["configurations"]))
+        yield _section("Configurations", _table(tables["configurations"]) + _recipes(results))
         for metric, scores in tables["scores"].groupby("metric", sort=False):
             counts = "".join(_count_verdicts(scores, paper) for paper in PAPERS)
             yield _section(_titled(metric), _laid_out(scores, _SCORES) + counts)
@@ -202,6 +203,13 @@ def _count_verdicts(scores: pd.DataFrame, paper: str) -> str:
     counts = scores[f"{paper}_verdict"].value_counts()
     found = [f"{counts[name]} {text}" for name, text in _VERDICTS.items() if name in counts]
     return f"\nAgainst the {paper} paper: {', '.join(found)}." if found else ""
+
+
+def _recipes(results: pd.DataFrame) -> str:
+    """What the numbers of recipes mean, where results of this or an earlier version tell them."""
+    numbers = sorted(results["recipe"].dropna().unique()) if "recipe" in results else []
+    meanings = "; ".join(f"{n}, {RECIPES.get(n, 'of another version')}" for n in numbers)
+    return f"\nRecipes: {meanings}." if numbers else ""
 
 
 def _provenance(results: pd.DataFrame) -> str:

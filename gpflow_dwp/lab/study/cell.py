@@ -15,7 +15,21 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.protocol import ProtocolName
 from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["STUDY_PROTOCOLS", "Cell", "StudyProtocol"]
+__all__ = ["RECIPE", "RECIPES", "STUDY_PROTOCOLS", "Cell", "StudyProtocol"]
+
+RECIPES = {
+    1: "as it was at first",
+    2: "fast protocol: longer annealing with more hidden layers",
+    3: "gradients of the bound include the jitter's",
+    4: "fast protocol: the learning rate grows at first, a shorter memory of squared gradients; "
+    "gradients of pseudo-target outputs keep their digits where covariances are nearly singular",
+    5: "hidden layers start nearly linear",
+}
+"""What changed in what a cell does not say: defaults, starting values and the gradients of the code
+that runs it. Whoever changes results by such a change adds a number here."""
+
+RECIPE = max(RECIPES)
+"""The recipe by which this version runs a cell."""
 
 StudyProtocol = Literal["papers", "fast", "vmg", "cde", "cde-fast"]
 """A protocol of training, or that of conditional density estimation (Salimbeni et al., 2019), also
@@ -45,6 +59,7 @@ class Cell(RunnableCell):
     :param protocol: See :func:`gpflow_dwp.fit` and :attr:`training_protocol`.
     :param options: Further arguments of the model's builder, as sorted pairs of name and value.
     :param num_importance_samples: K in training; 1 for models without latent variables.
+    :param recipe: Number in :data:`RECIPES` of what no other field says; that of this version.
     """
 
     dataset: str
@@ -62,12 +77,10 @@ class Cell(RunnableCell):
     protocol: StudyProtocol = "papers"
     options: tuple[tuple[str, Any], ...] = ()
     num_importance_samples: int = 1
+    recipe: int = RECIPE
 
     runs: ClassVar[str] = "gpflow_dwp.lab.study.execution:run_cell"
     place: ClassVar[tuple[str, ...]] = CELL_PLACE
-    later: ClassVar[frozenset[str]] = frozenset(
-        {"kl_annealing_steps", "protocol", "options", "num_importance_samples"}
-    )
 
     def __post_init__(self) -> None:
         check_integers(**{name: getattr(self, name) for name in _POSITIVE})
@@ -79,6 +92,8 @@ class Cell(RunnableCell):
         check_choice(STUDY_MODELS, model=self.model)
         check_choice(("float64", "float32"), dtype=self.dtype)
         check_choice(STUDY_PROTOCOLS, protocol=self.protocol)
+        if self.recipe != RECIPE:
+            raise ValueError(f"recipe must be {RECIPE}, that of this version, got {self.recipe!r}.")
         model = STUDY_MODELS[self.model]
         if model.own_depth not in (None, self.depth):
             raise ValueError(

@@ -148,13 +148,14 @@ def _row(record: Record) -> dict[str, Any]:
     cell, metrics, provenance = dict(record.cell), record.metrics or {}, dict(record.provenance)
     versions = provenance.get("versions") or {}
     provenance["versions"] = "; ".join(f"{name} {versions[name]}" for name in sorted(versions))
-    flat = {n: json.dumps(v, sort_keys=True) if isinstance(v, dict) else v for n, v in cell.items()}
+    if "options" in cell:
+        cell["options"] = json.dumps(cell["options"], sort_keys=True) if cell["options"] else None
     numbers = {name: metrics.get(name) for name in _METRICS}
     numbers |= {name: metrics[name] for name in _MARGINALS if name in metrics}
     return {
         "key": record.key,
-        **{name: flat.pop(name) for name in CELL_PLACE},
-        **flat,
+        **{name: cell.pop(name) for name in CELL_PLACE},
+        **cell,
         **{
             name: float("nan") if value is None else float(value) for name, value in numbers.items()
         },

@@ -24,14 +24,11 @@ class RunnableCell:
         the other arguments of :func:`~gpflow_dwp.lab.study.run_cell`, and return the metrics.
     :cvar place: The fields that tell cells of this kind from others.
     :cvar packages: Distributions whose versions a result should tell, besides those of all.
-    :cvar later: Fields that came later than the first results, whose keys stay what they were: they
-        are not told where they are left at their defaults.
     """
 
     runs: ClassVar[str]
     place: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]] = ()
-    later: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def key(self) -> str:
@@ -56,12 +53,8 @@ class RunnableCell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        told = [
-            (field.name, getattr(self, field.name))
-            for field in fields(self)  # type: ignore[arg-type]
-            if field.name not in self.later or getattr(self, field.name) != field.default
-        ]
-        return {name: dict(value) if isinstance(value, tuple) else value for name, value in told}
+        told = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {n: dict(value) if isinstance(value, tuple) else value for n, value in told.items()}
 
     @classmethod
     def from_dict(cls: type[_Self], values: Mapping[str, Any]) -> _Self:

@@ -13,6 +13,7 @@ from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.study import Cell, make_cells
+from gpflow_dwp.lab.study.cell import RECIPE
 from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
@@ -29,19 +30,13 @@ def test_a_cell_survives_json() -> None:
         assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
 
-def test_keys_stay_what_they_are() -> None:
-    """Results that are kept would be run again: these are the keys of ci/results."""
-    assert Cell("yacht", 2, "GW", 0).key == "795dd00285ef43d1"
-    density = Cell("power", 1, "GP", 0, 3_000, 512, 128, 1, 2_000, protocol="cde-fast")
-    assert density.key == "dcae9bff84a84e64"
-
-
 def test_the_key_is_a_hash_of_everything_that_decides_the_result() -> None:
     cell = tiny_cell(1, model="A")
     canonical = (
-        '{"batch_size":null,"dataset":"yacht","depth":1,"dtype":"float64","model":"A",'
-        '"num_inducing":6,"num_prediction_samples":5,"num_samples":2,"num_steps":12,"seed":0,'
-        '"split":1}'
+        '{"batch_size":null,"dataset":"yacht","depth":1,"dtype":"float64",'
+        '"kl_annealing_steps":null,"model":"A","num_importance_samples":1,"num_inducing":6,'
+        '"num_prediction_samples":5,"num_samples":2,"num_steps":12,"options":{},'
+        f'"protocol":"papers","recipe":{RECIPE},"seed":0,"split":1}}'
     )
     assert cell.key == hashlib.sha256(canonical.encode()).hexdigest()[:16]
     changes: list[dict[str, Any]] = [
@@ -108,6 +103,7 @@ def test_models_are_built_with_the_cells_numbers(family: str) -> None:
             "options: the builder of model LV-DWP takes no 'latent_dim'",
         ),
         ({"options": {"seed": 1}}, "options: the builder of model GW takes no 'seed'"),
+        ({"recipe": 1}, f"recipe must be {RECIPE}, that of this version, got 1"),
         ({"rank": 1}, r"unknown fields \['rank'\]"),
     ],
 )
@@ -123,8 +119,6 @@ def test_the_protocol_is_part_of_a_cell(archive: Path) -> None:
     (fast,) = make_cells(**where, protocol="fast", uci_folder=archive)
 
     assert (papers.num_samples, fast.num_samples) == (10, 2)
-    # Results that were kept before there was a choice stay what they are.
-    assert "protocol" not in papers.to_dict()
     assert Cell.from_dict(fast.to_dict()).protocol == "fast"
 
 

@@ -114,7 +114,6 @@ def test_importance_samples_are_for_latent_variables(archive: Path) -> None:
     assert [cell.num_importance_samples for cell in with_latents] == [5, 5]
     assert without.num_importance_samples == 1
     # As before there was a choice.
-    assert "num_importance_samples" not in without.to_dict()
 
 
 @pytest.mark.parametrize(
