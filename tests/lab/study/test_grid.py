@@ -113,7 +113,6 @@ def test_importance_samples_are_for_latent_variables(archive: Path) -> None:
 
     assert [cell.num_importance_samples for cell in with_latents] == [5, 5]
     assert without.num_importance_samples == 1
-    # As before there was a choice.
 
 
 @pytest.mark.parametrize(
