@@ -11,6 +11,7 @@ from gpflow.base import RegressionData
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
+from gpflow_dwp.training._device import are_on_gpu
 from gpflow_dwp.training._minibatches import Minibatches, as_variables
 
 __all__ = ["Batches", "make_batches"]
@@ -53,18 +54,24 @@ def make_batches(
     if batch_size is None:
         batch_size = usual_batch_size(len(tensors[0]))
     if batch_size is None or batch_size >= len(tensors[0]):
-        return _AllRows(tensors), None
+        return _AllRows(tensors, any_number=not are_on_gpu(model.variables)), None
     # Steps are not negative, so that none of them has the seed of the minibatches.
     minibatches = Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
     return minibatches, minibatches
 
 
 class _AllRows:
-    """The same batch at every step."""
+    """The same batch at every step.
 
-    def __init__(self, data: RegressionData) -> None:
-        self.resources = as_variables(data)
-        self.key = "all rows", *(tuple(variable.shape[1:]) for variable in self.resources)
+    :param any_number: Whether the function is for any number of rows. On a GPU it is not: XLA knows
+        the number in any case, and without it the host waits for shapes less often.
+    """
+
+    def __init__(self, data: RegressionData, any_number: bool) -> None:
+        self.resources = (
+            as_variables(data) if any_number else [tf.Variable(part, False) for part in data]
+        )
+        self.key = "all rows", *(tuple(variable.shape) for variable in self.resources)
 
     def __call__(self) -> RegressionData:
         return tuple(variable.read_value() for variable in self.resources)

@@ -21,7 +21,7 @@ DatasetName = Literal[
     "boston", "concrete", "energy", "kin8nm", "naval", "power", "protein", "wine", "yacht"
 ]
 DtypeName = Literal["float64", "float32"]
-ShapeName = Literal["yacht-2", "yacht-5", "protein-5", "large-3"]
+ShapeName = Literal["yacht-2", "yacht-5", "protein-5", "large-3", "larger-3", "largest-3"]
 WishartName = Literal["GW", "A", "AB", "A-whitened"]
 ModelName = Literal["GW", "A", "AB", "A-whitened", "DGP"]
 
@@ -54,8 +54,10 @@ SHAPES: dict[str, Shape] = {
     "yacht-5": Shape(277, 6, 100, 10, 5),
     "protein-5": Shape(1_000, 9, 100, 10, 5),
     "large-3": Shape(1_000, 9, 500, 10, 3),
+    "larger-3": Shape(2_000, 9, 1_000, 2, 3),
+    "largest-3": Shape(4_000, 9, 2_000, 2, 3),
 }
-"""Those of yacht's training rows at two depths, of a batch of protein's, and of a large model."""
+"""Those of yacht's training rows at two depths, of a batch of protein's, and of large models."""
 
 
 def posterior_arguments(model: str) -> dict[str, Any]:
