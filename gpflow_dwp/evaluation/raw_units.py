@@ -66,9 +66,21 @@ class RawUnits:
         """The model."""
         return self._model
 
+    def to_model(self, X: Any) -> Any:
+        """Return inputs, [..., D], in the model's units."""
+        if not tf.executing_eagerly():
+            tf.debugging.assert_all_finite(X, "X must be finite")
+        mean, scale, _ = _constants(self._inputs, X)
+        return (X - mean) / scale
+
+    def to_raw(self, values: Any) -> Any:
+        """Return functions or observations of the model, [..., P], in raw units."""
+        mean, scale, _ = _constants(self._outputs, values)
+        return values * scale + mean
+
     def moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
         """Return mean and variance of observations, [N, P] each."""
-        return self._to_raw_moments(X, *posterior.predict_y(self._to_model(X)))
+        return self._to_raw_moments(X, *posterior.predict_y(self.to_model(X)))
 
     def function_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
         """Return mean and variance of the latent functions, unwarped, [N, Q] each.
@@ -76,7 +88,7 @@ class RawUnits:
         Where there are more than columns of observations, the first are taken to be in their units,
         and the others, such as the log scale of noise, stay as they are.
         """
-        inputs = self._to_model(X)
+        inputs = self.to_model(X)
         if self._warp is None:
             moments = posterior.predict_f(inputs)
         else:
@@ -84,23 +96,35 @@ class RawUnits:
             moments = mixture_moments(*unwarped_moments(self._warp, *components))
         return self._to_raw_moments(X, *moments)
 
+    def joint_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+        """Return mean [..., N, Q] and covariance [..., Q, N, N] of functions that no warp bends.
+
+        :param X: Inputs, [..., N, D]: each batch of N points is drawn jointly.
+        """
+        if self._warp is not None:
+            raise NotImplementedError("Functions of warped observations have no joint moments.")
+        mean, covariance = posterior.predict_f(self.to_model(X), full_cov=True)
+        mean, covariance = _as_given(X, mean), _as_given(X, covariance)
+        scale = _constants(self._outputs, mean)[1]
+        return self.to_raw(mean), covariance * (scale * scale)[..., None, None]
+
     def sample(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = False) -> Any:
         """Draw observations, [S, N, P]: see :meth:`PosteriorDraws.sample_y`."""
-        return self._to_raw(_as_given(X, posterior.sample_y(self._to_model(X), full_cov)))
+        return self.to_raw(_as_given(X, posterior.sample_y(self.to_model(X), full_cov)))
 
     def sample_functions(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = True) -> Any:
         """Draw the latent functions, [S, N, Q], as :meth:`function_moments` has them.
 
         See :meth:`PosteriorDraws.sample_f`.
         """
-        values = posterior.sample_f(self._to_model(X), full_cov)
+        values = posterior.sample_f(self.to_model(X), full_cov)
         if self._warp is not None:
             values = self._warp.inverse(values)
-        return self._to_raw(_as_given(X, values))
+        return self.to_raw(_as_given(X, values))
 
     def log_density(self, posterior: PosteriorDraws, X: Any, Y: Any) -> Any:
         """Return the log density of each observation, per unit of Y and of all columns, [N]."""
-        inputs, (mean, scale, offset) = self._to_model(X), _constants(self._outputs, Y)
+        inputs, (mean, scale, offset) = self.to_model(X), _constants(self._outputs, Y)
         Y = (Y - mean) / scale
         if not tf.executing_eagerly():
             tf.debugging.assert_all_finite(Y, "Y must be finite")
@@ -111,12 +135,12 @@ class RawUnits:
 
     def probabilities(self, posterior: PosteriorDraws, X: Array) -> Array:
         """Return the probability of each label, [N, C], also where the model has that of one."""
-        mean = posterior.predict_y(self._to_model(X))[0].numpy().astype(np.float64)
+        mean = posterior.predict_y(self.to_model(X))[0].numpy().astype(np.float64)
         return mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
 
     def distribution(self, posterior: PosteriorDraws, X: Array) -> PredictiveDistribution:
         """Return the distributions of numbers: see :meth:`PredictiveDistribution.of`."""
-        return PredictiveDistribution.of(posterior, self._to_model(X), self._outputs)
+        return PredictiveDistribution.of(posterior, self.to_model(X), self._outputs)
 
     def distributions(
         self, posterior: PosteriorDraws, X: Array
@@ -126,20 +150,10 @@ class RawUnits:
             rows = slice(start, start + _BLOCK)
             yield rows, self.distribution(posterior, X[rows])
 
-    def _to_model(self, X: Any) -> Any:
-        if not tf.executing_eagerly():
-            tf.debugging.assert_all_finite(X, "X must be finite")
-        mean, scale, _ = _constants(self._inputs, X)
-        return (X - mean) / scale
-
-    def _to_raw(self, values: Any) -> Any:
-        mean, scale, _ = _constants(self._outputs, values)
-        return values * scale + mean
-
     def _to_raw_moments(self, X: Any, *moments: tf.Tensor) -> MeanAndVariance:
         mean, variance = (_as_given(X, moment) for moment in moments)
         scale = _constants(self._outputs, variance)[1]
-        return self._to_raw(mean), variance * (scale * scale)
+        return self.to_raw(mean), variance * (scale * scale)
 
 
 def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any, Any]:

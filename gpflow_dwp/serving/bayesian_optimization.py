@@ -133,9 +133,7 @@ class BayesianOptimizationModel:
         """
 
         def predict(query_points: tf.Tensor) -> MeanAndVariance:
-            inputs, scale = self._standardise(query_points), self._outputs.scale
-            mean, covariance = self._posterior.predict_f(inputs, full_cov=True)
-            return mean * scale + self._outputs.mean, covariance * tf.square(scale)[:, None, None]
+            return self._units.joint_moments(self._posterior, query_points)
 
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
@@ -243,18 +241,13 @@ class BayesianOptimizationModel:
         :param num_samples: B.
         :return: A function from [B, N, D] to [B, N, E].
         """
-        functions = FunctionDraws(self._model, num_samples)
-        inputs, outputs = self._inputs, self._outputs
-
-        def evaluate(X: tf.Tensor) -> tf.Tensor:
-            return functions((X - inputs.mean) / inputs.scale) * outputs.scale + outputs.mean
-
-        return evaluate
+        functions, units = FunctionDraws(self._model, num_samples), self._units
+        return lambda X: units.to_raw(functions(units.to_model(X)))
 
     def _rebuild(self, X: Array, Y: Array) -> tuple[Array, Array]:
         """Build an untrained model; return the data in its units."""
-        self._inputs, self._outputs = Standardiser.fit(X), Standardiser.fit(Y)
-        data = self._inputs.transform(X), self._outputs.transform(Y)
+        inputs, self._outputs = Standardiser.fit(X), Standardiser.fit(Y)
+        data = inputs.transform(X), self._outputs.transform(Y)
         model = self._build(data)
         if warp_of(model.likelihood) is not None:
             raise ValueError(
@@ -262,7 +255,7 @@ class BayesianOptimizationModel:
                 f"{type(model.likelihood).__name__}: its functions have no Gaussian marginals."
             )
         self._model = model
-        self._units = RawUnits(model, self._inputs, self._outputs)
+        self._units = RawUnits(model, inputs, self._outputs)
         self._draw()
         return data
 
@@ -288,9 +281,6 @@ class BayesianOptimizationModel:
                 f"query_points must have {width} columns, got shape {tuple(points.shape)}."
             )
         return points
-
-    def _standardise(self, points: tf.Tensor) -> tf.Tensor:
-        return (points - self._inputs.mean) / self._inputs.scale
 
     def _predict_moments(self, method: str, query_points: TensorType) -> MeanAndVariance:
         def predict(points: tf.Tensor) -> MeanAndVariance:
