@@ -9,6 +9,7 @@ import pkgutil
 import re
 from importlib import import_module
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_nb"]
 exclude_patterns = ["**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = "gpflow_dwp"
+
+# Formulas are typeset without a network, and as pictures, which need no fonts.
+mathjax_path = "tex-svg.js"
+mathjax = find_spec("sphinx-mathjax-offline")
+assert mathjax is not None and mathjax.origin is not None
+html_static_path = [str(Path(mathjax.origin).parent / "static" / "mathjax" / mathjax_path)]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
