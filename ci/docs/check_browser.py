@@ -29,7 +29,7 @@ WIDTHS = (1400, 400)
 SEARCHES = {
     "fine-tune": "how-to/new_data",
     "missing": "how-to/several_outputs",
-    "GPU": "how-to/float32_and_gpu",
+    "GPU": "how-to/gpu",
     "TensorBoard": "reference/",
     "several outputs": "how-to/several_outputs",
     "categorical": "",
