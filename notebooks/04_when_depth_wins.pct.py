@@ -143,11 +143,12 @@ print(
 )
 
 # %% [markdown]
-# Of the models with this kernel the deep one has the highest bound, which does not know the
-# held-out rows, and here the best scores of all. Its bound exceeds that of a single layer by more than any
-# score could tell: 30 rows are few, and the density hangs on one or two of them. With half of the
-# rows held out instead, depth raised the bound as much and the density hardly (NLPD 0.57, and 0.61
-# of the exact GP), and the exact GP predicted the mean better (RMSE 0.55, and 0.73 at depth 2).
+# Of the models with this kernel the deep one has the highest bound, which does not know the held-
+# out rows, and here the best scores of all. Its bound exceeds that of a single layer by more than
+# any score could tell: 30 rows are few, and the density hangs on one or two of them. With half of
+# the rows held out instead, depth raised the bound as much and the density hardly (NLPD 0.57, and
+# 0.61 of the exact GP), and the exact GP predicted the mean better (RMSE 0.55, and 0.73 at depth
+# 2).
 #
 # ## Errors, by speed
 #
