@@ -143,12 +143,12 @@ print(
 )
 
 # %% [markdown]
-# Of the models with this kernel the deep one has the highest bound, which does not know the held-
-# out rows, and here the best scores of all. Its bound exceeds that of a single layer by more than
-# any score could tell: 30 rows are few, and the density hangs on one or two of them. With half of
-# the rows held out instead, depth raised the bound as much and the density hardly (NLPD 0.57, and
-# 0.61 of the exact GP), and the exact GP predicted the mean better (RMSE 0.55, and 0.73 at depth
-# 2).
+# Of the models with this kernel the deep one has the highest bound, which does not know the
+# held-out rows, and here the best scores of all. The scores are rough, since 30 rows are few and
+# one or two of them make most of the differences in density. With half of the rows held out
+# instead, the bound again rose by 0.3 nats a row over that of a single layer, but the density was
+# hardly better than the exact GP's (NLPD 0.57 and 0.61), which predicted the mean better (RMSE 0.73
+# at depth 2, 0.55 of the GP).
 #
 # ## Errors, by speed
 #
