@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Build the documentation: `ci/docs.sh [--fast|--no-execution]` writes build/docs/index.html.
 # The pages are notebooks/*.md, the notebooks, docstrings, README.md and CHANGELOG.md. Every warning,
-# every link within the site that leads nowhere, every public name that is missing from the reference
-# and every example whose output differs is an error.
+# every link within the site that leads nowhere, every public name that is missing from the reference,
+# every example whose output differs and, where there is a Chromium, whatever ci/docs/check_browser.py
+# sees on a page is an error. GPFLOW_DWP_BROWSER=required makes a missing Chromium one, too.
 #
 #   --fast            notebooks run shortened; their figures mean nothing
 #   --no-execution    notebooks do not run
@@ -32,5 +33,6 @@ export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-2}"
 rm -rf build/docs # pages that were removed or renamed must not stay
 sphinx-build -b html -c ci/docs -W --keep-going -E -q -d build/doctrees notebooks build/docs
 python ci/docs/check_links.py build/docs
+python ci/docs/check_browser.py build/docs
 pytest -q tests/test_doctests.py tests/test_readme.py tests/test_guides.py
 echo "build/docs/index.html"

@@ -37,8 +37,9 @@ class Estimator:
 
     Without latent variables all are the same.
 
-    :param num_importance_samples: K, the draws of each datum's latent variables: 1 for the evidence
-        lower bound, more for the importance-weighted one, whose local log ratios are not annealed.
+    :param num_importance_samples: Number of draws, K, of each datum's latent variables: 1 for the
+        evidence lower bound, more for the importance-weighted one, whose local log ratios are not
+        annealed.
     :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
         gradients, whose signal does not vanish as K grows, in a model that has them: the same in
         expectation, with a variance that is far less where q(w) is about as wide as the posterior,

@@ -78,7 +78,7 @@ def split_seed(seed: Seed, num: int) -> list[Seed]:
     """Split a seed into ``num`` independent ones.
 
     :param seed: A stateless seed, [2].
-    :param num: How many are wanted.
+    :param num: Number of seeds.
     :return: A list of ``num`` stateless seeds.
     """
     seed = tf.convert_to_tensor(seed)
@@ -132,7 +132,7 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
 
     :param points: Points, [N, D].
     :param seed: A stateless seed, [2].
-    :param num_samples: S, the number of draws.
+    :param num_samples: Number of draws, S.
     :param width: How many numbers each draw has at each point.
     :return: Independent standard normal numbers, [S, N, width], of the dtype of ``points``.
     """

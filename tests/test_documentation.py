@@ -11,6 +11,7 @@ from package_source import ROOT
 
 build = pytest.importorskip("sphinx.cmd.build")
 pytest.importorskip("myst_nb")
+pytest.importorskip("sphinx-mathjax-offline")
 
 # Not the theme of the site, which takes a third of the time for a navigation beside every page.
 OPTIONS = ["-b", "html", "-W", "--keep-going", "-q", "-D", "html_theme=basic"]

@@ -6,6 +6,7 @@ The ``__all__`` of a module within a room says what the other rooms may use of i
 from __future__ import annotations
 
 import importlib
+import re
 
 import pytest
 from package_source import MODULES, ROOT, SourceModule
@@ -28,6 +29,8 @@ TOP_MODULES = [
 SUBPACKAGES = [module for module in TOP_MODULES if module.is_package and module.group not in SHARED]
 LIBRARY = [module for module in TOP_MODULES if not module.is_package and module.group not in SHARED]
 MOST_NAMES = 190
+# A letter of the glossary, and perhaps a shape, in place of a description.
+LETTER_ALONE = re.compile(r":param (\w+): \w'?(?:, \[[^\]]*\])?\.$", re.MULTILINE)
 
 
 def exported(module: SourceModule) -> list[str]:
@@ -75,3 +78,21 @@ def test_the_reference_has_a_page_of_each_module(module: SourceModule) -> None:
     page = ROOT / "notebooks" / "reference" / f"{module.group}.md"
 
     assert f"automodule:: {module.name}\n" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", [*SUBPACKAGES, *LIBRARY], ids=repr)
+def test_each_name_stands_in_the_reference_once(module: SourceModule) -> None:
+    """Catches a new public name that no group of the module's page lists."""
+    page = ROOT / "notebooks" / "reference" / f"{module.group}.md"
+    listed = re.findall(r"^   (\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert sorted(listed) == sorted(exported(module))
+
+
+def test_parameters_are_described_by_more_than_a_letter() -> None:
+    """Catches ``:param num_data: N.``, which says nothing to whoever does not know the letters."""
+    texts = {module.name: module.path.read_text(encoding="utf-8") for module in MODULES}
+
+    assert not {
+        name: found for name, text in texts.items() if (found := LETTER_ALONE.findall(text))
+    }

@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import pkgutil
 import re
+import shutil
+import sys
 from importlib import import_module
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.inspect import TypeAliasForwardRef
 
 import gpflow_dwp
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "ci" / "docs"))
+
+from reference import (  # noqa: E402
+    is_derived,
+    link_elsewhere,
+    link_papers,
+    members_of_bases,
+    tabulate_shapes,
+)
 
 project = "gpflow_dwp"
 author = "The gpflow-dwp contributors"
 copyright = author  # noqa: A001
 release = version_of("gpflow-dwp")
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_nb"]
+extensions = [
+    *("sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "sphinx.ext.viewcode"),
+    "myst_nb",
+]
 exclude_patterns = ["**.ipynb_checkpoints"]
 html_theme = "furo"
 html_title = "gpflow_dwp"
+
+# Formulas are typeset without a network, and as pictures, which need no fonts.
+mathjax_path = "tex-svg.js"
+mathjax = find_spec("sphinx-mathjax-offline")
+assert mathjax is not None and mathjax.origin is not None
+html_static_path = [str(Path(mathjax.origin).parent / "static" / "mathjax" / mathjax_path)]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -39,10 +60,32 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 nb_output_stderr = "remove"
 
-autodoc_member_order = "groupwise"
+autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_class_signature = "mixed"
+autodoc_type_aliases = {
+    "npt.ArrayLike": "~numpy.typing.ArrayLike",
+    "TrainingData": "~gpflow_dwp.base.TrainingData",
+    "Array": "~gpflow_dwp.base.Array",
+    "Seed": "~gpflow_dwp.base.Seed",
+}
+# What is shown of an alias within a union.
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name
+add_module_names = False
+
+# What the parts of the package ask of each other.
+INTERNAL = {"draws_by_place", "kept_as", "num_starting_values"}
+
+# The pages of reference/ list the names; each gets a page of its own, which is not in git.
+templates_path = [str(ROOT / "ci" / "docs" / "templates")]
+suppress_warnings = ["config.cache"]  # functions in what follows
+autosummary_context = {
+    "internal": INTERNAL,
+    "is_derived": is_derived,
+    "members_of_bases": members_of_bases,
+}
+shutil.rmtree(ROOT / "notebooks" / "reference" / "names", ignore_errors=True)
 
 # What a link to a file at the top of the checkout leads to within the site.
 # What the rooms share, and programs: not of the interface.
@@ -70,30 +113,21 @@ def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> Non
     text[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
 
 
-def add_constants(app: Any, name: str, source: list[str]) -> None:
-    """Add the constants that a package takes from its modules, which automodule leaves out."""
-    del app
-    folder, _, page = name.rpartition("/")
-    if folder != "reference" or page == "index":
-        return
-    module = import_module(f"gpflow_dwp.{page}")
-    constants = [
-        public
-        for public in module.__all__
-        if hasattr(module, "__path__")
-        and not (inspect.isclass(value := getattr(module, public)) or inspect.isroutine(value))
-    ]
-    lines = [f".. autodata:: gpflow_dwp.{page}.{public}\n   :no-value:\n" for public in constants]
-    source[0] += "\n".join(["\n```{eval-rst}", *lines, "```\n"]) if lines else ""
-
-
-def skip_foreign(
+def skip_internals(
     app: Any, what: str, name: str, value: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out methods that another package puts on a class."""
-    del app, name, skip, options
+    """Leave out fields of tuples, internals, and methods that another package puts on a class."""
+    del app, skip, options
     foreign = (getattr(value, "__module__", None) or "").startswith(("sklearn", "tensorflow"))
-    return True if what == "class" and foreign and callable(value) else None
+    is_field = (getattr(value, "__doc__", None) or "").startswith("Alias for field number")
+    is_left_out = name in INTERNAL or is_field or (foreign and callable(value))
+    return True if what == "class" and is_left_out else None
+
+
+def show_public_bases(app: Any, name: str, value: Any, options: Any, bases: list[Any]) -> None:
+    """Name the public classes that a class derives from, by way of private ones."""
+    del app, name, options
+    bases[:] = [next(base for base in value.__mro__[1:] if not base.__name__.startswith("_"))]
 
 
 @functools.cache
@@ -133,7 +167,10 @@ def check_public_names(app: Any, env: Any) -> None:
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("include-read", lead_links_to_pages)
-    app.connect("source-read", add_constants)
-    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-skip-member", skip_internals)
+    app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-process-docstring", document_constant)
+    app.connect("autodoc-process-docstring", tabulate_shapes)
+    app.connect("autodoc-process-docstring", link_papers)
+    app.connect("missing-reference", link_elsewhere)
     app.connect("env-check-consistency", check_public_names)

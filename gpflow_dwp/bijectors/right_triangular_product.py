@@ -30,7 +30,7 @@ class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
     Process". Entries above the diagonals of T, Λ and B are ignored. The dtype is that of
     ``column_mixing_tril``.
 
-    :param column_mixing_tril: B, [..., R, R].
+    :param column_mixing_tril: What multiplies the factor from the right, B, [..., R, R].
     :param validate_args: Whether to assert at run time what is not known at construction.
     :param name: Name of the operations.
     :raises ValueError: If ``column_mixing_tril`` is not square, or is known to lack a positive

@@ -33,8 +33,8 @@ class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
 
     Forward and inverse are exactly symmetric. The dtype is that of ``row_mixing``.
 
-    :param row_mixing: A, [..., M, M].
-    :param df: ν, the degrees of freedom. It gives R, and nothing depends on it if ν ≥ M.
+    :param row_mixing: What multiplies the factor from the left, A, [..., M, M].
+    :param df: Degrees of freedom, ν. It gives R, and nothing depends on it if ν ≥ M.
     :param validate_args: Whether to assert at run time what is not known at construction.
     :param name: Name of the operations.
     :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
@@ -78,7 +78,7 @@ class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
     def mix_rows(self, factor: tf.Tensor) -> tf.Tensor:
         """Multiply a factor Λ of C = Λ Λᵀ to make a factor of G.
 
-        :param factor: Λ, [..., M, R].
+        :param factor: Factor of the Gram matrix, Λ, [..., M, R].
         :return: A Λ, [..., M, R].
         """
         return tf.matmul(self._matrix(), factor)

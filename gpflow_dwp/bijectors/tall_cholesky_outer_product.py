@@ -37,8 +37,8 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
     C named above: where C is not positive semi-definite of rank R, the inverse is NaN or wrong.
     Any floating-point dtype.
 
-    :param rank: R, which the inverse cannot see in the shape of C. None: full rank, R = M, for the
-        inverse, and any R for the forward direction.
+    :param rank: Rank, R, which the inverse cannot see in the shape of C. None: full rank, R = M,
+        for the inverse, and any R for the forward direction.
     :param validate_args: Whether to assert that the diagonal of Λ is positive.
     :param name: Name of the operations.
     :raises ValueError: If ``rank`` is not None or an integer of at least 1.

@@ -23,7 +23,7 @@ def evaluate(
         gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
 
     :param table: CSV or Parquet file with the columns of training and the target.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     """
     from gpflow_dwp import evaluation
     from gpflow_dwp.cli.reports import as_json, named_scores, report_cells

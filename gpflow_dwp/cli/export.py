@@ -35,7 +35,7 @@ def export(
         gpflow-dwp export runs/houses-1 -o houses-model
 
     :param out: Directory to write; must not hold anything.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     """
     from gpflow_dwp.cli.trained_run import read_model
     from gpflow_dwp.serving import export_model

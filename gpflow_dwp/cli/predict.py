@@ -44,7 +44,7 @@ def predict(
     :param out: File to write: the table with columns added, Parquet if it ends in .parquet, else
         CSV.
     :param overwrite: Replace --out if it exists.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     """
     from gpflow_dwp import evaluation
     from gpflow_dwp.cli.reports import as_json, check_out, report_cells

@@ -111,7 +111,7 @@ class Cells:
     def numbers(self, name: str, hint: str = "", *, missing: bool = False) -> Array:
         """Return a column as numbers, [N].
 
-        :param name: Of the column.
+        :param name: Name of the column.
         :param hint: What a message about a cell that is no number ends in.
         :param missing: Whether missing cells are allowed; they are NaN.
         :raises TableError: If a cell is missing or no finite number.
@@ -134,7 +134,7 @@ class Cells:
     def labels(self, name: str) -> tuple[Array, tuple[str, ...]]:
         """Return a column as class indices [N, 1], and the label of each class in sorted order.
 
-        :param name: Of the column.
+        :param name: Name of the column.
         :raises TableError: If a cell is missing, or the labels are no classification task.
         """
         self.check_complete(name)
@@ -159,7 +159,7 @@ class Cells:
     def names(self, name: str, known: Collection[str]) -> list[str]:
         """Return a column as names of classes or categories; the text of a cell that is none.
 
-        :param name: Of the column.
+        :param name: Name of the column.
         :param known: The names; 1 and 1.0 stand for each other.
         """
         cells = [str(cell) for cell in self.column(name)]
@@ -173,7 +173,7 @@ class Cells:
     def check_complete(self, name: str, hint: str = "") -> None:
         """Refuse a column with a missing cell.
 
-        :param name: Of the column.
+        :param name: Name of the column.
         :param hint: What the message ends in, unless no cell has a value.
         :raises TableError: If a cell is missing.
         """

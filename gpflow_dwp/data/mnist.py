@@ -46,7 +46,7 @@ class MNIST(NamedTuple):
     :param X_train: [N, pixels]; of the published files [60000, 784].
     :param Y_train: Labels from 0 to 9, [N, 1].
     :param X_test: [T, pixels]; of the published files [10000, 784].
-    :param Y_test: [T, 1].
+    :param Y_test: Test labels, [T, 1].
     """
 
     X_train: npt.NDArray[np.float64]

@@ -101,7 +101,7 @@ class Standardiser:
         not finite.
 
         :param values: In raw units, [N, D].
-        :param names: Of the columns.
+        :param names: Names of the columns.
         :param path: Of the table; None for one that is no file.
         :param place: Says where a row is, given its index.
         :raises TableError: If there is one.

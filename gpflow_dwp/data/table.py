@@ -137,7 +137,7 @@ def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
     """Check that weights say of each row how often it counts.
 
     :param weights: Numbers from 0, [N], not all zero.
-    :param num_rows: N.
+    :param num_rows: Number of rows, N.
     :return: The same as float64.
     :raises TableError: If they are not.
     """

@@ -27,7 +27,7 @@ def sample_log_gamma(concentration: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
 
     Nor does the gradient underflow, that of :func:`gamma_slope`.
 
-    :param concentration: α, of any shape.
+    :param concentration: Shape parameters of the Gamma distributions, α, of any shape.
     :param seed: A stateless seed.
     :return: A tensor of that shape.
     """

@@ -28,7 +28,7 @@ class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
 
     :param factor: The distribution of T, [..., M, R].
     :param congruence: C → A C Aᵀ.
-    :param column_mixing: T → T B.
+    :param column_mixing: What multiplies T from the right, T → T B.
     :param parameters: The arguments of the distribution.
     :param name: Name of the operations.
     """
@@ -155,8 +155,8 @@ class ScaleTril(FactoredGram):
 def triangular_congruence(scale_tril: Any, df: int) -> TriangularCongruence:
     """Make the congruence by a Cholesky factor.
 
-    :param scale_tril: L, a tensor or variable, [..., M, M].
-    :param df: ν.
+    :param scale_tril: Cholesky factor of the scale, L, a tensor or variable, [..., M, M].
+    :param df: Degrees of freedom, ν.
     :raises ValueError: If L is known not to be a Cholesky factor.
     """
     checks.check_requirements([_scale_tril_requirement(scale_tril)])

@@ -93,8 +93,8 @@ def fill_trapezoid(size: int, rank: int) -> Any:
     A vector of R (R + 1)/2 + (M - R) R real numbers becomes the leading triangle, the diagonal
     through softplus, and the rows below it.
 
-    :param size: M.
-    :param rank: R.
+    :param size: Number of rows of the matrix, M.
+    :param rank: Rank of the Gram matrix, R.
     """
     bijectors = tfp.bijectors
     triangle = bijectors.FillScaleTriL(diag_bijector=bijectors.Softplus(), diag_shift=None)

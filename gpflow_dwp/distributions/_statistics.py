@@ -30,7 +30,7 @@ def isserlis(scale: tf.Tensor) -> tf.Tensor:
 
     For a column f ~ N(0, S) it is the covariance of f_i f_j and f_k f_l (Isserlis, 1918).
 
-    :param scale: S, [..., M, M].
+    :param scale: Covariance, S, [..., M, M].
     """
     first = scale[..., :, None, :, None] * scale[..., None, :, None, :]
     return first + tf.linalg.matrix_transpose(first)

@@ -35,8 +35,8 @@ def gamma_slope(concentration: tf.Tensor, log_gamma: tf.Tensor) -> tf.Tensor:
 
     It is differentiable, with s as a variable of its own.
 
-    :param concentration: α, of any shape.
-    :param log_gamma: s, of that shape.
+    :param concentration: Shape parameters of the Gamma distributions, α, of any shape.
+    :param log_gamma: Logarithms of Gamma variables, s, of that shape.
     :return: A tensor of that shape and dtype. It is computed in float64.
     """
     # Nodes are the second axis.

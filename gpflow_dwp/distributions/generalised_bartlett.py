@@ -37,10 +37,12 @@ class GeneralisedBartlett(checks.CheckedParameters, tfp.distributions.Distributi
     Batch dimensions broadcast. The dtype is that of the tensors among the parameters, or GPflow's
     default.
 
-    :param concentration: α, [..., R].
-    :param rate: β, [..., R].
-    :param loc: μ, [..., M, R]. Entries on and above the diagonal are ignored.
-    :param scale: σ, [..., M, R]. Entries on and above the diagonal are ignored.
+    :param concentration: Shapes of the squared diagonal's Gamma distributions, α, [..., R].
+    :param rate: Rates of the squared diagonal's Gamma distributions, β, [..., R].
+    :param loc: Means below the diagonal, μ, [..., M, R]. Entries on and above the diagonal are
+        ignored.
+    :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
+        diagonal are ignored.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.
     :param allow_nan_stats: Whether the mode is NaN where an α_j is below ½. Otherwise that is an
@@ -210,8 +212,8 @@ class GeneralisedBartlett(checks.CheckedParameters, tfp.distributions.Distributi
         and has no maximum, where the exponent is negative; where it is zero, the density decreases
         from T_jj = 0, at the edge of the support.
 
-        :param exponents: e, [R]. Those of a Jacobian determinant make it the mode of what T is
-            mapped to.
+        :param exponents: Exponents of the diagonal, e, [R]. Those of a Jacobian determinant make it
+            the mode of what T is mapped to.
         :param allow_nan: Whether it is NaN where there is none. Otherwise that is an error.
         :param message: What the error says.
         """

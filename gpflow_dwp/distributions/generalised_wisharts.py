@@ -89,12 +89,15 @@ class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
     exactly symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the
     parameters, or GPflow's default.
 
-    :param df: ν, the degrees of freedom.
-    :param scale_tril: L, [..., M, M]. What is above its diagonal is ignored.
-    :param concentration: α, [..., R].
-    :param rate: β, [..., R].
-    :param loc: μ, [..., M, R]. Entries on and above the diagonal are ignored.
-    :param scale: σ, [..., M, R]. Entries on and above the diagonal are ignored.
+    :param df: Degrees of freedom, ν.
+    :param scale_tril: Cholesky factor of the scale, L, [..., M, M]. What is above its diagonal is
+        ignored.
+    :param concentration: Shapes of the squared diagonal's Gamma distributions, α, [..., R].
+    :param rate: Rates of the squared diagonal's Gamma distributions, β, [..., R].
+    :param loc: Means below the diagonal, μ, [..., M, R]. Entries on and above the diagonal are
+        ignored.
+    :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
+        diagonal are ignored.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.
     :param allow_nan_stats: Whether the mode is NaN where there is none. Otherwise that is an error
@@ -144,7 +147,7 @@ class AGeneralisedSingularWishart(_GeneralisedWishart):
     What :class:`GeneralisedSingularWishart` says of the support, of samples, of ``df`` and of the
     arguments after A holds here too.
 
-    :param row_mixing: A, [..., M, M].
+    :param row_mixing: What multiplies the factor from the left, A, [..., M, M].
     """
 
     def __init__(
@@ -191,8 +194,9 @@ class ABGeneralisedSingularWishart(_GeneralisedWishart):
     What :class:`GeneralisedSingularWishart` says of the support, of samples, of ``df`` and of the
     arguments after B holds here too.
 
-    :param row_mixing: A, [..., M, M].
-    :param column_mixing_tril: B, [..., R, R]. What is above its diagonal is ignored.
+    :param row_mixing: What multiplies the factor from the left, A, [..., M, M].
+    :param column_mixing_tril: What multiplies the factor from the right, B, [..., R, R]. What is
+        above its diagonal is ignored.
     """
 
     _make_column_mixing = staticmethod(RightTriangularProduct)

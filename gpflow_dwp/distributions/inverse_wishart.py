@@ -38,8 +38,8 @@ class InverseWishart(ScaleTril):
     symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the parameters, or
     GPflow's default.
 
-    :param df: n, the degrees of freedom, any number above M - 1, [...].
-    :param scale_tril: L, the Cholesky factor of Ψ, [..., M, M]. What is above its diagonal is
+    :param df: Degrees of freedom, n, any number above M - 1, [...].
+    :param scale_tril: Cholesky factor L of the scale Ψ, [..., M, M]. What is above its diagonal is
         ignored.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.

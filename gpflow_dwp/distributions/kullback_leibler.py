@@ -34,8 +34,8 @@ def expected_squared_norm(
     Y Yᵀ + A diag_i(Σ_j Var(T_ij) ‖B_j:‖²) Aᵀ for Y = A E[T] B.
 
     :param factor: The distribution of T, [..., M, R].
-    :param rows: A, [..., M, M].
-    :param columns: B, [..., R, R].
+    :param rows: What multiplies T from the left, A, [..., M, M].
+    :param columns: What multiplies T from the right, B, [..., R, R].
     :param precision: CᵀC, [..., M, M], or None for the identity.
     """
     mean, variance = factor.mean_and_variance()
@@ -68,8 +68,8 @@ def log_volume_over_minor(
     .. math:: \nu \log|\det A| + \sum_{j=1}^R
               [\log 2 + (\nu - j) \log T_{jj} + (M + \nu - 2j + 1) \log B_{jj}].
 
-    :param df: ν.
-    :param size: M.
+    :param df: Degrees of freedom, ν.
+    :param size: Number of rows of the matrix, M.
     :param log_diagonal: log T_jj or its expectation, [..., R].
     :param log_det_rows: ``log|det A|``, [...].
     :param log_diagonal_columns: log B_jj, [..., R].
@@ -92,8 +92,8 @@ def wishart_log_normaliser(df: int, size: int) -> float:
 
     ½ ν (R - M) log π - ½ ν M log 2 - log Γ_R(½ ν), from equation (30) of the paper.
 
-    :param df: ν.
-    :param size: M.
+    :param df: Degrees of freedom, ν.
+    :param size: Number of rows of the matrix, M.
     """
     rank = min(df, size)
     return float(

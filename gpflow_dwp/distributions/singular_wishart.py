@@ -34,8 +34,8 @@ class SingularWishart(ScaleTril, BartlettGram):
     with the Bartlett factor T_jj² ~ Gamma((ν - j + 1)/2, rate ½), T_ij ~ N(0, 1), equation (32).
     Outside the support it is NaN or meaningless. Samples are reparameterised and exactly symmetric.
 
-    :param df: ν, the degrees of freedom.
-    :param scale_tril: L, the Cholesky factor of S, [..., M, M]. What is above its diagonal is
+    :param df: Degrees of freedom, ν.
+    :param scale_tril: Cholesky factor L of the scale S, [..., M, M]. What is above its diagonal is
         ignored. Its dtype is that of the distribution.
     :param validate_args: Whether to assert, at run time, the support of values, and what is not
         known of the parameters at construction.

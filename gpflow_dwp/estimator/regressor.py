@@ -198,7 +198,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         Every draw has a covariance of all points, so memory grows with N².
 
         :param X: Inputs, [N, D].
-        :param n_samples: S, the number of draws.
+        :param n_samples: Number of draws, S.
         :param random_state: Seed or generator.
         :return: [N, S], or [N, Q, S] for targets of Q columns, as scikit-learn's Gaussian
             processes have it.

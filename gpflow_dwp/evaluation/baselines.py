@@ -35,7 +35,7 @@ def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scor
     Precisions of noise and weights maximise the marginal likelihood, which is exact here.
 
     :param train: X [N, D] and Y [N, 1].
-    :param test: Likewise.
+    :param test: Test rows, in the same form.
     :raises ImportError: If scikit-learn is not installed.
     """
     linear_model = import_optional("sklearn.linear_model", "cli")
@@ -54,7 +54,7 @@ def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Sc
     """Scores of logistic regression (scikit-learn's, with its default penalty).
 
     :param train: X [N, D] and class indices Y [N, 1].
-    :param test: Likewise.
+    :param test: Test rows, in the same form.
     :raises ImportError: If scikit-learn is not installed.
     """
     linear_model = import_optional("sklearn.linear_model", "cli")
@@ -85,7 +85,7 @@ def sparse_gp_scores(
     ``gpflow.models.SVGP``, trained by Adam.
 
     :param train: X [N, D] and Y [N, 1].
-    :param test: Likewise.
+    :param test: Test rows, in the same form.
     :param inducing_inputs: Where inducing inputs start, [M, D].
     :param likelihood: None for regression with Gaussian noise; otherwise that of labels.
     :param seed: For SVGP's minibatches, and TensorFlow's global seed.

@@ -110,9 +110,9 @@ def expected_calibration_error(
     Confidence is the probability of the most probable class; rows are put into bins of equal width
     by it, and bins count by their rows.
 
-    :param probabilities: Of each class, [N, C].
+    :param probabilities: Probability of each class, [N, C].
     :param labels: Class indices, [N].
-    :param num_bins: Between 0 and 1.
+    :param num_bins: Number of bins between 0 and 1.
     """
     of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
     confidence = of_classes.max(axis=1)

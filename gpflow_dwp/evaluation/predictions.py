@@ -38,7 +38,7 @@ class NumberPredictions:
     :param mean: Predictive mean.
     :param deviation: Predictive standard deviation, noise included.
     :param lower: Lower end of the central interval of probability :data:`INTERVAL`.
-    :param upper: Upper end.
+    :param upper: Upper end of the interval.
     :param below: Predictive probability of less than the target; None where none was given.
     """
 
@@ -64,8 +64,8 @@ class LabelPredictions:
 class Judgement(NamedTuple):
     """Predictions beside what was observed.
 
-    :param predictions: Of the rows.
-    :param scores: Of the predictions.
+    :param predictions: Predictions of the rows.
+    :param scores: Scores of the predictions.
     :param calibration: By name, how sure they are: the share of numbers within their intervals, or
         the mean probability of the label that is predicted.
     """
@@ -104,8 +104,8 @@ def judge(
     """Predict rows, and compare with their targets.
 
     :param Y: Targets, or class indices, [N, 1].
-    :param elbo: What the scores are to say of training.
-    :param seconds: Likewise.
+    :param elbo: Bound of training, for the scores.
+    :param seconds: Seconds that training took, for the scores.
 
     All else is as for :func:`predict`.
     """

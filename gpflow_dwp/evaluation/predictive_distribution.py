@@ -41,7 +41,7 @@ class PredictiveDistribution:
     :param means: Of the components, in the model's units, warped where there is a warp, [S, N, P].
     :param variances: Of the components, [S, N, P].
     :param target: Standardiser of the targets; None for none.
-    :param warp: g, of standardised targets; None for none.
+    :param warp: Increasing function g of standardised targets; None for none.
     :param weights: Of the components, which sum to 1, [S]; None for equal ones.
     :raises ValueError: If the shapes do not fit, or a variance is not positive.
     """
@@ -150,8 +150,8 @@ class PredictiveDistribution:
     def sample(self, num_samples: int, seed: int = 0) -> Array:
         """Draw targets, from one component after the other, again and again, or by their weights.
 
-        :param num_samples: Their number.
-        :param seed: For the draws.
+        :param num_samples: Number of samples.
+        :param seed: Seed of the draws.
         :return: [num_samples, N, P].
         """
         rng = np.random.default_rng(seed)

@@ -66,7 +66,7 @@ class Scores(NamedTuple):
         """Score predictions of labels.
 
         :param labels: Class indices, [N].
-        :param probabilities: Of each class, [N, C].
+        :param probabilities: Probability of each class, [N, C].
         """
         indices = labels.astype(int)
         error = float(np.mean(probabilities.argmax(axis=1) != indices))

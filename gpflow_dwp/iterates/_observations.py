@@ -16,7 +16,7 @@ def as_observations(
     Within compiled functions only what is known of the shape is checked.
 
     :param values: Numbers, [..., D], below further axes.
-    :param mean: [..., D].
+    :param mean: Mean of the vectors, [..., D].
     :param num_leading: How many further axes.
     :raises ValueError: If the values are not numbers, their shape is another, or, outside of
         compiled functions, one is not finite.

@@ -37,7 +37,7 @@ class FactorAnalysisPosterior(IteratePosterior):
     :param algorithm: :class:`OnlineEM` or :class:`OnlineGradientAscent`; None for the former with
         10 factors.
     :param start_step: Iterates of a run up to this step are not collected.
-    :param seed: For the factors' start.
+    :param seed: Seed of the factors' starting values.
     """
 
     def __init__(

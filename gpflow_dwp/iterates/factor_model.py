@@ -22,9 +22,9 @@ class FactorModel(NamedTuple):
 
     Leading axes, if any, hold several models.
 
-    :param mean: c, [..., D].
-    :param factors: F, [..., D, K].
-    :param variances: ψ, [..., D].
+    :param mean: Mean of the vectors, c, [..., D].
+    :param factors: Factor loadings, F, [..., D, K].
+    :param variances: Variances of the noise, ψ, [..., D].
     """
 
     mean: tf.Tensor
@@ -47,7 +47,7 @@ class FactorModel(NamedTuple):
     def sample(self, num_samples: int, *, seed: int | tf.Tensor | None = None) -> tf.Tensor:
         """Draw vectors.
 
-        :param num_samples: How many.
+        :param num_samples: Number of samples.
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, ..., D].
         :raises ValueError: If ``num_samples`` is not a positive integer.
@@ -78,8 +78,8 @@ def generate_factor_model(
     the largest of all bound the noise variances although only K of them scale a factor; so does
     this function.
 
-    :param dimension: D.
-    :param rank: K, at most D.
+    :param dimension: Length of the vectors, D.
+    :param rank: Number of factors, K, at most D.
     :param spectrum: The interval from which s² is uniform.
     :param seed: The same seed gives the same model.
     :raises ValueError: If a number is not a positive integer, K is above D, or the interval is not

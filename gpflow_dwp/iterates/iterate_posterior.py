@@ -125,7 +125,7 @@ class IteratePosterior(MixturePredictions):
     def load(self, directory: str | os.PathLike[str]) -> None:
         """Read what :meth:`save` wrote, in place of what was collected.
 
-        :param directory: Where from.
+        :param directory: The directory that was written.
         :raises ValueError: If that is no path.
         :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
             kind of posterior, with other settings, or from another model; nothing has changed then.

@@ -33,7 +33,7 @@ class MixturePredictions(abc.ABC):
     ) -> Generator[BayesianModel, None, None]:
         """Give a model one draw of its parameters after another; put its own back at the end.
 
-        :param num_draws: How many.
+        :param num_draws: Number of draws.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If too few iterates were collected.
         """
@@ -49,7 +49,7 @@ class MixturePredictions(abc.ABC):
         """Return mean and variance of the latent functions, [N, Q], of the mixture.
 
         :param Xnew: Inputs, [N, D].
-        :param num_draws: Of the parameters.
+        :param num_draws: Number of draws of the parameters.
         :param seed: For all draws; None for fresh ones.
         :param options: Further arguments of the model's method, such as ``num_samples``.
         """

@@ -76,8 +76,8 @@ class OnlineEMState(NamedTuple):
 
     :param num_observations: How many vectors were seen, [].
     :param mean: Their mean, [..., D].
-    :param factors: F, [..., D, K].
-    :param variances: ψ, [..., D].
+    :param factors: Factor loadings, F, [..., D, K].
+    :param variances: Variances of the noise, ψ, [..., D].
     :param cross_moment: Average of d mᵀ, [..., D, K].
     :param latent_moment: Average of m mᵀ, [..., K, K].
     :param square_moment: Average of d², [..., D].
@@ -104,7 +104,7 @@ class OnlineEM:
     them. The first deviation, of a vector from itself, is zero; so a warm-up of w vectors and the
     one after it span at most w dimensions for good, and none where w is zero.
 
-    :param rank: K, the number of factors.
+    :param rank: Number of factors, K.
     :param warm_up: First vectors that enter the averages while F and ψ stay as they are; at least
         K.
     :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
@@ -129,9 +129,9 @@ class OnlineEM:
     ) -> OnlineEMState:
         """Return the state before the first vector: orthonormal factors, ψ = 1.
 
-        :param dimension: D.
+        :param dimension: Length of the vectors, D.
         :param batch_shape: Leading axes, if there are several streams.
-        :param seed: For the factors.
+        :param seed: Seed of the factors.
         :raises ValueError: If ``dimension`` is not an integer of at least K.
         """
         factors = _orthonormal_factors(dimension, self.rank, batch_shape, seed)
@@ -185,7 +185,7 @@ class OnlineEM:
     def model(self, state: OnlineEMState) -> FactorModel:
         """Return the model of what was seen so far.
 
-        :param state: A state.
+        :param state: State of the algorithm.
         :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
         """
         _check_enough_seen(self, state)
@@ -197,8 +197,8 @@ class OnlineGradientAscentState(NamedTuple):
 
     :param num_observations: How many vectors were seen, [].
     :param mean: Their mean, [..., D].
-    :param factors: F, [..., D, K].
-    :param log_variances: log ψ, [..., D].
+    :param factors: Factor loadings, F, [..., D, K].
+    :param log_variances: Logarithms of the noise's variances, log ψ, [..., D].
     """
 
     num_observations: tf.Tensor
@@ -211,8 +211,8 @@ class OnlineGradientAscentState(NamedTuple):
 class OnlineGradientAscent:
     """Online stochastic gradient ascent on the log-likelihood of F and log ψ (algorithm 1).
 
-    :param rank: K, the number of factors.
-    :param learning_rate: Of both.
+    :param rank: Number of factors, K.
+    :param learning_rate: Learning rate of both.
     :param warm_up: First vectors that enter the mean while F and ψ stay as they are.
     :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
     :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the rate
@@ -266,7 +266,7 @@ class OnlineGradientAscent:
     def model(self, state: OnlineGradientAscentState) -> FactorModel:
         """Return the model of what was seen so far.
 
-        :param state: A state.
+        :param state: State of the algorithm.
         :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
         """
         _check_enough_seen(self, state)

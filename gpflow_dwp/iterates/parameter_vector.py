@@ -25,7 +25,7 @@ def assign_parameter_vector(module: tf.Module, vector: npt.ArrayLike) -> None:
     """Give a module the parameters that :func:`parameter_vector` returned.
 
     :param module: A GPflow model, or any module.
-    :param vector: [D].
+    :param vector: The vector of all parameters, [D].
     :raises ValueError: If the length is not that of the module's parameters; none has changed then.
     """
     variables = module.trainable_variables

@@ -51,7 +51,7 @@ class SWAG(IteratePosterior):
     of the last K of them from the mean of their time.
 
     :param model: A GPflow model.
-    :param rank: K, at least 2.
+    :param rank: Number of deviations that are kept, K, at least 2.
     :param start_step: Iterates of a run up to this step are not collected.
     :raises ValueError: If ``rank`` is not an integer of at least 2.
     """

@@ -80,7 +80,7 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
     """Refuse a kernel that is not for inputs with so many columns. Evaluates nothing.
 
     :param kernel: Any GPflow kernel; sums and products are checked part by part.
-    :param num_columns: D.
+    :param num_columns: Number of input columns, D.
     :raises ValueError: If ``active_dims`` are not among the columns, or a parameter with one value
         for each of them (ARD) has another number of values.
     """

@@ -31,7 +31,7 @@ class RandomFunctions(NamedTuple):
 
     :param kernel: Scales the inputs.
     :param frequencies: Of the waves, in units of inverse lengthscales, [S, F, D].
-    :param phases: Of the waves, [S, F].
+    :param phases: Phases of the waves, [S, F].
     :param weights: Amplitudes, [S, F, Q].
     """
 
@@ -69,9 +69,9 @@ def sample_random_functions(
     the Q functions of one draw share them.
 
     :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32`` or ``Matern52``.
-    :param num_inputs: D.
-    :param num_functions: Q.
-    :param num_samples: S.
+    :param num_inputs: Number of input columns, D.
+    :param num_functions: Number of functions, Q.
+    :param num_samples: Number of joint draws, S.
     :param num_features: F. More make one draw's functions closer to Gaussian.
     :param seed: A stateless seed, [2].
     :raises UnsupportedKernelError: If the kernel is another one.

@@ -45,16 +45,18 @@ def build_latent_variable_deep_gp(
 
     :param data: Training inputs [N, D] and observations [N, P].
     :param architecture: Layers, bottom first: "GP" and "LV" joined by hyphens, the last one "GP".
-    :param latent_dim: W, of every latent-variable layer; its encoder is a :class:`NetworkEncoder`.
-    :param num_inducing: M: inducing inputs start on cluster centres of the training inputs, or on
-        all distinct ones where there are no more; at latent variables, on standard normal draws.
+    :param latent_dim: Number of latent variables, W, of every latent-variable layer; its encoder is
+        a :class:`NetworkEncoder`.
+    :param num_inducing: Number of inducing points, M: inducing inputs start on cluster centres of
+        the training inputs, or on all distinct ones where there are no more; at latent variables,
+        on standard normal draws.
     :param num_functions: Processes of a hidden layer, at most as many as it has inputs. They are
         mixed by the inputs' first principal components and added to the inputs themselves.
     :param likelihood: None for a Gaussian one with variance 0.01.
-    :param num_samples: S in training.
+    :param num_samples: Number of draws in each training step, S.
     :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the model is built.
-    :param seed: For the starting values.
+    :param seed: Seed of the starting values.
     :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
         integer or needs more memory than there is, or the data are not two finite matrices of one

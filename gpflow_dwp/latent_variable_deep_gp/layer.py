@@ -40,11 +40,11 @@ class LocalInducingGPLayer(gpflow.Module):
     In every method a leading part of the inputs' shape, ``[batch..., T, D]``, is a batch of
     independent problems; T points of one problem may be drawn jointly.
 
-    :param kernel: Of all G processes.
+    :param kernel: Kernel of all G processes.
     :param inducing_variable: Inducing inputs, [M, D].
-    :param num_outputs: Q.
-    :param mixing: W, [G, Q]; None for the identity.
-    :param skip: A, [D, Q]; None for a mean of zero.
+    :param num_outputs: Number of output columns, Q.
+    :param mixing: Weights of the functions in the outputs, W, [G, Q]; None for the identity.
+    :param skip: Linear mean function, A, [D, Q]; None for a mean of zero.
     :param q_scale: Standard deviation at which the whitened posterior starts.
     :param jitter: Added to the diagonal of what is factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the layer is made.

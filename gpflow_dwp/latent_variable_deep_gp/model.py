@@ -35,11 +35,12 @@ class LatentVariableDeepGP(VariationalModel):
     bound of Salimbeni, Dutordoir, Hensman and Deisenroth (2019) where more than one importance
     sample is asked for. A single Gaussian process layer is GPflow's ``SVGP``.
 
-    :param layers: Bottom first.
+    :param layers: The layers, bottom first.
     :param likelihood: Any GPflow likelihood.
     :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: S, the draws that estimate the bound.
-    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :param num_samples: Number of draws that estimate the bound, S.
+    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
+        for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
         positive integer or too large for the machine's memory.
     """
@@ -153,7 +154,7 @@ class LatentVariablePosterior(MixturePosterior):
     """S draws of all below the output, with latent variables from their prior.
 
     :param model: The model.
-    :param num_samples: S.
+    :param num_samples: Number of joint draws, S.
     :param seed: A stateless seed, [2].
     """
 

@@ -55,11 +55,11 @@ def propagate_copies(
     covariance of each process at their inputs. Different data are drawn apart, which changes no
     term of a sum over them. Below the first latent variables the copies coincide, and are one.
 
-    :param layers: Bottom first.
+    :param layers: The layers, bottom first.
     :param X: Inputs.
     :param Y: Observations, for the encoders.
-    :param num_samples: S.
-    :param num_copies: K.
+    :param num_samples: Number of joint draws, S.
+    :param num_copies: Number of copies of each row, K.
     :param seed: A stateless seed, [2].
     :param doubly_reparameterized: See :meth:`LatentVariableLayer.sample`. Functions that are drawn
         above count as fixed then, and a copy's weight depends on its own latent variables alone.
@@ -102,7 +102,7 @@ def propagate_from_prior(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry test points, with latent variables from their prior.
 
-    :param layers: Bottom first.
+    :param layers: The layers, bottom first.
     :param X: Inputs.
     :param noise: From a stateless seed and a width to standard normal numbers, [S, N, width].
     :param seed: A stateless seed, [2].

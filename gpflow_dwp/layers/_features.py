@@ -36,7 +36,7 @@ def condition_features(
     :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
     :param covariance: The blocks K_it and K_tt.
     :param noise: The targets' random numbers.
-    :param df: ν.
+    :param df: Degrees of freedom, ν.
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     """
     dtype = covariance.it.dtype

@@ -40,7 +40,7 @@ def mixed_moments(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Moments of g W, for independent functions g that share a variance.
 
-    :param mixing: W, [G, Q].
+    :param mixing: Weights of the functions in the outputs, W, [G, Q].
     :param mean: Of g, [S, N, G].
     :param variance: Covariance of every g within groups, [S, G', K, K].
     :return: [S, N, Q], and [S, Q, G', K, K].

@@ -37,7 +37,7 @@ def condition_inverse_wishart(
     :param draw: The inducing points' draw, with ``features`` F_i, [S, M, M].
     :param covariance: The blocks K_it and K_tt.
     :param noise: The targets' random numbers: Zᵀ, and those that C is made of.
-    :param df: δ, [].
+    :param df: Degrees of freedom, δ, [].
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     """
     gradient_dtype, dtype = noise.gradient_dtype, covariance.it.dtype

@@ -34,8 +34,8 @@ class Description(NamedTuple):
 class GramDraw(NamedTuple):
     """Draws of a layer's Gram matrix at the inducing points, and what targets need to join them.
 
-    :param gram: G_ii = F_i F_iᵀ, [S, M, M].
-    :param features: F_i, [S, M, R].
+    :param gram: Gram matrix at the inducing points, G_ii = F_i F_iᵀ, [S, M, M].
+    :param features: Features at the inducing points, F_i, [S, M, R].
     :param covariance: The K_ii that came from below, [S, M, M].
     :param log_ratio: log P - log Q of the draw, or its expectation, [S].
     """
@@ -56,8 +56,8 @@ class GaussianPosterior(NamedTuple):
     :param weights: K_ii⁻¹ E[u], [S, M, G]: of Q outputs, or of the G functions that they mix.
     :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
-    :param inverse_root: R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by way of it keep more
-        digits. None where there is no such.
+    :param inverse_root: Root of the inverse, R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by
+        way of it keep more digits. None where there is no such.
     """
 
     weights: tf.Tensor
@@ -86,8 +86,8 @@ class GramLayer(_Layer):
     The layer's ``kernel`` turns what comes from below (features at the bottom, a Gram matrix
     further up) into that covariance; both methods are given the covariance itself.
 
-    :param kernel: Acts on what comes from below.
-    :param num_inducing: M.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param num_inducing: Number of inducing points, M.
     :param jitter: Added to the diagonal of K_ii in its factorisation, relative to its mean; None
         for GPflow's ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative or not
@@ -127,7 +127,7 @@ class GramLayer(_Layer):
         """Draw G_ii from the approximate posterior.
 
         :param covariance: K_ii, [S, M, M]; a leading 1 stands for one covariance for all draws.
-        :param num_samples: S.
+        :param num_samples: Number of joint draws, S.
         :param seed: A stateless seed, [2].
         """
 
@@ -170,7 +170,7 @@ class GramLayer(_Layer):
 
         By default from what a method ``prior(covariance)`` of the layer returns.
 
-        :param covariance: K_ii, [S, M, M].
+        :param covariance: Covariance at the inducing points, K_ii, [S, M, M].
         :param seed: A stateless seed, [2].
         """
         prior = getattr(self, "prior", None)
@@ -182,10 +182,10 @@ class GramLayer(_Layer):
 class OutputLayer(_Layer):
     """The top layer: a Gaussian posterior over functions, given a covariance.
 
-    :param kernel: Acts on what comes from below.
-    :param num_inducing: M.
-    :param mean_function: m of what comes in at the model's bottom, inputs and latent variables:
-        f = m + a process of mean zero, whose posterior this is. None for no m.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param num_inducing: Number of inducing points, M.
+    :param mean_function: Mean function m of what comes in at the model's bottom, inputs and latent
+        variables: f = m + a process of mean zero, whose posterior this is. None for no m.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
     :cvar least_nats: A divergence from the prior below which the layer has learned nothing: to know
         functions in a single direction takes some three nats, so all is explained as noise.
@@ -240,7 +240,7 @@ class OutputLayer(_Layer):
     ) -> GaussianPosterior:
         """Find the posterior at the inducing points.
 
-        :param covariance: K_ii, [S, M, M].
+        :param covariance: Covariance at the inducing points, K_ii, [S, M, M].
         :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
             what is expected of these given the Gram matrices below; None where it has none.
         :param targets: What was observed at the layer's ``inputs``, on the scale of f and less its

@@ -45,8 +45,8 @@ class Encoder(gpflow.Module, abc.ABC):
 class FreeEncoder(Encoder):
     """A mean and a standard deviation of its own for every training row: full batches only.
 
-    :param num_data: N.
-    :param latent_dim: W.
+    :param num_data: Number of training rows, N.
+    :param latent_dim: Number of latent variables of each row, W.
     :raises ValueError: If an argument is not a positive integer, or too large for the machine's
         memory.
     """
@@ -91,7 +91,7 @@ class NetworkEncoder(Encoder):
     Observations that are missing (NaN) enter as zeros.
 
     :param num_inputs: D + P, columns of inputs and observations together.
-    :param latent_dim: W.
+    :param latent_dim: Number of latent variables of each row, W.
     :param hidden_dims: Widths of the inner layers.
     :param seed: For the starting weights.
     :raises ValueError: If a size is not a positive integer, or too large for the machine's memory.

@@ -46,10 +46,10 @@ class GlobalInducingGPLayer(OutputLayer):
     coregionalisation model: Alvarez, Rosasco and Lawrence, "Kernels for vector-valued functions",
     2012, section 4.2).
 
-    :param kernel: Acts on what comes from below.
-    :param num_outputs: Q, the number of functions, which share the kernel.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param num_outputs: Number of functions, Q, which share the kernel.
     :param pseudo_targets: Starting values of v, [M, Q], or [M, G] with ``mixing``; None for zeros.
-    :param num_inducing: M, where ``pseudo_targets`` does not tell it.
+    :param num_inducing: Number of inducing points, M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
     :param mixing: Starting value of W, [G, Q]; None for independent outputs.
     :param mean_function: See :class:`OutputLayer`.

@@ -41,9 +41,9 @@ class GlobalInducingGramLayer(GramLayer):
     .. math:: -\mathrm{KL} = -\tfrac12 \{\nu (\operatorname{tr} B^{-1} - M + \log|B|)
               + \|\mathrm E[w]\|^2\}.
 
-    :param kernel: Acts on what comes from below.
-    :param width: ν, the number of features.
-    :param num_inducing: M.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param width: Number of features, ν.
+    :param num_inducing: Number of inducing points, M.
     :param pseudo_targets: Starting values of v, [M, ν]; None for standard normal ones.
     :param precision: Starting value of Λ: a positive number times the identity.
     :param jitter: See :class:`GramLayer`.

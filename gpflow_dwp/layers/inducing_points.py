@@ -17,7 +17,8 @@ def as_inducing_points(
 ) -> InducingPoints:
     """Make GPflow's inducing points of a matrix.
 
-    :param inducing_variable: Z, [M, D]; or inducing points, which are returned as they are.
+    :param inducing_variable: Inducing inputs, Z, [M, D]; or inducing points, which are returned as
+        they are.
     :raises ValueError: If Z is not a matrix of finite numbers.
     """
     points = getattr(inducing_variable, "Z", inducing_variable)

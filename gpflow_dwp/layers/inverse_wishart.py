@@ -49,8 +49,8 @@ class InverseWishartLayer(GramLayer):
               G_{ii}^{-1} G_{it} &= K_{ii}^{-1} K_{it} + L^{-T} Z U^T / \sqrt\delta, \quad
               U U^T = G_{tt \cdot i}.
 
-    :param kernel: Acts on what comes from below.
-    :param num_inducing: M.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param num_inducing: Number of inducing points, M.
     :param df: Starting value of δ, degrees of freedom beyond those at which the mean begins to
         exist. It is trainable: ``gpflow.set_trainable(layer.df, False)`` keeps it.
     :param extra_df: Starting value of γ, which the posterior has on top of them.
@@ -175,7 +175,7 @@ class InverseWishartLayer(GramLayer):
         """Log P(G_ii) - log Q(G_ii) at G_ii = δ (L_q X⁻¹)(L_q X⁻¹)ᵀ, [S].
 
         :param ratio: L_q⁻¹ L, [S, M, M].
-        :param precision_factor: X, [S, M, M].
+        :param precision_factor: Factor of the precision, X, [S, M, M].
         """
         _, extra_df = self._degrees_of_freedom(ratio.dtype)
         log_diagonal = tf.math.log(tf.linalg.diag_part(precision_factor))

@@ -20,7 +20,7 @@ __all__ = ["LatentDraw", "LatentVariableLayer", "append_latents"]
 class LatentDraw(NamedTuple):
     """Draws of the latent variables of data points.
 
-    :param latents: w, [S, N, K, W].
+    :param latents: Latent variables, w, [S, N, K, W].
     :param log_ratio: log p(w) - log q(w) of each draw, summed over its W entries, [S, N, K].
     :param expected_log_ratio: Its expectation under q, -KL[q ‖ p], [N].
     """
@@ -44,7 +44,7 @@ class LatentVariableLayer(gpflow.Module):
     with importance-weighted variational inference", 2019, section 2). Their posterior comes from
     the encoder; predictions draw them from the prior.
 
-    :param latent_dim: W.
+    :param latent_dim: Number of latent variables of each row, W.
     :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
     :raises ValueError: If ``latent_dim`` is not a positive integer, or not that of the encoder.
     """
@@ -115,7 +115,7 @@ def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
     """Append latent variables to features as further columns.
 
     :param features: [..., D], whose leading axes broadcast to those of the latent variables.
-    :param latents: w, [..., W].
+    :param latents: Latent variables, w, [..., W].
     """
     shape = tf.concat([tf.shape(latents)[:-1], tf.shape(features)[-1:]], axis=0)
     appended = tf.concat([tf.broadcast_to(features, shape), latents], axis=-1)
@@ -126,7 +126,7 @@ def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
 def _with_weighted_gradient(draws: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return draws whose gradients are multiplied by their normalised importance weights.
 
-    :param draws: [S, N, K, W].
+    :param draws: Latent variables as they were drawn, [S, N, K, W].
     :return: The draws, and zeros [S, N, K] to be added to their log weights. In the gradient of a
         log-mean-exp over K these zeros receive the weights, up to a factor for each datum.
     """

@@ -17,8 +17,8 @@ class TargetNoise:
     """The random numbers of N targets under S draws, in one layer.
 
     :param seed: A stateless seed, [2].
-    :param num_samples: S.
-    :param num_targets: N.
+    :param num_samples: Number of joint draws, S.
+    :param num_targets: Number of targets, N.
     :param gradient_dtype: In which gradients of features may be computed; float32 to save time.
     :param keys: What the numbers are functions of besides the seed, [N, D]. None for numbers that
         are independent even where two targets coincide, as joint draws need them.

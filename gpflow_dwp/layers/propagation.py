@@ -45,7 +45,7 @@ _Carry = Callable[[int, GramDraw, TargetBlocks], TargetBlocks]
 class InducingPath(NamedTuple):
     """Joint draws of every layer at the inducing points.
 
-    :param points: Z, [M, D].
+    :param points: Inducing inputs, Z, [M, D].
     :param hidden: One draw for each hidden layer, bottom first; in float64, like ``output``.
     :param output: The output layer's posterior given the topmost Gram matrix.
     """
@@ -74,7 +74,7 @@ def sample_inducing_path(
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param points: Inducing inputs Z, [M, D].
-    :param num_samples: S.
+    :param num_samples: Number of joint draws, S.
     :param seed: A stateless seed, [2].
     :param warp: What makes observations of the scale of f, where the output layer is a regression
         on them; None where they are on it.
@@ -134,7 +134,7 @@ def propagate_targets(
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param path: What :func:`sample_inducing_path` returned.
-    :param targets: X in G groups of K that are drawn jointly: [N, 1, D] for single ones, or
+    :param targets: Inputs X in G groups of K that are drawn jointly: [N, 1, D] for single ones, or
         [S, G, K, D] where they differ from draw to draw.
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...]; None for ``targets``,
@@ -166,7 +166,7 @@ def propagate_jointly(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry targets jointly: as :func:`propagate_targets` one group, with its covariance.
 
-    :param targets: X, [N, D], or [S, N, D] where they differ from draw to draw.
+    :param targets: Inputs, X, [N, D], or [S, N, D] where they differ from draw to draw.
     :return: The output's mean given the draws, [S, N, Q], and its covariance, [S, N, N] where all
         output columns share it and [S, Q, N, N] where not.
     """

@@ -45,8 +45,8 @@ class RegressionGPLayer(OutputLayer):
 
     :func:`gpflow_dwp.linalg.regression_posterior` computes it, and its divergence from the prior.
 
-    :param kernel: Acts on what comes from below.
-    :param num_inducing: M.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param num_inducing: Number of inducing points, M.
     :param inputs: The data's inputs, [N, D]. Kept as a parameter that is not trained.
     :param targets: Their observations, [N, Q]. Kept as a parameter that is not trained.
     :param noise_variance: Starting value of σ², which is learned: it need not be the likelihood's.

@@ -21,7 +21,7 @@ class ScaleMixture(gpflow.Module):
     q starts at 1e-6. With the published code's start, 0.018, the random V is dear where a smooth
     kernel makes S nearly singular: thousands of nats for each row of the data.
 
-    :param num_inducing: M.
+    :param num_inducing: Number of inducing points, M.
     :param rng: Draws the starting value of V, standard normal.
     """
 
@@ -36,8 +36,8 @@ class ScaleMixture(gpflow.Module):
     def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
         """Return ν times the mixture, given K = ν S.
 
-        :param covariance: K, [S, M, M].
-        :param df: ν.
+        :param covariance: Covariance at the inducing points, K, [S, M, M].
+        :param df: Degrees of freedom, ν.
         """
         proportion, root_scale, root = (
             tf.cast(parameter, covariance.dtype)

@@ -54,9 +54,9 @@ class WishartLayer(GramLayer):
     where log Q' is what T, A' and B contribute (:class:`WishartPosterior`). :meth:`prior`
     and :meth:`posterior` give the same as the difference of two log densities.
 
-    :param kernel: Acts on what comes from below.
-    :param df: ν, degrees of freedom: the width of the deep GP with the same prior.
-    :param num_inducing: M.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param df: Degrees of freedom, ν: the width of the deep GP with the same prior.
+    :param num_inducing: Number of inducing points, M.
     :param posterior: "GW", "A" or "AB".
     :param whiten: Whether A = chol(S) A'.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given

@@ -25,9 +25,9 @@ PosteriorFamily = Literal["GW", "A", "AB"]
 class Mixing(NamedTuple):
     """What mixes the rows and columns of a Bartlett factor.
 
-    :param rows: A', [M, M].
+    :param rows: What multiplies T from the left, A', [M, M].
     :param log_det_rows: ``log|det A'|``, [].
-    :param columns: B, [R, R].
+    :param columns: What multiplies T from the right, B, [R, R].
     """
 
     rows: tf.Tensor
@@ -51,8 +51,8 @@ class WishartPosterior(gpflow.Module):
     2023) add an invertible A' and a lower-triangular B. A' is a unit lower times an upper triangle
     with a positive diagonal, both packed in one matrix, so that log|det A'| is a sum of M terms.
 
-    :param df: ν, degrees of freedom.
-    :param num_inducing: M.
+    :param df: Degrees of freedom, ν.
+    :param num_inducing: Number of inducing points, M.
     :param family: "GW", "A" or "AB".
     :param rng: Draws the starting values of the Bartlett factor's means, N(0, 1/ν).
     :raises ValueError: If ``family`` is unknown.
@@ -107,7 +107,7 @@ class WishartPosterior(gpflow.Module):
     def bartlett(self, dtype: tf.DType, *, constant: bool = False) -> GeneralisedBartlett:
         """Return the distribution of T, event shape [M, R].
 
-        :param dtype: Of T.
+        :param dtype: Data type of T.
         :param constant: Whether its parameters are constants for the gradient.
         """
         parameters = (self.concentration, self.rate, self.loc, self.scale)
@@ -117,7 +117,7 @@ class WishartPosterior(gpflow.Module):
     def mixing(self, dtype: tf.DType) -> Mixing:
         """Return A' and B.
 
-        :param dtype: Of both.
+        :param dtype: Data type of both.
         """
         if self.packed_row_mixing is None:
             rows, log_det_rows = tf.eye(self.num_inducing, dtype=dtype), tf.zeros([], dtype)
@@ -139,8 +139,8 @@ class WishartPosterior(gpflow.Module):
     ) -> tf.Tensor:
         """Return -½‖C A' T B‖² - log Q', the part of log P - log Q that depends on T, [S].
 
-        :param factor: T, [S, M, R].
-        :param mixing: A' and B.
+        :param factor: Bartlett factor, T, [S, M, R].
+        :param mixing: The matrices A' and B that multiply T.
         :param precision: CᵀC, [S, M, M], or None for the identity.
         :param stick_the_landing: Whether the density's own α, β, μ, σ are constants for the
             gradient, which leaves out a term whose expectation is zero (Roeder, Wu and Duvenaud,
@@ -161,8 +161,8 @@ class WishartPosterior(gpflow.Module):
     ) -> tf.Tensor:
         """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S] or [].
 
-        :param factor: T, [S, M, R], for the gradient only.
-        :param mixing: A' and B.
+        :param factor: Bartlett factor, T, [S, M, R], for the gradient only.
+        :param mixing: The matrices A' and B that multiply T.
         :param precision: CᵀC, [S, M, M], or None for the identity.
         :param stick_the_landing: Whether the gradient of α, β, μ, σ, and of these alone, comes
             from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the

@@ -15,7 +15,7 @@ __all__ = ["GammaPrecision"]
 class GammaPrecision(gpflow.Module):
     """τ with the prior Gam(a₀, b₀) and the posterior Gam(a, b), of concentration and rate.
 
-    :param prior_concentration: a₀, positive.
+    :param prior_concentration: Shape of the prior, a₀, positive.
     :param prior_rate: b₀, positive, in the inverse units of τ.
     :raises ValueError: If one of them is not positive.
     """

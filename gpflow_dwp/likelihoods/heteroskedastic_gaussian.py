@@ -39,7 +39,7 @@ class HeteroskedasticGaussian(Likelihood):
     >>> HeteroskedasticGaussian(2, scale=0.1).latent_dim
     4
 
-    :param num_outputs: P.
+    :param num_outputs: Number of output columns, P.
     :param scale: Starting values of σ_p, a positive number or [P].
     :param amplitude: Starting values of a_p, a positive number or [P].
     :raises ValueError: If P is not a positive integer, or another number not positive.

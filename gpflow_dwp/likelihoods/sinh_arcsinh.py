@@ -32,12 +32,12 @@ class SinhArcsinh(gpflow.Module):
     data say nothing about from running away: standard deviation 1 for ε, log δ and log λ, 2 for ξ,
     in the units of standardised observations.
 
-    :param num_outputs: P, the columns of the observations, each with parameters of its own.
-    :param location: ξ, a number or [P].
-    :param scale: λ, positive.
-    :param skewness: ε.
-    :param tailweight: δ, positive.
-    :param shift: μ.
+    :param num_outputs: Number of output columns, P, each with parameters of its own.
+    :param location: Location of the observations, ξ, a number or [P].
+    :param scale: Scale of the observations, λ, positive.
+    :param skewness: Skewness, ε.
+    :param tailweight: Weight of the tails, δ, positive.
+    :param shift: Shift of the result, μ.
     :raises ValueError: If ``num_outputs`` is not a positive integer.
     """
 

@@ -48,10 +48,10 @@ class WarpedGaussian(Gaussian):
     >>> likelihood.warp.forward(tf.constant([[4.0]], tf.float64)).shape
     TensorShape([1, 1])
 
-    :param warp: g.
+    :param warp: The increasing function g in which the noise is Gaussian.
     :param variance: σ² of g(y), or a function of the inputs; as for GPflow's Gaussian.
-    :param scale: σ, in place of ``variance``.
-    :param variance_lower_bound: Of σ².
+    :param scale: Standard deviation of the noise, σ, in place of ``variance``.
+    :param variance_lower_bound: Lower bound of the noise variance σ².
     :raises ValueError: If ``warp`` is no :class:`Warp`.
     """
 
@@ -118,7 +118,7 @@ class WarpedGaussian(Gaussian):
 def unwarped_moments(warp: Warp, mean: tf.Tensor, variance: tf.Tensor) -> MeanAndVariance:
     """Return mean and variance of y where g(y) is normal, by Gauss-Hermite quadrature.
 
-    :param warp: g.
+    :param warp: The increasing function g in which the noise is Gaussian.
     :param mean: Mean of g(y), [..., P].
     :param variance: Variance of g(y), [..., P].
     """

@@ -53,11 +53,11 @@ class WarpedStudentT(WarpedGaussian):
     >>> round(float(likelihood.df.numpy()), 6)
     4.0
 
-    :param warp: g.
+    :param warp: The increasing function g in which the noise is Gaussian.
     :param variance: σ², or a function of the inputs; as for GPflow's Gaussian.
     :param df: Where ν starts, above 2.
-    :param scale: σ, in place of ``variance``.
-    :param variance_lower_bound: Of σ².
+    :param scale: Standard deviation of the noise, σ, in place of ``variance``.
+    :param variance_lower_bound: Lower bound of the noise variance σ².
     :raises ValueError: If ``warp`` is no :class:`Warp`, or ``df`` not above 2.
     """
 
@@ -103,7 +103,7 @@ class WarpedStudentT(WarpedGaussian):
         With it, ½ log(1/2πσ²) - ½ w E(g(y) - f)²/σ² is the bound of the expected log density for
         the mean w; at w = (ν + 1)/(ν + E(g(y) - f)²/σ²) it is highest.
 
-        :param precisions: w, of any shape.
+        :param precisions: Precision of each observation, w, of any shape.
         """
         df = tf.cast(self.df, precisions.dtype)
         half, shape = 0.5 * df, 0.5 * (df + 1.0)

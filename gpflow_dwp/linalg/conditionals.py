@@ -34,9 +34,10 @@ def conditional_moments(
     .. math:: \bar Y = A \bar m, \quad \bar C = W \bar m^T + D, \quad
               \bar K = -\bar Y W^T - \tfrac12 D A^T.
 
-    :param factorised: K, [batch, M, M].
-    :param cross: C, [batch, M, N].
-    :param features: Y, [S, M, P]. Of ``batch`` and S, either may be 1.
+    :param factorised: Covariance and its Cholesky factor, K, [batch, M, M].
+    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
+    :param features: Values at the inducing points, Y, [S, M, P]. Of ``batch`` and S, either may be
+        1.
     :param gradient_dtype: The type of numbers in which gradients are worked out, float32 to save
         time; None for that of the arguments. Values are in the latter: the solve would magnify
         float32's rounding by the condition number of K's root.
@@ -95,9 +96,10 @@ def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tens
 
     It costs in the order of M (M + N) P instead of M² N.
 
-    :param factorised: K, [batch, M, M].
-    :param cross: C, [batch, M, N].
-    :param features: Y, [S, M, P]. Of ``batch`` and S, either may be 1.
+    :param factorised: Covariance and its Cholesky factor, K, [batch, M, M].
+    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
+    :param features: Values at the inducing points, Y, [S, M, P]. Of ``batch`` and S, either may be
+        1.
     :return: [S, N, P] (or with the leading axis of K).
     """
     shared = factorised.tril.shape[0] == 1
@@ -121,9 +123,9 @@ def projected_moments(
     .. math:: \bar C = w \bar m^T + 2 \Phi C \operatorname{diag}(\bar q), \quad
               \bar\Phi = C \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
 
-    :param inverse: Φ, symmetric, [batch, M, M].
-    :param weights: w, [batch, M, P].
-    :param cross: C, [batch, M, N].
+    :param inverse: Symmetric matrix of the explained variance, Φ, [batch, M, M].
+    :param weights: Weights of the inducing points, w, [batch, M, P].
+    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
     """
     return _moments(inverse, weights, cross, rooted=False)
 
@@ -143,9 +145,9 @@ def rooted_moments(
     .. math:: \bar C = w \bar m^T + 2 R^T V \operatorname{diag}(\bar q), \quad
               \bar R = 2 V \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
 
-    :param root: R, [batch, R, M].
-    :param weights: w, [batch, M, P].
-    :param cross: C, [batch, M, N].
+    :param root: Root of the inverse, R, [batch, R, M].
+    :param weights: Weights of the inducing points, w, [batch, M, P].
+    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
     """
     return _moments(root, weights, cross, rooted=True)
 

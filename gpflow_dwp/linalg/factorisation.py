@@ -33,8 +33,8 @@ class Factorised(NamedTuple):
     """A positive definite matrix with its Cholesky factor.
 
     :param matrix: K with its jitter, [..., M, M], where gradients go.
-    :param tril: L, [..., M, M], its factor; a constant for gradients. Jitter that was added because
-        a factorisation failed is in L alone.
+    :param tril: Its Cholesky factor, L, [..., M, M]; a constant for gradients. Jitter that was
+        added because a factorisation failed is in L alone.
     """
 
     matrix: tf.Tensor

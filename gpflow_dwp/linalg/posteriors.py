@@ -51,9 +51,9 @@ def pseudo_target_posterior(
               \bar L = (\hat R^T - 2 K R^T Z) L_B^{-1}, \quad
               \bar v = R^T \bar t.
 
-    :param covariance: K, [batch, M, M].
-    :param precision_tril: L, [M, M].
-    :param pseudo_targets: v, [M, Q].
+    :param covariance: Covariance at the inducing points, K, [batch, M, M].
+    :param precision_tril: Cholesky factor of the pseudo-targets' precision, L, [M, M].
+    :param pseudo_targets: Pseudo-targets, v, [M, Q].
     :return: R, [batch, M, M], a, [batch, M, Q], and d, [batch].
     :raises CholeskyError: If, in eager mode, B cannot be factorised.
     """
@@ -129,10 +129,10 @@ def regression_posterior(
               \bar y &= \tau A^T g, \\
               \bar\tau &= \operatorname{tr}(\bar B A A^T) + \operatorname{tr}(g^T A y).
 
-    :param prior: K = L Lᵀ, [batch, M, M].
-    :param cross: C, [batch, M, N].
-    :param targets: y, [N, Q].
-    :param precision: τ, [].
+    :param prior: Covariance at the inducing points, K = L Lᵀ, [batch, M, M].
+    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
+    :param targets: Observations, y, [N, Q].
+    :param precision: Precision of the noise, τ, [].
     :return: Φ, [batch, M, M], a, [batch, M, Q], and d, [batch].
     :raises CholeskyError: If, in eager mode, B cannot be factorised.
     """

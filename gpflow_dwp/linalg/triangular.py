@@ -22,8 +22,8 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
     :math:`\bar R = L^{-T} \bar X` and, with low as for :func:`cholesky` and l the log-determinant,
     :math:`\bar K = L^{-T} (\bar l I - \operatorname{low}(\bar X X^T)) L^{-1}`.
 
-    :param factorised: K, [..., M, M].
-    :param columns: R, [..., M, P].
+    :param factorised: Covariance and its Cholesky factor, K, [..., M, M].
+    :param columns: Right-hand sides, R, [..., M, P].
     :return: L⁻¹ R, [..., M, P], and log|K|, [...].
     """
 
@@ -57,8 +57,8 @@ def color(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
     :math:`\bar X = L^T \bar Y` and, with low as for :func:`cholesky`,
     :math:`\bar K = L^{-T} \operatorname{low}(\bar X X^T) L^{-1}`, up to symmetrisation.
 
-    :param factorised: K, [..., M, M].
-    :param columns: X, [..., M, P].
+    :param factorised: Covariance and its Cholesky factor, K, [..., M, M].
+    :param columns: Columns to multiply, X, [..., M, P].
     """
 
     @tf.custom_gradient
@@ -100,9 +100,10 @@ def relative_precision(
     provided that the gradient of the symmetric Q is symmetric, as that of tr(Q Ω) is for
     symmetric Ω.
 
-    :param below: K, [..., M, M].
-    :param scale: Σ, [..., M, M].
-    :param columns: X, [..., M, P]; may have draws where K and Σ have a leading axis of 1.
+    :param below: Covariance of the prior, K, [..., M, M].
+    :param scale: Scale of the posterior, Σ, [..., M, M].
+    :param columns: Columns to multiply, X, [..., M, P]; may have draws where K and Σ have a leading
+        axis of 1.
     """
 
     @tf.custom_gradient

@@ -56,13 +56,13 @@ def build_matrix_gaussian_network(
     :param column_covariance: See :class:`MatrixGaussianLayer`.
     :param zero_mean: See :class:`MatrixGaussianLayer`.
     :param learn_precision: See :class:`MatrixGaussianLayer`.
-    :param activation: Between the layers.
+    :param activation: Activation function between the layers.
     :param likelihood: None for a Gaussian one, whose precision has a Gam(6, 6) prior in the
         targets' raw units. GPflow's Gaussian and Student's t likelihood get scaled outputs as well.
-    :param num_samples: S in training; the paper's number is 1.
+    :param num_samples: Number of draws in each training step, S; the paper's number is 1.
     :param target_scale: What one unit of the observations is in raw units: the standard deviation
         if they have been standardised.
-    :param seed: For the starting values.
+    :param seed: Seed of the starting values.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """

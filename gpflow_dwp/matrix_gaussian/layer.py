@@ -47,7 +47,7 @@ _PAPER = bibtex(
 class Preactivation(NamedTuple):
     """Each point's marginal distribution, N(mean_n, row_variance_n V), or the joint one.
 
-    :param mean: [S, N, Q].
+    :param mean: Mean of the outputs, [S, N, Q].
     :param row_variance: [S, N]; [S, N, N] where the covariance between points was asked for.
     """
 
@@ -61,7 +61,7 @@ def dropout_kl(alpha: tf.Tensor, largest_alpha: float) -> tf.Tensor:
     The approximation of Kingma, Salimans and Welling (2015, equation 14), whose constant is
     arbitrary because the prior is improper; here it is 0 at the largest α, and positive below.
 
-    :param alpha: α, the noise's variance, any shape.
+    :param alpha: Variance of the noise, α, of any shape.
     :param largest_alpha: The upper bound of α, at most 1.
     """
 
@@ -79,10 +79,10 @@ class MatrixGaussianLayer(gpflow.Module):
     from its own marginal (equation 8), given one draw of the pseudo-data.
 
     :param num_inputs: Columns of the inputs, without that of ones: D - 1.
-    :param num_outputs: Q.
+    :param num_outputs: Number of output columns, Q.
     :param row_covariance: Family of U^½, [D, D].
     :param column_covariance: Family of V^½, [Q, Q].
-    :param num_pseudo_data: P, less than D; 0 for none.
+    :param num_pseudo_data: Number of pseudo-data, P, less than D; 0 for none.
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate α, above 0, at most 1.
     :param zero_mean: Whether M is zero (equation 10).
     :param learn_precision: Whether the prior is MN(0, I/τ_r, I/τ_c) with Gam(1, ½) priors and
@@ -175,7 +175,7 @@ class MatrixGaussianLayer(gpflow.Module):
         """Return each point's distribution, given one draw of the pseudo-data for each sample.
 
         :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
-        :param num_samples: S, the draws of the pseudo-data.
+        :param num_samples: Number of draws of the pseudo-data, S.
         :param seed: For the pseudo-data.
         :param full_cov: Whether the covariance between the points is wanted.
         :param jitter: Variance added to the pseudo-outputs; None for GPflow's ``default_jitter()``.
@@ -210,7 +210,7 @@ class MatrixGaussianLayer(gpflow.Module):
         W + U Ãᵀ (Ã U Ãᵀ + jitter I)⁻¹ (B̃ - Ã W - ε). No matrix over the points is factorised.
 
         :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
-        :param num_samples: S.
+        :param num_samples: Number of joint draws, S.
         :param seed: For weights and pseudo-data.
         :param jitter: As in :meth:`propagate`.
         """

@@ -15,8 +15,8 @@ def rank_one_root(diagonal: tf.Tensor, direction: tf.Tensor) -> tf.linalg.Linear
     Louizos and Welling (2016), footnote 1. The root is symmetric positive definite, so C = (C^½)²
     is a covariance; its determinant and inverse cost O(D), by the determinant lemma and Woodbury.
 
-    :param diagonal: d, positive, [D].
-    :param direction: u, [D].
+    :param diagonal: Positive diagonal, d, [D].
+    :param direction: Vector of the rank-one part, u, [D].
     :return: The operator, [D, D].
     """
     return tf.linalg.LinearOperatorLowRankUpdate(
@@ -48,11 +48,11 @@ def expected_matrix_normal_kl(
     and E[log τ] = E[log τ_r] + E[log τ_c]. No dense covariance is made. TFP registers the general
     divergence between two ``MatrixNormalLinearOperator``.
 
-    :param loc: M, [r, c].
-    :param row_root: R, [r, r].
-    :param column_root: C, [c, c].
-    :param precision: E[τ], [].
-    :param log_precision: E[log τ], [].
+    :param loc: Mean of the matrix, M, [r, c].
+    :param row_root: Root of the rows' covariance, R, [r, r].
+    :param column_root: Root of the columns' covariance, C, [c, c].
+    :param precision: Mean of the precision, E[τ], [].
+    :param log_precision: Mean of the precision's logarithm, E[log τ], [].
     :return: Nats, [].
     """
     num_rows = tf.cast(tf.shape(loc)[0], loc.dtype)

@@ -51,11 +51,12 @@ class MatrixGaussianNetwork(VariationalModel):
     :param layers: Bottom first; each one's inputs are the outputs of the one below.
     :param likelihood: Any GPflow likelihood.
     :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: S, the draws that estimate the bound (the paper's number is 1).
-    :param activation: Between the layers.
+    :param num_samples: Number of draws that estimate the bound, S (the paper's number is 1).
+    :param activation: Activation function between the layers.
     :param output_loc: Added to the outputs, [Q]; None for 0.
     :param output_scale: Multiplies the outputs, positive, [Q]; None for 1.
-    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
+        for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
         positive integer or too large for the machine's memory.
     """
@@ -120,8 +121,8 @@ class MatrixGaussianNetwork(VariationalModel):
     ) -> NetworkPosterior:
         """Fix the draws of all layers below the output, for predictions.
 
-        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
-            for any number, a scalar tensor.
+        :param num_samples: Number of draws, S; None for ``num_prediction_samples``. In a function
+            that is compiled for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
@@ -134,7 +135,7 @@ class MatrixGaussianNetwork(VariationalModel):
         """Return mean and variance of the outputs, given draws of all layers below.
 
         :param X: Inputs, [N, D].
-        :param num_samples: S.
+        :param num_samples: Number of joint draws, S.
         :param seed: For pseudo-data, hidden units and weights.
         :param noise: Standard normal numbers [S, N, width], from a seed and a width, with which
             each point's hidden units are drawn; None to draw weights, which all points share.
@@ -216,8 +217,8 @@ class NetworkPosterior(MixturePosterior):
     covariances between points, and coherent functions, weights are drawn.
 
     :param model: The network.
-    :param num_samples: S.
-    :param seed: For all draws.
+    :param num_samples: Number of joint draws, S.
+    :param seed: Seed of all draws.
     """
 
     def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:

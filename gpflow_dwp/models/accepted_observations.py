@@ -32,8 +32,8 @@ class AcceptedObservations(NamedTuple):
     :param expected: In words, to follow "Y must hold".
     :param accepts: From Y to Booleans of its shape, with TensorFlow operations. Y is finite, and 1
         where observations are missing.
-    :param num_columns: P; None for one column for each latent function, where their number is not
-        the likelihood's own, and for any number where it is.
+    :param num_columns: Number of columns, P; None for one column for each latent function, where
+        their number is not the likelihood's own, and for any number where it is.
     :param num_labels: Columns of Y that come after those and have no latent function.
     """
 
@@ -99,7 +99,7 @@ def count_functions(likelihood: Likelihood, num_columns: int) -> int:
     """Return Q, the latent functions that a likelihood needs for observations of P columns.
 
     :param likelihood: Any GPflow likelihood.
-    :param num_columns: P.
+    :param num_columns: Number of output columns, P.
     :raises ValueError: If P leaves no column for a function.
     """
     if likelihood.latent_dim is not None:
@@ -117,7 +117,7 @@ def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None
     """Return P, the columns of observations, or None where they may be any.
 
     :param likelihood: Any GPflow likelihood.
-    :param num_outputs: Q, the latent functions; None where that is not known.
+    :param num_outputs: Number of latent functions, Q; None where that is not known.
     """
     accepted = accepted_observations(likelihood)
     if accepted.num_columns is None and likelihood.latent_dim is None and num_outputs is not None:

@@ -42,8 +42,9 @@ class DeepKernelProcess(VariationalModel):
     :param likelihood: Any GPflow likelihood.
     :param inducing_variable: Inducing inputs Z, [M, D], shared by all layers.
     :param num_data: Size of the training data, which scales minibatches.
-    :param num_samples: S, the draws that estimate the bound.
-    :param num_prediction_samples: S in predictions, where no other number is asked for.
+    :param num_samples: Number of draws that estimate the bound, S.
+    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
+        for.
     :param latent_layer: Appends latent variables of each datum to its inputs, below the first
         kernel; the last columns of Z are theirs.
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
@@ -181,8 +182,8 @@ class DeepKernelProcess(VariationalModel):
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 
-        :param num_samples: S; None for ``num_prediction_samples``. In a function that is compiled
-            for any number, a scalar tensor.
+        :param num_samples: Number of draws, S; None for ``num_prediction_samples``. In a function
+            that is compiled for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
         :param common_random_numbers: Whether the noise that hidden layers add to test points is the
             same number at all points of a draw, and not one of its own at each. Predictions are

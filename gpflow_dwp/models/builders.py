@@ -53,8 +53,9 @@ def build_deep_wishart_process(
         one output GP.
     :param posterior: Posterior family of every Wishart layer: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
-    :param width: ν of every Wishart layer; None for D (and latent variables).
-    :param num_inducing: M; at most the number of distinct training inputs is used.
+    :param width: Degrees of freedom of every Wishart layer, ν; None for D (and latent variables).
+    :param num_inducing: Number of inducing points, M; at most the number of distinct training
+        inputs is used.
     :param inducing: "subset": inducing inputs start on random training rows, pseudo-targets on
         their observations. "kmeans": on cluster centres, with the nearest row's observation. Or
         where they start, [M, D], whatever ``num_inducing`` says.
@@ -64,9 +65,10 @@ def build_deep_wishart_process(
     :param mean_function: m(x), added to the output layer's functions: GPflow's ``Constant`` or
         ``Linear``, say, with what it takes for D inputs (and latent variables behind them) and Q
         functions. None for zero.
-    :param num_functions: G, where the outputs are mixtures of G independent functions, which are
-        learned, and so correlated (see ``mixing`` of :class:`GlobalInducingGPLayer`). None for
-        outputs that are independent given the layers below.
+    :param num_functions: Number of functions, G, where the outputs are mixtures of G independent
+        functions, which are learned, and so correlated (see ``mixing`` of
+        :class:`GlobalInducingGPLayer`). None for outputs that are independent given the layers
+        below.
     :param likelihood: None for a Gaussian one with standard deviation e⁻², for each output its own.
     :param warp: Whether the noise is Gaussian in a function of the observations, a
         :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
@@ -81,16 +83,16 @@ def build_deep_wishart_process(
         layers once more. It reaches a higher bound in far fewer steps. None for what
         :func:`suitable_output` says, and the former where observations are missing or functions
         mixed.
-    :param num_samples: S in training. More draws make steps dearer and less noisy; the papers take
-        10.
+    :param num_samples: Number of draws in each training step, S. More draws make steps dearer and
+        less noisy; the papers take 10.
     :param expected_log_ratio: See :class:`WishartLayer`.
     :param stick_the_landing: See :class:`WishartLayer`.
-    :param latent_dim: W, the number of latent variables of each datum, which are appended to its
-        inputs; see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and
-        a :class:`NetworkEncoder` gives their posterior.
+    :param latent_dim: Number of latent variables of each row, W, which are appended to its inputs;
+        see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and a
+        :class:`NetworkEncoder` gives their posterior.
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for
         GPflow's ``default_jitter()`` when the model is built.
-    :param seed: For the starting values.
+    :param seed: Seed of the starting values.
     :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
         fit the data or needs more memory than there is; or if the data are not two matrices of one
@@ -129,7 +131,7 @@ def build_deep_gaussian_process(
     """Build the deep Gaussian process with the prior of a deep Wishart process.
 
     :param depth: Number of GP layers.
-    :param width: ν, the number of features of every hidden layer; None for D.
+    :param width: Number of features of every hidden layer, ν; None for D.
 
     All else is as for :func:`build_deep_wishart_process`.
     """

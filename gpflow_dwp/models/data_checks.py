@@ -121,7 +121,7 @@ def check_observations(
 
     :param likelihood: The likelihood.
     :param Y: Observations, [N, P]; NaN where they are missing.
-    :param num_outputs: Q, the model's latent functions; None where that is not known.
+    :param num_outputs: Number of latent functions, Q; None where that is not known.
     :return: A tensor of GPflow's default float.
     :raises ValueError: If ``Y`` is no matrix of finite numbers, or not what the likelihood takes.
     """

@@ -27,8 +27,8 @@ class _Update(NamedTuple):
     """f(x) = (prior(x) + k(x, z) coefficients) scale, for functions that are known at points z.
 
     :param prior: Functions from the prior, [S, N, Q].
-    :param points: z, [S, M, D].
-    :param coefficients: [S, M, Q].
+    :param points: Where the kernel functions are centred, z, [S, M, D].
+    :param coefficients: Coefficients of the kernel functions, [S, M, Q].
     :param scale: 1/√ν for the features of a hidden layer.
     """
 
@@ -62,8 +62,8 @@ class FunctionDraws:
 
     :param model: A deep Wishart process or a deep Gaussian process without latent variables, with
         kernels of :func:`sample_random_functions`.
-    :param num_samples: S.
-    :param num_features: F, the waves of each function.
+    :param num_samples: Number of joint draws, S.
+    :param num_features: Number of waves, F, of each function.
     :param seed: An integer or stateless seed; None for fresh draws.
     :raises ValueError: If the model has other layers or latent variables, or a number is not a
         positive integer.

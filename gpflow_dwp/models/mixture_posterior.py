@@ -50,11 +50,11 @@ class MixturePosterior(abc.ABC):
     The draws belong to the parameters that the model had; make a new posterior after training on.
 
     :param likelihood: The likelihood.
-    :param num_inputs: D, the columns of test inputs.
-    :param num_outputs: Q, the latent functions; None where that is not known.
+    :param num_inputs: Number of input columns, D.
+    :param num_outputs: Number of latent functions, Q; None where that is not known.
     :param num_inducing: M, or whatever else there is for each draw and point: for the size of
         batches.
-    :param num_samples: S.
+    :param num_samples: Number of joint draws, S.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
     :param column_factors: See :func:`mixture_covariance`.
     """

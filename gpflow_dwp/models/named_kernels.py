@@ -38,7 +38,7 @@ def make_kernels(
     :param kernel: A name in :data:`KERNELS`; a kernel, of which each layer gets a copy; or
         ``depth`` names and kernels, bottom first.
     :param depth: Number of layers.
-    :param num_inputs: D, the number of lengthscales of the first kernel where it has a name.
+    :param num_inputs: Number of lengthscales, D, of the first kernel where it has a name.
     :raises ValueError: If a name is unknown, something is no kernel, or the number of kernels is
         not ``depth``.
     """

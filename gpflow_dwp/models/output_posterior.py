@@ -29,9 +29,9 @@ def suitable_output(
     Not for noise that is a function of the inputs: the regression has one variance, where learned
     pseudo-targets have precisions of their own.
 
-    :param num_data: N.
+    :param num_data: Number of training rows, N.
     :param likelihood: None for one that ``noise`` says.
-    :param latent_dim: W, the number of latent variables of each datum.
+    :param latent_dim: Number of latent variables of each row, W.
     :param batch_size: Rows of a minibatch; None for all.
     :param noise: As the builders take it, or "auto" for one of those that are the same everywhere.
     """

@@ -33,7 +33,7 @@ class DeepPosterior(MixturePosterior):
     :param output: The output layer.
     :param likelihood: The likelihood.
     :param points: Inducing inputs, [M, D].
-    :param num_samples: S.
+    :param num_samples: Number of joint draws, S.
     :param seed: A stateless seed, [2].
     :param latent_dim: W: the last W columns of the points belong to latent variables, which are
         drawn from their prior.

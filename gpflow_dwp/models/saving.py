@@ -106,7 +106,7 @@ def load_model(
 
     No more is read, and no larger model is built, than what the weights that are there allow.
 
-    :param directory: Where from.
+    :param directory: The directory that was written.
     :param custom_classes: Classes of your own (kernels, likelihoods) that the model is made of.
     :return: A model with the same configuration, parameters, trainable flags and priors: its
         predictions are identical.
@@ -122,7 +122,7 @@ def load_model(
 def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
     """Build the model that :func:`model_to_bytes` described.
 
-    :param content: What it returned.
+    :param content: What :func:`model_to_bytes` returned.
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
     check_instance(bytes, content=content)

@@ -34,7 +34,7 @@ class PartSummary(NamedTuple):
     """One part of a model: a layer, the inducing inputs, the likelihood.
 
     :param name: The model's attribute, such as ``layers[0]``.
-    :param kind: Its class.
+    :param kind: Name of the model's class.
     :param kernel: Its kernel, "" if it has none.
     :param shape: What it draws or holds, with its shape.
     :param posterior: Family of its approximate posterior, "" if it has none.
@@ -61,7 +61,7 @@ class ModelSummary:
     """A model's parts, in the order in which data flow; ``str`` makes a table of it.
 
     :param model: The model's class.
-    :param num_inputs: D.
+    :param num_inputs: Number of input columns, D.
     :param num_data: Number of training data.
     :param parts: Its parts.
     """

@@ -24,7 +24,7 @@ def initial_kernel(
     """Return the kernel that a single layer starts with.
 
     :param name: In :data:`KERNELS`.
-    :param num_inputs: D.
+    :param num_inputs: Number of input columns, D.
     :param variance: Of the functions.
     :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     """

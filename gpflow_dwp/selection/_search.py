@@ -318,7 +318,7 @@ class Search:
 def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
     """Return how many rows a minibatch has, or None for all.
 
-    :param num_data: N.
+    :param num_data: Number of training rows, N.
     :param likelihood: None for Gaussian noise.
     """
     if likelihood is not None and num_data > _ROWS_OF_LABELS:

@@ -21,11 +21,11 @@ class Candidate(NamedTuple):
     """A model that was tried.
 
     :param depth: GP layers of the equivalent deep GP.
-    :param kernel: Name of its kernels.
+    :param kernel: Name of the layers' kernels.
     :param ard: Whether each input has a lengthscale of its own.
     :param warp: Whether its observations are warped.
     :param noise: Distribution of its noise.
-    :param num_data: N, the rows that it was fitted to.
+    :param num_data: Number of rows that it was fitted to, N.
     :param elbo: Its bound of these rows' evidence, in nats.
     :param seconds: Wall-clock time of its fit.
     """
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
 class Selection(NamedTuple):
     """The best of the models that were tried.
 
-    :param model: It, trained.
+    :param model: The trained model.
     :param history: The course of its training. Of a regression with a single layer it is what
         L-BFGS maximised, at each iteration and all in the data's term: the bound, with the log
         density of the parameters' priors.

@@ -59,10 +59,10 @@ def fit_gaussian_process(
     :param likelihood: Gaussian, :class:`~gpflow_dwp.likelihoods.WarpedGaussian` or
         :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, with one noise variance. Of the last one
         the bound is that of :class:`~gpflow_dwp.layers.RegressionGPLayer` with precisions.
-    :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
+    :param inducing_inputs: Inducing inputs, Z, [M, D], which stay; None for the exact process.
     :param precisions: Where those of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT` start, [N];
         None for 1.
-    :param max_iterations: Of L-BFGS.
+    :param max_iterations: Most iterations of L-BFGS.
     """
     X, Y, weights = as_weighted(data)
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)

@@ -81,16 +81,18 @@ def select_model(
         "auto" for the one with the highest bound, the last of them only in a single layer, where
         that is not ruled out by ``depth``, ``warp`` or ``output``. Not for a likelihood that is
         given.
-    :param num_inducing: M, at most; "auto" for all rows up to 1,000 and at most 500 above in a
-        single layer, and for 100 in deeper models and for a likelihood that is given.
+    :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
+        at most 500 above in a single layer, and for 100 in deeper models and for a likelihood that
+        is given.
     :param likelihood: Of another kind than Gaussian; None for that.
-    :param posterior: As for :func:`build_deep_wishart_process`, like the next five.
-    :param whiten: See there.
-    :param width: See there.
-    :param output: See there; for all depths.
-    :param inducing: See there.
-    :param latent_dim: See there. Kernel and noise are chosen without latent variables, and a single
-        layer with some takes gradient steps, too.
+    :param posterior: Posterior family of every Wishart layer; like the next five, as for
+        :func:`build_deep_wishart_process`.
+    :param whiten: Whether posteriors are relative to the prior's scale.
+    :param width: Degrees of freedom of every Wishart layer, ν; None for D.
+    :param output: What the output layer's posterior comes from, at all depths.
+    :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
+    :param latent_dim: Number of latent variables of each row, W. Kernel and noise are chosen
+        without latent variables, and a single layer with some takes gradient steps, too.
     :param estimator: Of the bound in these steps, and of what is compared: with latent variables
         an importance-weighted one, say.
     :param num_steps: Gradient steps of a model of several layers, at most, and three fifths of them
@@ -98,7 +100,7 @@ def select_model(
         at most 100 iterations of L-BFGS, or of another likelihood half the steps.
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
-    :param num_samples: S in these steps.
+    :param num_samples: Number of draws in each of these steps, S.
     :param validation_data: Held-out rows, X [N, D] and Y [N, P], in the same units. Gradient
         steps end when their log density gets no better, and the best parameters are kept (see
         :class:`EarlyStopping`); it is judged 20 times in a run, once the annealing is over. Which

@@ -71,7 +71,7 @@ class BayesianOptimizationModel:
         ``functools.partial(build_deep_wishart_process, depth=2)``.
     :param dataset: The first observations.
     :param num_steps: Steps of training in every :meth:`optimize`.
-    :param num_samples: S, the draws that predictions are mixtures over.
+    :param num_samples: Number of draws that predictions, S, are mixtures over.
     :param fit_arguments: Further arguments of :func:`fit`, which shows no progress here unless
         they say so.
     :param seed: For training and for the draws of predictions. Samples and trajectories are drawn
@@ -164,7 +164,7 @@ class BayesianOptimizationModel:
         """Draw functions, each of them coherent over the N points of a batch.
 
         :param query_points: Batches of N inputs, [..., N, D].
-        :param num_samples: S.
+        :param num_samples: Number of joint draws, S.
         :return: [..., S, N, E].
         :raises ValueError: If the inputs do not have D columns.
         """
@@ -238,7 +238,7 @@ class BayesianOptimizationModel:
     def draw_functions(self, num_samples: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Draw functions of the present model, in raw units.
 
-        :param num_samples: B.
+        :param num_samples: Number of draws, B.
         :return: A function from [B, N, D] to [B, N, E].
         """
         functions, units = FunctionDraws(self._model, num_samples), self._units

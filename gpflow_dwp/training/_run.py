@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms

@@ -56,7 +56,7 @@ class Adam(tf.Module):
     def settings(self, num_steps: int | tf.Tensor) -> tf.Tensor:
         """Return learning rate, decays and epsilon of the next steps, in float64, [num_steps, 4].
 
-        :param num_steps: How many.
+        :param num_steps: Number of steps.
         """
         rate, rest = self.learning_rate, tf.constant([*self._decays, self._epsilon], tf.float64)
 

@@ -58,7 +58,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
     :param min_improvement: By how much more than this a metric has to be better.
     :param start_step: Before this step nothing is judged. The first steps, in which the weight of
         the log ratios still grows, may predict well and be no good bound.
-    :param num_samples: S of the predictions; None for the model's own number.
+    :param num_samples: Number of draws of each prediction, S; None for the model's own number.
     :param seed: Of the predictions' draws, which are the same in every call.
     :raises ValueError: If an argument cannot be used.
     """

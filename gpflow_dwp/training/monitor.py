@@ -37,7 +37,7 @@ class MonitorCallback:
     A group of tasks runs at steps that are multiples of its period and at which ``fit`` calls its
     callbacks. A run that goes on from a checkpoint writes the steps since that checkpoint again.
 
-    :param monitor: The tasks.
+    :param monitor: GPflow's monitor, with its tasks.
     :param pass_progress: Whether the functions that tasks hold take an argument ``progress``, the
         :class:`TrainingProgress`; GPflow hands all tasks of a monitor the same arguments.
     """

@@ -35,7 +35,7 @@ class NaturalGradientAdam(tf.Module):
 
     :param variational: Pairs of parameters of Gaussians, [M, Q] and [Q, M, M].
     :param gamma: Step size of the natural gradients.
-    :param learning_rate: Of Adam.
+    :param learning_rate: Learning rate of Adam.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class Protocol(NamedTuple):
     :param optimizer: Makes the optimiser of a model from it and the number of steps.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1, from the model and the
         number of steps.
-    :param num_samples: S, the draws that estimate the bound; for whoever builds the model.
+    :param num_samples: Number of draws that estimate the bound, S; for whoever builds the model.
     :param batch_size: Rows of a minibatch, from the number of training rows, or None for all of
         them.
     """

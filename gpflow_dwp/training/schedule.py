@@ -48,7 +48,7 @@ def kl_weight(step: tf.Tensor, annealing_steps: int, dtype: tf.DType) -> tf.Tens
 
     :param step: The step, counted from 0.
     :param annealing_steps: When the weight reaches 1; 0 for no annealing.
-    :param dtype: Of the result.
+    :param dtype: Data type of the result.
     """
     if annealing_steps == 0:
         return tf.ones([], dtype)

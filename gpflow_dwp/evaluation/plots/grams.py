@@ -85,7 +85,7 @@ def plot_layer_grams(
     :param order: Numbers of the inducing points, in the order in which they are shown, [M]; None
         for that of the input if there is one, else that of the leading eigenvector of the top
         layer's posterior mean, which brings points together that the model takes to be alike.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     :return: The axes, the posterior's first.
     :raises ValueError: If ``model`` is no deep kernel process or has no hidden layer, ``order``
         does not hold every point once, or there are not 2 L axes.

@@ -278,7 +278,7 @@ def plot_model_1d(
     :param num_functions: How many functions are drawn; may be 0.
     :param coverage: Probability of the interval, between 0 and 1.
     :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     :param names: Of input and target, with their units.
     :return: The axes.
     :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,

@@ -37,7 +37,7 @@ def plot_learning_curve(
     """The bound over training. The axis shows where it ends, not the depth from which it came.
 
     :param steps: Steps at which the bound was recorded, increasing, [K].
-    :param elbo: Bound, [K].
+    :param elbo: Bound of each step, [K].
     :param ax: Axes to draw on; by default those of a new figure.
     :param label: What the bound is and its unit, such as "ELBO per datum (nats)".
     :param annealing_steps: When the weight of the log ratios had grown to 1, which is marked; 0 for

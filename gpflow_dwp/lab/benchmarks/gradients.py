@@ -81,7 +81,7 @@ def variant_sampler(
 
     :param model: Its present parameters are used at every call; it is left as it is.
     :param data: X [N, D] and Y [N, P]: all rows.
-    :param num_samples: S.
+    :param num_samples: Number of joint draws, S.
     :param expected_log_ratio: See :class:`~gpflow_dwp.layers.WishartLayer`.
     :param stick_the_landing: See :class:`~gpflow_dwp.layers.WishartLayer`.
     :param sampled_output: Whether the output layer's u and f are drawn, and its log ratio with

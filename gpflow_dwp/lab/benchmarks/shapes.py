@@ -37,8 +37,8 @@ class Shape(NamedTuple):
 
     :param num_data: N, rows of the batch.
     :param num_inputs: D, which is also the layers' ν.
-    :param num_inducing: M.
-    :param num_samples: S.
+    :param num_inducing: Number of inducing points, M.
+    :param num_samples: Number of joint draws, S.
     :param depth: Number of GP layers of the equivalent deep GP.
     """
 

@@ -53,7 +53,7 @@ class BoundWatch:
 
     :param level: Per datum, in nats.
     :param hold: After how many steps above it the run ends.
-    :param num_data: N.
+    :param num_data: Number of training rows, N.
     :ivar run: What became of the run so far.
     """
 

@@ -134,7 +134,7 @@ def regression_scores(
 def classification_scores(probabilities: Array, labels: Array) -> dict[str, float]:
     """Score predictions of classes.
 
-    :param probabilities: Of each class, [N, C].
+    :param probabilities: Probability of each class, [N, C].
     :param labels: Class indices, [N].
     :return: nll (negative log probability of the labels, nats; a probability of 0 counts as
         2.2e-16, as in scikit-learn's ``log_loss``), error (share of wrong labels) and ece.

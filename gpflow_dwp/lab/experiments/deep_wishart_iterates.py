@@ -43,7 +43,7 @@ class DeepWishart(Experiment):
     :param steps: Of the first run, by the fast protocol.
     :param collecting_steps: Of the second.
     :param learning_rate: Of the second.
-    :param num_inducing: M.
+    :param num_inducing: Number of inducing points, M.
     :param seed: For starting values and draws.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     """

@@ -43,7 +43,7 @@ class FactorAnalysis(Experiment):
     very moments. The online algorithms start to learn after their warm-up of 100 vectors, or K if
     that is more, and have no row before: the thesis's points there are of the start.
 
-    :param dimension: D.
+    :param dimension: Length of the vectors, D.
     :param largest: Upper end of the spectrum, whose lower end is 1.
     :param trials: How many models.
     :param rank: K, of the models and of the fits.

@@ -51,7 +51,7 @@ class Cell(RunnableCell):
     :param num_steps: Gradient steps.
     :param batch_size: Rows of a minibatch; None for all rows at every step.
     :param num_inducing: M; VMG has none.
-    :param num_samples: S in training.
+    :param num_samples: Number of draws in each training step, S.
     :param num_prediction_samples: S in predictions.
     :param dtype: "float64" or "float32".
     :param seed: For starting values, minibatches and draws.

@@ -49,7 +49,7 @@ def whole_data_bound(
     :param estimator: Of the bound; by default the evidence lower bound.
     :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
         fewer than 10, above 2,000 rows.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     :return: Mean and standard error, in nats per row.
     """
     X, Y = (tf.convert_to_tensor(part, default_float()) for part in data)
@@ -102,7 +102,7 @@ def prediction_scores(
         the first 200 of them.
     :param marginals: Whether to add what Salimbeni, Dutordoir, Hensman and Deisenroth (2019)
         print, in standardised units.
-    :param seed: For the draws.
+    :param seed: Seed of the draws.
     :return: test_log_likelihood (nats per row), rmse, crps, and the shares of targets within
         central intervals: coverage_50, coverage_90, coverage_95. With ``marginals``
         log_likelihood_standardised, that of the mixture itself; log_likelihood_kernel, by kernel

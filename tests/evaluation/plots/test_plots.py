@@ -141,7 +141,7 @@ def test_import_needs_no_optional_package() -> None:
 
 
 def test_every_plot_is_shown_in_a_notebook() -> None:
-    notebook = (ROOT / "notebooks" / "12_looking_at_a_model.pct.py").read_text(encoding="utf-8")
+    notebook = (ROOT / "notebooks" / "03_looking_at_a_model.pct.py").read_text(encoding="utf-8")
     shown = [name for name in plots.__all__ if f"axes = {name}(" in notebook]
 
     assert shown == plots.__all__

@@ -116,7 +116,7 @@ figure
 # %% [markdown]
 # The four posteriors over Gram matrices end within two nats of each other, and the deep GP, whose
 # second layer pays more, about eight nats below them. This function does not ask much of them: two
-# or three nats in each layer. On [the papers' data](04_uci_study.pct.py) the families differ more.
+# or three nats in each layer. On [the papers' data](14_uci_study.pct.py) the families differ more.
 #
 # ## Fits
 

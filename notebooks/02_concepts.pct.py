@@ -72,7 +72,7 @@ figure
 #
 # What is gained is the posterior. Any rotation of $F$ leaves $G$ as it was, so the true posterior
 # over features is as symmetric as a sphere, and a Gaussian approximation has to choose a side:
-# [see it happen](03_rotations_and_posteriors.pct.py). Over Gram matrices there is nothing to
+# [see it happen](13_rotations_and_posteriors.pct.py). Over Gram matrices there is nothing to
 # choose.
 #
 # ## The degrees of freedom
@@ -143,7 +143,7 @@ figure
 # | A-GW ("A") | $A T T^\top A^\top$ | also any invertible A |
 # | AB-GW ("AB") | $A T B B^\top T^\top A^\top$ | also a lower-triangular B |
 #
-# Each contains the one above; A-GW [properly so](02_proper_superset.pct.py). Their densities are
+# Each contains the one above; A-GW [properly so](12_proper_superset.pct.py). Their densities are
 # bijectors: triangular products, the outer product, a congruence. See
 # [the bijectors](reference/bijectors.md) for the log-determinants.
 #
