@@ -1,0 +1,23 @@
+"""What a user is told who has not all that the package needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from package_source import ROOT
+
+HIDDEN = "import sys; sys.modules['gpflow'] = None; import {}"
+
+
+@pytest.mark.parametrize("module", ["gpflow_dwp", "gpflow_dwp.layers", "gpflow_dwp.cli.program"])
+def test_without_gpflow_the_command_that_installs_it_is_named(module: str) -> None:
+    """Python 3.13 gets GPflow by a command of its own; without it the first import says which."""
+    found = subprocess.run(
+        [sys.executable, "-c", HIDDEN.format(module)], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 1
+    requirement = '"gpflow>=2.11,<2.12'
+    assert f"python -m pip install --no-deps {requirement}" in found.stderr.splitlines()[-1]
+    assert requirement in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
