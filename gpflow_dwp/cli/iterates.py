@@ -29,6 +29,9 @@ __all__ = ["IteratesOptions", "iterates"]
 _LARGEST = (10.0, 100.0, 1000.0)
 
 
+_Experiment = Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class IteratesOptions:
