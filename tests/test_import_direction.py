@@ -18,6 +18,7 @@ ORDER = (
     "validation",
     "papers",
     "parameter_checks",
+    "provenance",
     "random",
     "linalg",
     "data",
