@@ -45,7 +45,7 @@ fi
 # shellcheck disable=SC1091
 source "$work/plain/bin/activate"
 cd "$work/dist"
-installing="$(grep '^python -m pip install .*\.whl' "$root/notebooks/how-to/install.md")"
+installing="$(grep '^python -m pip install .*\.whl\[' "$root/notebooks/how-to/install.md")"
 if python -c 'import sys; sys.exit(sys.version_info < (3, 13))'; then
     installing+=$'\n'"$(grep -m 1 '^python -m pip install --no-deps' "$root/notebooks/how-to/install.md")"
 fi
@@ -70,4 +70,6 @@ PYTHON
 gpflow-dwp fit --out run --num-steps 20 --depth 2 --num-inducing 10 >/dev/null
 gpflow-dwp info run >/dev/null
 du --bytes "$wheel"
-du --summarize --block-size 1M "$work/plain"/lib/python*/site-packages{,/tensorflow}
+for part in "$work/plain"/lib/python*/site-packages/{,tensorflow}; do
+    du --summarize --block-size 1M "$part"
+done

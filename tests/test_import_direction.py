@@ -18,7 +18,6 @@ ORDER = (
     "validation",
     "papers",
     "parameter_checks",
-    "provenance",
     "random",
     "linalg",
     "data",

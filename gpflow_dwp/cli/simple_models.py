@@ -11,7 +11,7 @@ from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.evaluation.baselines import linear_scores, logistic_scores, sparse_gp_scores
 from gpflow_dwp.evaluation.normal_prediction import LEVELS, quantile_crps
-from gpflow_dwp.evaluation.sklearn_models import fit_boosting, fit_boosting_classifier
+from gpflow_dwp.evaluation.sklearn_models import Fit, fit_boosting, fit_boosting_classifier
 from gpflow_dwp.models import DeepKernelProcess, VariationalModel
 
 __all__ = ["simple_scores"]
@@ -52,7 +52,7 @@ def _boosting_scores(data: FitData, seed: int) -> Scores:
     """Scores of what ``gpflow-dwp compare`` calls ``hist-gb``, in the model's units."""
     train, test = data.standardised(data.train), data.standardised(data.test)
     start = time.perf_counter()
-    fit = fit_boosting_classifier if data.target is None else fit_boosting
+    fit: Fit = fit_boosting_classifier if data.target is None else fit_boosting
     predict = fit(train[0], train[1][:, 0], seed)
     seconds = time.perf_counter() - start
     predicted, targets = predict(test[0]), test[1][:, 0]

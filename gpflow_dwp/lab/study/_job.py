@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.lab.study.results import Record
 from gpflow_dwp.lab.study.runnable import RunnableCell
-from gpflow_dwp.provenance import describe_provenance
 
 __all__ = ["Job", "thread_environment", "tidy"]
 

@@ -88,7 +88,7 @@ def _commit() -> str | None:
     describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         # The package may lie in someone else's repository, which does not track it.
-        for arguments in (["ls-files", "--error-unmatch", "__init__.py"], describe):
+        for arguments in (["ls-files", "--error-unmatch", "../__init__.py"], describe):
             done = subprocess.run(
                 [*git, *arguments], capture_output=True, text=True, check=True, timeout=30
             )
