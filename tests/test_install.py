@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from importlib.metadata import requires
 
 import pytest
 from package_source import ROOT
@@ -36,3 +38,24 @@ sys.exit(run(["study", "--datasets", "yacht"]))
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.returncode == 2, found.stderr
     assert "pip install --editable" in found.stderr and "Traceback" not in found.stderr
+
+
+def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> None:
+    """`--no-deps` hides a requirement that is new: of ours, of GPflow's or of tf_keras'."""
+
+    def name(requirement: str) -> str:
+        return re.match(r"[\w-]+", requirement)[0].lower().replace("_", "-")
+
+    guide = (ROOT / "notebooks" / "how-to" / "install.md").read_text(encoding="utf-8")
+    section = guide[guide.index("## numpy 2 or") :]
+    command = re.search(r"```bash\n(.*?)```", section, re.S)[1]
+    words = re.findall(r"(?<=[ \"])[a-z][\w-]*", command)
+    needed = [
+        requirement
+        for package in ("gpflow-dwp", "gpflow", "tf_keras")
+        for requirement in requires(package)
+        if not re.search("extra|python_version < .3.8", requirement)
+    ]
+
+    missing = {name(requirement) for requirement in needed} - {name(word) for word in words}
+    assert missing == {"tensorflow"}, "of which the command takes tensorflow-cpu"
