@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Write the two pinned sets anew, for all Python versions of pyproject.toml at once:
+# Write the two pinned sets anew, each for several Python versions at once:
 #   requirements-newest.txt   the newest version of everything that fits together
 #   requirements-oldest.txt   the oldest version that pyproject.toml allows of what it names
 # Without the extra rivals, whose packages hold pandas below 3 for all others.
@@ -19,17 +19,19 @@ touch "$work/gpflow_dwp/__init__.py"
 cd "$work"
 
 pin() {
-    local name="$1" resolution="$2"
+    local name="$1" resolution="$2" newest_python="$3"
     rm -f uv.lock
+    sed -i "s/^requires-python = .*/requires-python = \">=3.10,<3.$((newest_python + 1))\"/
+        /python_version >= '3.$((newest_python + 1))'/d" pyproject.toml
     uv lock --quiet --resolution "$resolution"
     {
         echo "# Made by ci/pin.sh: uv lock --resolution $resolution, then uv export, with $(uv --version | cut -d' ' -f1,2)."
-        echo "# Every dependency of every extra of gpflow-dwp but peers and rivals, for CPython 3.10, 3.11 and 3.12; CPU wheels on Linux."
+        echo "# Every dependency of every extra of gpflow-dwp but peers and rivals, for CPython 3.10 to 3.$newest_python; CPU wheels on Linux."
         # Peers bring PyTorch, gigabytes that nothing else needs.
         uv export --quiet --frozen --all-extras --no-extra peers --no-emit-project \
             --no-hashes --no-annotate --no-header
     } >"$root/ci/requirements-$name.txt"
 }
 
-pin newest highest
-pin oldest lowest-direct
+pin newest highest 13
+pin oldest lowest-direct 12 # no TensorFlow before 2.20 has wheels for 3.13

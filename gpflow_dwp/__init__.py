@@ -11,7 +11,15 @@ TensorFlow.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+if find_spec("gpflow") is None:
+    raise ImportError(
+        "gpflow_dwp needs GPflow, which from Python 3.13 on is installed by a command of its own: "
+        'python -m pip install --no-deps "gpflow>=2.11,<2.12"',
+        name="gpflow",
+    )
 
 if TYPE_CHECKING:
     from gpflow_dwp.latent_variable_deep_gp import (

@@ -46,6 +46,7 @@ def find_optional(package: str, extra: str) -> Path:
 
 def _missing(package: str, extra: str) -> ImportError:
     return ImportError(
-        f"{package} is needed here and is not installed: pip install gpflow-dwp[{extra}]",
+        f"{package} is needed here and is not installed: "
+        f'python -m pip install "gpflow-dwp[{extra}]"',
         name=package,
     )

@@ -17,7 +17,9 @@ def test_imports() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pandas is .* pip install gpflow-dwp\[cli\]") as caught:
+    with pytest.raises(
+        ImportError, match=r'pandas is .* pip install "gpflow-dwp\[cli\]"'
+    ) as caught:
         import_optional("pandas", "cli")
     assert caught.value.name == "pandas"
 

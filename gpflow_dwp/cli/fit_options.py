@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,7 +31,7 @@ _AGAIN = Parameter(group=Group.create_ordered("Runs again"))
 
 
 @Parameter(name="*")
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitOptions:
     """What a run is made of.
 
@@ -95,8 +95,7 @@ class FitOptions:
     :param resume: Go on with a run that was killed or interrupted, with its own options.
     """
 
-    table: Annotated[Path | None, _DATA] = None
-    _: KW_ONLY
+    table: Annotated[Path | None, _DATA] = field(default=None, kw_only=False)
     target: Annotated[str | None, _DATA] = None
     task: Annotated[Literal["regression", "classification"], _DATA] = "regression"
     test_fraction: Annotated[Fraction, _DATA] = 0.1

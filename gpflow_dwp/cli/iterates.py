@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -29,8 +29,11 @@ __all__ = ["IteratesOptions", "iterates"]
 _LARGEST = (10.0, 100.0, 1000.0)
 
 
+_Experiment = Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"]
+
+
 @Parameter(name="*")
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IteratesOptions:
     """What is run, and kept where.
 
@@ -44,8 +47,9 @@ class IteratesOptions:
     :param steps: Training steps before iterates are collected, for deep-wishart.
     """
 
-    what: Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"]
-    _: KW_ONLY
+    what: Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"] = (
+        field(kw_only=False)
+    )
     out: Path
     trials: PositiveInteger = 10
     dimensions: PositiveIntegers = (100, 1000)

@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -21,7 +22,7 @@ from typing import Any, Literal, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from gpflow_dwp.cli.configuration import read_configuration
-from gpflow_dwp.cli.errors import TerminatedError, explain
+from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain
 from gpflow_dwp.cli.outputs import check_outputs
 
 __all__ = ["COMMANDS", "app", "completion", "options_by_name", "parse", "run"]
@@ -41,18 +42,24 @@ exit codes:
 """
 _DEBUG = "--debug"
 
-COMMANDS = {
-    "fit": "fit_options:fit",
-    "predict": "predict:predict",
-    "evaluate": "evaluate:evaluate",
-    "export": "export:export",
-    "info": "info:info",
+# What measures the package is in a checkout, and not in a wheel.
+_OF_THE_LAB = {
     "study": "study:study",
     "study-report": "study:study_report",
     "compare": "compare:compare",
     "benchmark": "benchmark:benchmark",
     "iterates": "iterates:iterates",
     "mnist": "mnist:mnist",
+}
+_HAS_LAB = find_spec("gpflow_dwp.lab") is not None
+
+COMMANDS = {
+    "fit": "fit_options:fit",
+    "predict": "predict:predict",
+    "evaluate": "evaluate:evaluate",
+    "export": "export:export",
+    "info": "info:info",
+    **(_OF_THE_LAB if _HAS_LAB else {}),
     "completion": "program:completion",
 }
 """Where in this package each command is declared; nothing heavy is imported there."""
@@ -149,6 +156,11 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArg
     :raises CycloptsError: If they cannot be used.
     :raises UsageError: If the file or run that they name cannot be used.
     """
+    if not _HAS_LAB and arguments and arguments[0] in _OF_THE_LAB:
+        raise UsageError(
+            "this measures the package, and needs a checkout of it that is installed as such: "
+            "python -m pip install --editable ."
+        )
     command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
     asked = {*app.help_flags, *app.version_flags} & {*arguments}
     if _is_help(command) and not asked:

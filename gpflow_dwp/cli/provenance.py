@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.cli.fit_options import FitOptions
-from gpflow_dwp.lab.provenance import describe_provenance, list_versions
+from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
 
 __all__ = ["fit_provenance", "list_versions"]
 

@@ -10,7 +10,8 @@ from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.evaluation.baselines import linear_scores, logistic_scores, sparse_gp_scores
-from gpflow_dwp.lab.comparison import COMPARED_MODELS, LEVELS, quantile_crps
+from gpflow_dwp.evaluation.normal_prediction import LEVELS, quantile_crps
+from gpflow_dwp.evaluation.sklearn_models import Fit, fit_boosting, fit_boosting_classifier
 from gpflow_dwp.models import DeepKernelProcess, VariationalModel
 
 __all__ = ["simple_scores"]
@@ -51,7 +52,8 @@ def _boosting_scores(data: FitData, seed: int) -> Scores:
     """Scores of what ``gpflow-dwp compare`` calls ``hist-gb``, in the model's units."""
     train, test = data.standardised(data.train), data.standardised(data.test)
     start = time.perf_counter()
-    predict = COMPARED_MODELS["hist-gb"].fits[data.train.task](train[0], train[1][:, 0], seed)
+    fit: Fit = fit_boosting_classifier if data.target is None else fit_boosting
+    predict = fit(train[0], train[1][:, 0], seed)
     seconds = time.perf_counter() - start
     predicted, targets = predict(test[0]), test[1][:, 0]
     if data.target is None:

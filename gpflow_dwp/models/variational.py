@@ -11,8 +11,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.models import BayesianModel
-from gpflow.models.training_mixins import ExternalDataTrainingLossMixin
+from gpflow.models import BayesianModel, ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.autograph import without_autograph

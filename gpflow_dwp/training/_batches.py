@@ -12,6 +12,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
 from gpflow_dwp.training._device import are_on_gpu
+from gpflow_dwp.training._internals import iterator_resources
 from gpflow_dwp.training._minibatches import Minibatches, as_variables
 
 __all__ = ["Batches", "make_batches"]
@@ -83,7 +84,7 @@ class _Stream:
     def __init__(self, batches: tf.data.Dataset) -> None:
         self.place = iter(batches)
         self.key = "stream", batches.element_spec
-        self.resources = [self.place._iterator_resource]
+        self.resources = iterator_resources(self.place)
 
     def __call__(self) -> RegressionData:
         return tuple(next(self.place))

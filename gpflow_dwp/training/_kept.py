@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from gpflow_dwp.training._internals import function_of, let_go_of_graphs
+
 __all__ = ["KeptFunction", "find_kept", "forget_kept", "keep"]
 
 _MOST = 8
@@ -69,14 +71,10 @@ def keep(key: Hashable, traced: Any, resources: Sequence[tf.Tensor]) -> KeptFunc
         tf.is_tensor(capture) and capture.dtype in (tf.resource, tf.variant) for capture in captures
     ):
         return None
-    atomic: Any = getattr(traced, "_inference_function", None)
-    if not hasattr(atomic, "call_preflattened"):
-        return None  # a TensorFlow that is made in another way
-    waiting = [atomic]
-    while waiting:
-        function = waiting.pop()
-        function._cached_graph = None  # made again from the definition if anything asks for it
-        waiting.extend(function.children)
+    atomic = function_of(traced)
+    if atomic is None:
+        return None
+    let_go_of_graphs(atomic)
     function = KeptFunction(atomic, captures)
     with _lock:
         _kept[key] = function

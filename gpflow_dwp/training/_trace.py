@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
-import tensorflow_probability as tfp
-from tensorflow.python.framework.ops import gradient_registry
+
+from gpflow_dwp.training._internals import forget_gradient, forget_transformed
 
 __all__ = ["trace"]
 
@@ -35,8 +35,8 @@ def trace(
         if "_gradient_op_type" in node.attr:
             name = node.attr["_gradient_op_type"].s.decode()
             if name.startswith("CustomGradient-"):
-                gradient_registry._registry.pop(name, None)
-    _forget_transformed()
+                forget_gradient(name)
+    forget_transformed()
     return traced
 
 
@@ -52,11 +52,3 @@ def _own_nodes(graph: Any, inner: str | None) -> Iterator[Any]:
                 for called in (attribute.func, *attribute.list.func):
                     if not is_call or (inner is not None and inner in called.name):
                         waiting.append(bodies.pop(called.name, []))
-
-
-def _forget_transformed() -> None:
-    storage = tfp.bijectors.Bijector._cache.storage
-    for reference in list(storage):
-        if any(tf.is_symbolic_tensor(value) for value in tf.nest.flatten(reference())):
-            reference.cancel()
-            storage.pop(reference, None)

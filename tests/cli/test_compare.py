@@ -146,7 +146,7 @@ def test_missing_packages_are_told_first(
     arguments = ["--tables", "diabetes", "--models", "exact-gp", "ngboost", "--out", "there"]
     assert run("compare", *arguments) == 2
 
-    assert "pip install gpflow-dwp[rivals]" in capsys.readouterr().err
+    assert 'pip install "gpflow-dwp[rivals]"' in capsys.readouterr().err
     assert not asked and not Path("there").exists()
 
 

@@ -88,7 +88,7 @@ sys.exit(main(["fit", "--help"]))
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    needed = "cyclopts is needed here and is not installed: pip install gpflow-dwp[cli]"
+    needed = 'cyclopts is needed here and is not installed: python -m pip install "gpflow-dwp[cli]"'
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"gpflow-dwp: error: {needed}\n"
 

@@ -12,4 +12,4 @@ def test_without_scikit_learn_the_message_says_what_to_install() -> None:
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
 
     assert result.returncode != 0
-    assert "pip install gpflow-dwp[sklearn]" in result.stderr
+    assert 'pip install "gpflow-dwp[sklearn]"' in result.stderr

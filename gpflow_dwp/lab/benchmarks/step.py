@@ -177,7 +177,8 @@ def _peer_versions(peers: Sequence[str], python: str) -> dict[str, str]:
     for peer in peers:
         if peer not in versions:
             raise ValueError(
-                f"--peers: {peer} is not installed for {python}: pip install gpflow-dwp[peers], or "
-                f"pip install {peer} in an environment of its own, named by --peer-python."
+                f"--peers: {peer} is not installed for {python}: python -m pip install "
+                f'"gpflow-dwp[peers]", or {peer} in an environment of its own, named by '
+                "--peer-python."
             )
     return versions

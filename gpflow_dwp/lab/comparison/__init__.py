@@ -7,18 +7,16 @@ process of its own, and all are scored by the same formulas: ``gpflow-dwp compar
 from gpflow_dwp.lab.comparison.cell import ComparisonCell, make_comparison, run_comparison_cell
 from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
 from gpflow_dwp.lab.comparison.report import write_comparison
-from gpflow_dwp.lab.comparison.scores import LEVELS, METRICS, quantile_crps
+from gpflow_dwp.lab.comparison.scores import METRICS
 from gpflow_dwp.lab.comparison.tables import TABLES, check_tables
 
 __all__ = [
     "COMPARED_MODELS",
-    "LEVELS",
     "METRICS",
     "TABLES",
     "ComparisonCell",
     "check_tables",
     "make_comparison",
-    "quantile_crps",
     "run_comparison_cell",
     "write_comparison",
 ]

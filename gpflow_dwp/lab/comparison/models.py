@@ -9,8 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.sklearn_models import (
+    Fit,
+    classifier,
+    fit_boosting,
+    fit_boosting_classifier,
+)
 from gpflow_dwp.lab.comparison import rivals
-from gpflow_dwp.lab.comparison.rivals import Fit, classifier
 from gpflow_dwp.lab.comparison.scores import EstimatorPrediction
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.validation import check_choice
@@ -64,7 +69,6 @@ def _fit_own(task: str) -> Fit:
 
 
 _LOGISTIC = classifier("linear_model.LogisticRegression", is_scaled=True, max_iter=1_000)
-_BOOSTING = classifier("ensemble.HistGradientBoostingClassifier", random_state=None)
 _FOREST = classifier("ensemble.RandomForestClassifier", random_state=None)
 
 COMPARED_MODELS: Mapping[str, ComparedModel] = MappingProxyType(
@@ -75,7 +79,7 @@ COMPARED_MODELS: Mapping[str, ComparedModel] = MappingProxyType(
         ),
         "logistic": ComparedModel({"classification": _LOGISTIC}, ("sklearn.linear_model",)),
         "hist-gb": ComparedModel(
-            {"regression": rivals.fit_boosting, "classification": _BOOSTING},
+            {"regression": fit_boosting, "classification": fit_boosting_classifier},
             ("sklearn.ensemble", "sklearn.model_selection"),
         ),
         "random-forest": ComparedModel(

@@ -7,7 +7,6 @@ probabilities [N, C] in the order of the class indices.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import gpflow
 import numpy as np
@@ -17,15 +16,13 @@ from scipy.cluster.vq import kmeans2
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.baselines import train_sparse_classifier
-from gpflow_dwp.lab.comparison.scores import NormalPrediction
+from gpflow_dwp.evaluation.normal_prediction import NormalPrediction
+from gpflow_dwp.evaluation.sklearn_models import fit_probabilities, sklearn_class
 from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
-    "Fit",
-    "classifier",
     "fit_bayesian_ridge",
-    "fit_boosting",
     "fit_forest",
     "fit_gp",
     "fit_ngboost",
@@ -33,12 +30,9 @@ __all__ = [
     "fit_svgp",
 ]
 
-Fit = Callable[..., Callable[[Array], Any]]
-
 _MOST_EXACT_ROWS = 2_000
 _NUM_INDUCING = 100
 _NUM_STARTS = 3
-_NUM_FOLDS = 5
 
 
 def fit_gp(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
@@ -97,23 +91,15 @@ def _kmeans_centres(X: Array, rng: np.random.Generator) -> Array:
 def fit_bayesian_ridge(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
     """Fit scikit-learn's BayesianRidge, whose predictive deviations are its own."""
     inputs = Standardiser.fit(X)
-    model = _sklearn("linear_model.BayesianRidge")().fit(inputs.transform(X), y)
+    model = sklearn_class("linear_model.BayesianRidge")().fit(inputs.transform(X), y)
     return lambda X: NormalPrediction(*model.predict(inputs.transform(X), return_std=True))
-
-
-def fit_boosting(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
-    """Fit scikit-learn's HistGradientBoostingRegressor; its residuals are those of five folds."""
-    model = _sklearn("ensemble.HistGradientBoostingRegressor")(random_state=seed)
-    folds = _sklearn("model_selection.KFold")(_NUM_FOLDS, shuffle=True, random_state=seed)
-    held_out = _sklearn("model_selection.cross_val_predict")(model, X, y, cv=folds)
-    model.fit(X, y)
-    deviation = np.sqrt(np.mean(np.square(y - held_out)))
-    return lambda X: NormalPrediction(model.predict(X), deviation)
 
 
 def fit_forest(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
     """Fit scikit-learn's RandomForestRegressor; its residuals are out-of-bag."""
-    model = _sklearn("ensemble.RandomForestRegressor")(oob_score=True, random_state=seed).fit(X, y)
+    model = sklearn_class("ensemble.RandomForestRegressor")(oob_score=True, random_state=seed).fit(
+        X, y
+    )
     deviation = np.sqrt(np.mean(np.square(y - model.oob_prediction_)))
     return lambda X: NormalPrediction(model.predict(X), deviation)
 
@@ -130,26 +116,11 @@ def fit_ngboost(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPredic
     return predict
 
 
-def classifier(path: str, *, is_scaled: bool = False, **settings: Any) -> Fit:
-    """Return what fits a classifier of scikit-learn.
-
-    :param path: Module and class, such as "ensemble.RandomForestClassifier".
-    :param is_scaled: Whether inputs are standardised.
-    :param settings: Arguments of the class; a ``random_state`` of None is the seed.
-    """
-
-    def fit(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
-        own = {name: seed if name == "random_state" else value for name, value in settings.items()}
-        return _fit_probabilities(_sklearn(path)(**own), X, y, is_scaled=is_scaled)
-
-    return fit
-
-
 def fit_svc(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
     """Fit scikit-learn's SVC, calibrated as its documentation says in place of ``probability``."""
-    machine = _sklearn("svm.SVC")(random_state=seed)
-    model = _sklearn("calibration.CalibratedClassifierCV")(machine, ensemble=False)
-    return _fit_probabilities(model, X, y, is_scaled=True)
+    machine = sklearn_class("svm.SVC")(random_state=seed)
+    model = sklearn_class("calibration.CalibratedClassifierCV")(machine, ensemble=False)
+    return fit_probabilities(model, X, y, is_scaled=True)
 
 
 def fit_svgp(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
@@ -165,16 +136,3 @@ def fit_svgp(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
         return np.hstack([1.0 - mean, mean]) if is_binary else mean
 
     return predict
-
-
-def _fit_probabilities(
-    model: Any, X: Array, y: Array, *, is_scaled: bool
-) -> Callable[[Array], Array]:
-    scaled = Standardiser.fit(X).transform if is_scaled else np.asarray
-    model.fit(scaled(X), y)
-    return lambda X: np.asarray(model.predict_proba(scaled(X)), np.float64)
-
-
-def _sklearn(path: str) -> Any:
-    module, _, name = path.partition(".")
-    return getattr(import_optional(f"sklearn.{module}", "cli"), name)

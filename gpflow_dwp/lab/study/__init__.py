@@ -1,6 +1,6 @@
 """The papers' UCI study: its cells, its results and their report."""
 
-from gpflow_dwp.lab.provenance import describe_provenance
+from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.lab.study._job import thread_environment
 from gpflow_dwp.lab.study._models import STUDY_MODELS
 from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell

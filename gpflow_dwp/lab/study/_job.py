@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from gpflow_dwp.lab.provenance import describe_provenance
+from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.lab.study.results import Record
 from gpflow_dwp.lab.study.runnable import RunnableCell
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from gpflow_dwp.lab.provenance import count_of_other_code
+from gpflow_dwp.evaluation.provenance import count_of_other_code
 from gpflow_dwp.lab.study._job import Job
 from gpflow_dwp.lab.study.results import Record
 

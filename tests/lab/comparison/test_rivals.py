@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.evaluation import baselines
+from gpflow_dwp.evaluation.sklearn_models import fit_boosting
 from gpflow_dwp.lab.comparison import COMPARED_MODELS, rivals
 from gpflow_dwp.lab.comparison.models import estimator_class
 
@@ -92,7 +93,7 @@ def test_boosting_has_the_spread_of_out_of_fold_residuals() -> None:
         model = ensemble.HistGradientBoostingRegressor(random_state=7).fit(X[train], y[train])
         squares += np.square(y[held_out] - model.predict(X[held_out])).sum()
 
-    prediction = rivals.fit_boosting(X, y, 7)(X)
+    prediction = fit_boosting(X, y, 7)(X)
 
     assert prediction.deviations == pytest.approx(np.sqrt(squares / len(y)))
     everything = ensemble.HistGradientBoostingRegressor(random_state=7).fit(X, y)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.lab import provenance as module
-from gpflow_dwp.lab.provenance import count_of_other_code, describe_provenance
+from gpflow_dwp.evaluation import provenance as module
+from gpflow_dwp.evaluation.provenance import count_of_other_code, describe_provenance
 
 
 def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,15 +42,15 @@ def test_versions_of_further_packages_are_told_where_there_are_any() -> None:
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package in a new repository with one commit, which the module takes for its own."""
-    lab = tmp_path / "package" / "lab"
-    lab.mkdir(parents=True)
-    (lab.parent / "__init__.py").write_text("")
+    room = tmp_path / "package" / "room"
+    room.mkdir(parents=True)
+    (room.parent / "__init__.py").write_text("")
     (tmp_path / "other.txt").write_text("")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", "other.txt")
     git(tmp_path, "commit", "--quiet", "-m", "one")
-    monkeypatch.setattr(module, "__file__", str(lab / "provenance.py"))
-    return lab.parent
+    monkeypatch.setattr(module, "__file__", str(room / "provenance.py"))
+    return room.parent
 
 
 def git(directory: Path, *arguments: str) -> None:

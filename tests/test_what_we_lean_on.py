@@ -1,0 +1,90 @@
+"""The page of what is used beside the documented interfaces of other packages is complete."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+
+import pytest
+from package_source import MODULES, ROOT
+
+PAGE = (ROOT / "notebooks" / "what_we_lean_on.md").read_text(encoding="utf-8")
+# Of named tuples and of os, which document them.
+DOCUMENTED = {"_asdict", "_exit", "_fields", "_replace"}
+OTHERS = ("gpflow", "tensorflow", "tensorflow_probability", "tf_keras")
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def own_names() -> set[str]:
+    """All that the package itself defines or assigns."""
+    found = set()
+    for module in MODULES:
+        for node in ast.walk(module.tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                found.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                    found.add(node.attr)
+            elif isinstance(node, ast.alias):
+                found.add((node.asname or node.name).split(".")[-1])
+    return found
+
+
+def test_private_parts_of_others_are_named_with_their_place() -> None:
+    """A new use of one, which a release of theirs may break, would be on no page."""
+    own, found = own_names() | DOCUMENTED, set()
+    for module in MODULES:
+        place = "/".join(module.path.relative_to(ROOT).parts[1:])
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+                found.add((place, node.attr))
+    named = {
+        (place, name)
+        for place, what in re.findall(r"^\| `([\w/]+\.py)` \| (.*?) \|", PAGE, re.MULTILINE)
+        for name in re.findall(r"`(_\w+)`", what)
+    }
+    # These are called by a name that is also one of ours, or in a string.
+    besides = {
+        ("models/predictive.py", "_scalar_log_prob"),
+        ("training/_internals.py", "_inference_function"),
+    }
+    assert found | besides == named
+    for place, name in besides:
+        assert name in (ROOT / "gpflow_dwp" / place).read_text(encoding="utf-8")
+
+
+def test_modules_below_what_packages_show_are_named() -> None:
+    """All others are one level down (gpflow.kernels), where GPflow lists its public names."""
+    deep = {
+        imported.module
+        for module in MODULES
+        for imported in module.imports()
+        if imported.module.count(".") > 1 and imported.module.split(".")[0] in OTHERS
+    }
+    assert deep == set(re.findall(r"^\| `([a-z_]+(?:\.[a-z_]+)+)` \|", PAGE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("package", ["gpflow", "tensorflow_probability"])
+def test_methods_that_we_override_are_named(package: str) -> None:
+    found = set()
+    for module in MODULES:
+        if module.group in ("bijectors", "distributions", "likelihoods"):
+            for thing in vars(import_module(module.name)).values():
+                if isinstance(thing, type) and thing.__module__ == module.name:
+                    found |= overridden(thing, package)
+    heading = {"gpflow": "GPflow's likelihoods:", "tensorflow_probability": "TensorFlow Prob"}
+    text = PAGE[PAGE.index("## Methods") :]
+    paragraph = text[text.index(heading[package]) :].partition("\n\n")[0].partition("; and,")[0]
+    assert found == set(re.findall(r"`(_\w+)`", paragraph))
+
+
+def overridden(class_: type, package: str) -> set[str]:
+    bases = [base for base in class_.__mro__[1:] if base.__module__.startswith(f"{package}.")]
+    names = {name for name in vars(class_) if is_private(name) and name != "_abc_impl"}
+    return {name for name in names if any(name in vars(base) for base in bases)}
