@@ -174,6 +174,9 @@ def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
     ],
 )
 def test_every_likelihood_has_gpu_kernels(name: str, dtype: type) -> None:
+    numpy_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+    if numpy_2 and (name, dtype) == ("MultiClass", np.float32):
+        pytest.skip("GPflow's MultiClass mixes precisions with numpy 2")
     gpflow.config.set_default_float(dtype)
 
     check_with_xla(with_likelihood(name), ON_THE_HOST.get((name, dtype), set()))
