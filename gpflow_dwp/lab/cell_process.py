@@ -54,7 +54,9 @@ def run_process(task: Mapping[str, Any]) -> int:
     :param task: See :func:`start_process`.
     :return: The exit code.
     """
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray cancels by it
+    # Ray's workers block what they and their processes are cancelled by.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     process = start_process(task)
     try:
         code = process.wait()
