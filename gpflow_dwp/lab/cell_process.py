@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = ["end_processes", "run_process", "start_process"]
 
+_SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_SAVE = 20.0
 
 
@@ -59,12 +60,13 @@ def run_process(task: Mapping[str, Any]) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     process = start_process(task)
     try:
-        code = process.wait()
+        while process.poll() is None:  # Ray's interruption is a flag that no waiting call sees
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
     finally:
         end_processes([process])
-    if code < 0:
+    if process.returncode < 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    return code
+    return process.returncode
 
 
 def _ends(process: subprocess.Popen[bytes], deadline: float) -> bool:
