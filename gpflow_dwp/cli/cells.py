@@ -13,13 +13,20 @@ from cyclopts import Group, Parameter
 
 from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import going_on
-from gpflow_dwp.cli.parameters import Config, Json, PositiveInteger, Quiet, UciFolder
+from gpflow_dwp.cli.parameters import (
+    Config,
+    Json,
+    PositiveInteger,
+    PositiveNumber,
+    Quiet,
+    UciFolder,
+)
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 
 if TYPE_CHECKING:
     from gpflow_dwp.lab.study import Record
 
-__all__ = ["CellOptions", "run_cells", "tell_end"]
+__all__ = ["CellOptions", "PlaceOptions", "run_cells", "tell_end"]
 
 _FILES = Parameter(group=Group("Processes, data and output", sort_key=3))
 
@@ -29,10 +36,30 @@ _OUT = Parameter(help="Where results are kept; cells that are there already are 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class CellOptions:
+class PlaceOptions:
+    """Where cells are run.
+
+    :param jobs: Cells that run at a time (default: 1; with --ray all that there is room for).
+    :param ray: Run cells on Ray (gpflow-dwp[ray]): on this machine, or on the cluster at the
+        address that follows, such as auto, whose machines share --out and the data.
+    :param gpus_per_cell: GPUs that each cell on Ray has, such as 0.25 (default: none).
+    """
+
+    jobs: Annotated[PositiveInteger | None, _FILES] = None
+    ray: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=(0, 1)), _FILES] = None
+    gpus_per_cell: Annotated[PositiveNumber | None, _FILES] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the lab's ``run_cells`` is to be told of them."""
+        ray = self.ray if self.ray is None else (*self.ray, "local")[0]
+        return {"jobs": self.jobs, "ray": ray, "gpus": self.gpus_per_cell or 0.0}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CellOptions(PlaceOptions):
     """How cells are run, and where they are kept."""
 
-    jobs: Annotated[PositiveInteger, _FILES, Parameter(help="Cells that run at a time.")] = 1
     uci_folder: Annotated[UciFolder, _FILES] = None
     out: Annotated[Path, _FILES, _OUT]
     retry_failed: Annotated[bool, _FILES, Parameter(help="Run cells again that failed before.")] = (
@@ -59,7 +86,7 @@ def run_cells(
         return study.run_cells(
             cells,
             options.out,
-            jobs=options.jobs,
+            **options.arguments(),
             threads=threads,
             uci_folder=options.uci_folder,
             progress=not options.quiet,

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
+from gpflow_dwp.cli.cells import PlaceOptions
 from gpflow_dwp.cli.errors import going_on, user_mistakes
 from gpflow_dwp.cli.parameters import (
     Json,
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["IteratesOptions", "iterates"]
 
+_What = Literal[
+    "factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart", "multi-swag"
+]
 _LARGEST = (10.0, 100.0, 1000.0)
 
 
@@ -42,23 +46,25 @@ class IteratesOptions:
         theirs are refused.
     :param trials: Seeds of the synthetic experiments, folds of linear-prediction.
     :param dimensions: Of factor-analysis.
-    :param datasets: UCI data sets of the last two experiments.
-    :param splits: First splits of each data set, for deep-wishart.
-    :param steps: Training steps before iterates are collected, for deep-wishart.
+    :param datasets: UCI data sets of the last three experiments.
+    :param splits: First splits of each data set, for the last two.
+    :param steps: Training steps before iterates are collected, for the last two.
+    :param members: Starts of multi-swag, kept in a folder beside --out.
+    :param place: Where members are trained.
     """
 
-    what: Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"] = (
-        field(kw_only=False)
-    )
+    what: _What = field(kw_only=False)
     out: Path
     trials: PositiveInteger = 10
     dimensions: PositiveIntegers = (100, 1000)
     datasets: Names = ("yacht", "energy", "boston")
     splits: PositiveInteger = 3
     steps: PositiveInteger = 8_000
+    members: PositiveInteger = 3
     uci_folder: UciFolder = None
     quiet: Quiet = False
     json: Json = False
+    place: PlaceOptions = PlaceOptions()
 
 
 def iterates(options: IteratesOptions) -> None:
@@ -70,6 +76,7 @@ def iterates(options: IteratesOptions) -> None:
     - linear-posterior: iterates of linear regression beside its exact posterior
     - linear-prediction: test errors of averages and ensembles of those iterates
     - deep-wishart: test scores of averages and ensembles of a deep Wishart process's iterates
+    - multi-swag: those of ensembles of several such processes, which train as cells of a study do
 
     examples:
 
@@ -86,6 +93,8 @@ def iterates(options: IteratesOptions) -> None:
         for part in missing:
             part.check()
     try:
+        if missing and options.what == "multi-swag":
+            _train_members(missing, options)
         for part in missing:
             if not options.quiet:
                 print(part.title, file=sys.stderr, flush=True)
@@ -116,8 +125,19 @@ def _parts(options: IteratesOptions) -> Sequence[Experiment]:
         return [experiments.LinearPosterior(trials)]
     if options.what == "linear-prediction":
         return [experiments.LinearPrediction(name, trials, folder) for name in options.datasets]
+    places = [(name, split) for name in options.datasets for split in range(options.splits)]
+    if options.what == "deep-wishart":
+        return [experiments.DeepWishart(*at, options.steps, uci_folder=folder) for at in places]
+    kept = options.out.with_suffix(".members")
     return [
-        experiments.DeepWishart(name, split, options.steps, uci_folder=folder)
-        for name in options.datasets
-        for split in range(options.splits)
+        experiments.MultiSWAGOfWishart(*at, options.steps, options.members, kept, folder)
+        for at in places
     ]
+
+
+def _train_members(parts: Sequence[Any], options: IteratesOptions) -> None:
+    from gpflow_dwp.lab.experiments import train_members
+
+    kept = f"finished members are in {parts[0].directory}, and the same command resumes the others"
+    with going_on(kept), user_mistakes():
+        train_members(parts, progress=not options.quiet, **options.place.arguments())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "NumSamples",
     "PositiveInteger",
     "PositiveIntegers",
+    "PositiveNumber",
     "Quiet",
     "Run",
     "Seed",
@@ -61,6 +63,9 @@ def _reader(
 
 _positive_integer = _reader("positive_integer", int, lambda value: value > 0, "a positive integer")
 _seed = _reader("seed", int, lambda value: 0 <= value < 2**32, "an integer from 0 to 2**32 - 1")
+_positive_number = _reader(
+    "positive_number", float, lambda value: 0.0 < value < math.inf, "a positive number"
+)
 _fraction = _reader("fraction", float, lambda value: 0.0 < value < 1.0, "between 0 and 1")
 
 
@@ -132,6 +137,7 @@ def _reads(read: Callable[..., Any], *, each: bool = False) -> Parameter:
 
 
 PositiveInteger = Annotated[int, _reads(_positive_integer)]
+PositiveNumber = Annotated[float, _reads(_positive_number)]
 PositiveIntegers = Annotated[tuple[int, ...], LIST, _reads(_positive_integer, each=True)]
 Size = Annotated[int, _reads(_size)]
 Sizes = Annotated[tuple[int, ...], LIST, _reads(_size, each=True)]

@@ -11,7 +11,7 @@ import pytest
 from command_line import run
 from package_source import ROOT
 
-from gpflow_dwp.lab.experiments import DeepWishart, FactorAnalysis
+from gpflow_dwp.lab.experiments import DeepWishart, FactorAnalysis, MultiSWAGOfWishart
 
 
 @pytest.fixture
@@ -163,3 +163,30 @@ def test_mistakes_are_found_before_anything_runs(
 
 def _began(*_: Any) -> None:
     raise AssertionError("the experiment began")
+
+
+def test_members_are_trained_where_they_are_asked_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All members of all parts at once, so that none waits for another part."""
+    calls: list[tuple[int, dict[str, Any]]] = []
+
+    def train(parts: list[MultiSWAGOfWishart], **arguments: Any) -> None:
+        assert {part.directory for part in parts} == {tmp_path / "table.members"}
+        calls.append((sum(len(part.cells()) for part in parts), arguments))
+
+    def rows(self: MultiSWAGOfWishart) -> Iterator[dict[str, Any]]:
+        key = {"dataset": self.dataset, "split": self.split, "num_steps": self.steps}
+        yield {**key, "predictor": "SWAG", "test_log_likelihood": -1.0, "rmse": 2.0}
+
+    monkeypatch.setattr("gpflow_dwp.lab.experiments.train_members", train)
+    monkeypatch.setattr(MultiSWAGOfWishart, "rows", rows)
+    monkeypatch.setattr(MultiSWAGOfWishart, "check", lambda _: None)
+    command = ["iterates", "multi-swag", "--datasets", "yacht", "--splits", "2", "--members", "4"]
+    command += ["--ray", "auto", "--jobs", "3", "--quiet", "--out", str(tmp_path / "table.csv")]
+
+    assert run(*command) == 0
+    assert run(*command) == 0  # all is there
+
+    assert calls == [(8, {"progress": False, "jobs": 3, "ray": "auto", "gpus": 0.0})]
+    assert "SWAG" in capsys.readouterr().out

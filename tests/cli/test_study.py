@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def test_defaults() -> None:
         "num_importance_samples": 1,
         "kl_annealing_steps": None,
         "options": (),
-        "jobs": 1,
+        "jobs": None,
+        "ray": None,
+        "gpus_per_cell": None,
         "threads": 1,
         "uci_folder": None,
         "out": Path("study"),
@@ -140,12 +143,56 @@ def test_cells_that_are_asked_for(
     assert call == {
         "directory": Path("study"),
         "jobs": 3,
+        "ray": None,
+        "gpus": 0.0,
         "threads": 2,
         "uci_folder": Path("archive"),
         "progress": False,
         "retry_failed": True,
     }
     assert capsys.readouterr().out == "4 of 4 cells are in study\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "ray", "gpus"),
+    [
+        (["--ray"], "local", 0.0),
+        (["--ray", "--jobs", "2"], "local", 0.0),
+        (["--gpus-per-cell", "0.25", "--ray", "first:6379"], "first:6379", 0.25),
+        (["--config", "options.yaml"], "auto", 0.0),
+    ],
+)
+def test_ray_is_local_or_at_an_address(
+    words: list[str], ray: str, gpus: float, asked: list[dict[str, Any]]
+) -> None:
+    """An option after --ray must not be taken for its address."""
+    Path("options.yaml").write_text("ray: auto")
+
+    assert run("study", *NEEDED, "--models", "GW", *words) == 0
+
+    assert (asked[0]["ray"], asked[0]["gpus"]) == (ray, gpus)
+    Path("study").mkdir()
+    asked[0]["on_start"]()
+    assert "ray" not in Path("study", "config.yaml").read_text()  # where it runs is told anew
+
+
+def test_what_ray_cannot_do_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "archive")
+    command = ["study", "--datasets", "yacht", "--models", "GW", "--uci-folder", archive]
+    command += ["--out", tmp_path / "study"]
+    for words, message in (
+        (["--gpus-per-cell", "0"], "--gpus-per-cell: must be a positive number, got '0'"),
+        (["--gpus-per-cell", "1"], "gpus are shared out by ray, got 1.0 without it"),
+        (["--ray", "a", "b"], "--ray"),
+        (["--ray"], "pip install gpflow-dwp[ray]"),
+    ):
+        monkeypatch.setitem(sys.modules, "ray", None)
+        assert run(*command, *words) == 2
+        error = capsys.readouterr().err
+        assert message in error and len(error.splitlines()) == 1
+    assert not (tmp_path / "study").exists()
 
 
 def test_every_model_and_protocol_of_studies_can_be_asked_for() -> None:

@@ -32,7 +32,7 @@ _VARYING = re.compile(r"[0-9a-f]{8,}|\d+")
 CHILD = """
 import json, sys
 job = json.loads(sys.argv[1])
-open(job["curve"], "w").write("step,elbo_per_datum\\n")
+open(job["arguments"]["curve"], "w").write("step,elbo_per_datum\\n")
 print(json.dumps({"step": 1, "bound": -1.0}), flush=True)
 names = ("elbo", "elbo_standard_error", "test_log_likelihood", "rmse", "crps", "coverage_50",
          "coverage_90", "coverage_95", "seconds_per_step", "seconds_per_epoch", "training_seconds")

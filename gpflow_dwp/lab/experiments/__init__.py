@@ -16,6 +16,7 @@ from gpflow_dwp.lab.experiments.linear_regression import (
     sgd_iterates,
     window_means,
 )
+from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart, train_members
 
 __all__ = [
     "DeepWishart",
@@ -23,11 +24,13 @@ __all__ = [
     "FactorAnalysis",
     "LinearPosterior",
     "LinearPrediction",
+    "MultiSWAGOfWishart",
     "add_to_table",
     "linear_regression_posterior",
     "provenance_here",
     "read_table",
     "sgd_iterates",
     "summarise",
+    "train_members",
     "window_means",
 ]

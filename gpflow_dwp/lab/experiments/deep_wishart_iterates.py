@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
-from gpflow_dwp.evaluation import rmse
 from gpflow_dwp.iterates import (
     SWAG,
     FactorAnalysisPosterior,
     IterateAverage,
-    MixturePredictions,
     OnlineEM,
 )
-from gpflow_dwp.lab.experiments.experiment import Experiment
-from gpflow_dwp.models import VariationalModel, build_deep_wishart_process
+from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
+from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.training import Adam, fit
 from gpflow_dwp.validation import check_choice
 
@@ -76,7 +72,7 @@ class DeepWishart(Experiment):
         fit(model, data.train, self.steps, seed=self.seed, progress=False)
 
         whole = {"num_samples": _NUM_DRAWS * _SAMPLES_PER_DRAW}
-        results = {"trained": _scores(model, data, **whole)}
+        results = {"trained": mixture_scores(model, data, **whole)}
         posteriors: dict[str, Any] = {
             "SWA": IterateAverage(model),
             "SWAG": SWAG(model, _RANK),
@@ -93,14 +89,14 @@ class DeepWishart(Experiment):
             callback_interval=10,
             progress=False,
         )
-        results["last iterate"] = _scores(model, data, **whole)
+        results["last iterate"] = mixture_scores(model, data, **whole)
         for name, posterior in posteriors.items():
             if name == "SWA":
                 posterior.use_mean()
-                results[name] = _scores(model, data, **whole)
+                results[name] = mixture_scores(model, data, **whole)
             else:
                 draws = {"num_draws": _NUM_DRAWS, "num_samples": _SAMPLES_PER_DRAW}
-                results[name] = _scores(posterior, data, **draws)
+                results[name] = mixture_scores(posterior, data, **draws)
         for name, result in results.items():
             yield {
                 "dataset": self.dataset,
@@ -115,15 +111,3 @@ class DeepWishart(Experiment):
 
     def _load(self) -> UCISplit:
         return load_uci(self.dataset, self.split, folder=self.uci_folder)
-
-
-def _scores(
-    predictions: VariationalModel | MixturePredictions, data: UCISplit, **options: Any
-) -> dict[str, float]:
-    X, Y = data.test
-    mean, _ = predictions.predict_y(X, **options)
-    density = predictions.predict_log_density((X, Y), **options)
-    return {
-        "test_log_likelihood": float(tf.reduce_mean(density)) + data.targets.log_density_offset,
-        "rmse": rmse(data.Y_test, data.targets.inverse_transform(mean.numpy())),
-    }

@@ -9,11 +9,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+import tensorflow as tf
 
+from gpflow_dwp.data import UCISplit
+from gpflow_dwp.evaluation import rmse
 from gpflow_dwp.files import replacing
+from gpflow_dwp.iterates import MixturePredictions
 from gpflow_dwp.lab.study import describe_provenance
+from gpflow_dwp.models import VariationalModel
 
-__all__ = ["Experiment", "add_to_table", "provenance_here", "read_table", "summarise"]
+__all__ = [
+    "Experiment",
+    "add_to_table",
+    "mixture_scores",
+    "provenance_here",
+    "read_table",
+    "summarise",
+]
 
 
 class Experiment(abc.ABC):
@@ -105,3 +117,21 @@ def summarise(table: pd.DataFrame, kind: type[Experiment]) -> pd.DataFrame:
     """Return means and standard errors of the results."""
     means = table.groupby([*kind.groups], sort=False)[[*kind.values]].agg(["mean", "sem"])
     return means.set_axis(["_".join(column) for column in means.columns], axis=1)
+
+
+def mixture_scores(
+    predictions: VariationalModel | MixturePredictions, data: UCISplit, **options: Any
+) -> dict[str, float]:
+    """Return test log-likelihood and RMSE, in raw units, of a mixture of draws.
+
+    :param predictions: What predicts.
+    :param data: Of which the test rows are predicted.
+    :param options: Numbers of draws.
+    """
+    X, Y = data.test
+    mean, _ = predictions.predict_y(X, **options)
+    density = predictions.predict_log_density((X, Y), **options)
+    return {
+        "test_log_likelihood": float(tf.reduce_mean(density)) + data.targets.log_density_offset,
+        "rmse": rmse(data.Y_test, data.targets.inverse_transform(mean.numpy())),
+    }

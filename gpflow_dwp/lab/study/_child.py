@@ -27,8 +27,8 @@ _INTERRUPTED = 130
 def main(job: dict[str, Any]) -> int:
     """Run a cell.
 
-    :param job: runs (module and function), cell, checkpoints (directory), curve (file, or None) and
-        uci_folder (or None).
+    :param job: runs (module and function), cell, arguments (of the function), provenance (arguments
+        of what describes it) and log (a file, held while the cell runs).
     :return: 0, 1 where the cell failed, 130 where it was interrupted.
     """
     # A process that was started in the background ignores Ctrl-C.
@@ -50,19 +50,15 @@ def main(job: dict[str, Any]) -> int:
                 send(step=step, bound=bound)
 
     try:
+        from gpflow_dwp.evaluation.provenance import describe_provenance
         from gpflow_dwp.files import held
 
-        Path(job["checkpoints"]).mkdir(parents=True, exist_ok=True)
-        with held(Path(job["checkpoints"]), wait=True):
-            pass  # now the process of a study that was killed has saved its state there
-        module, _, function = job["runs"].partition(":")
-        metrics = getattr(importlib.import_module(module), function)(
-            job["cell"],
-            checkpoint_directory=job["checkpoints"],
-            curve=job["curve"],
-            uci_folder=job["uci_folder"],
-            report=report,
-        )
+        # The process of a study or of a worker that was killed may still save its state.
+        with held(Path(job["log"]), wait=True):
+            send(provenance=describe_provenance(*job["provenance"]))
+            module, _, function = job["runs"].partition(":")
+            run = getattr(importlib.import_module(module), function)
+            metrics = run(job["cell"], **job["arguments"], report=report)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:

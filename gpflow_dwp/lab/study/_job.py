@@ -1,16 +1,14 @@
-"""The parent's end of a cell's process."""
+"""What is known of a cell while it runs, in files that it and the study share."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.lab.study.results import Record
@@ -34,14 +32,14 @@ def thread_environment(threads: int) -> dict[str, str]:
 
 
 class Job:
-    """A cell that is running.
+    """A cell that runs, or waits for Ray to have room.
 
     :param cell: What to run.
     :param directory: The study's.
     :param threads: Threads of the process.
     :param uci_folder: Where the data are; None for the default.
-    :ivar process: Of the cell.
-    :ivar step: How far it is.
+    :ivar task: What :func:`~gpflow_dwp.lab.cell_process.start_process` takes.
+    :ivar step: How far it is; None before it has started.
     :ivar bound: Per datum, at that step.
     """
 
@@ -49,65 +47,72 @@ class Job:
         self, cell: RunnableCell, directory: Path, threads: int, uci_folder: Path | None
     ) -> None:
         self.cell = cell
-        self.step, self.bound = 0, float("nan")
-        self._directory = directory
-        checkpoints, self._log = _parts(directory, cell.key)
-        curve = directory / "curves" / f"{cell.key}.csv" if cell.num_steps is not None else None
-        for path in (self._log, curve, checkpoints):
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-        self._provenance = describe_provenance(cell.dtype, threads, cell.packages)
+        self.step: int | None = None
+        self.bound = float("nan")
+        self._directory, self._threads = directory, threads
+        files = cell.files(directory)
+        checkpoints, self._log, self._messages = _parts(directory, cell.key)
+        for path in (checkpoints, self._log, *files.values()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._messages.unlink(missing_ok=True)  # of an earlier process
         self._start = time.monotonic()
         self._metrics: dict[str, float] | None = None
         self._error: str | None = None
-        self._unread = b""
-        places = {"checkpoints": checkpoints, "curve": curve, "uci_folder": uci_folder}
-        texts = {name: None if path is None else str(path) for name, path in places.items()}
-        job = {"runs": cell.runs, "cell": cell.to_dict(), **texts}
-        environment = os.environ | thread_environment(threads) | {"TF_CPP_MIN_LOG_LEVEL": "2"}
-        with self._log.open("wb") as log:
-            # A group of its own: Ctrl-C reaches the study, which then ends its cells.
-            self.process = subprocess.Popen(
-                [*_PROGRAM, json.dumps(job)],
-                stdin=subprocess.PIPE,  # ends with this process, however that ends
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
-            )
+        self._provenance: dict[str, Any] | None = None
+        self._read = 0
+        places = {"checkpoint_directory": checkpoints, "uci_folder": uci_folder, **files}
+        job = {
+            "runs": cell.runs,
+            "cell": cell.to_dict(),
+            "arguments": {name: path and str(path) for name, path in places.items()},
+            "provenance": [cell.dtype, threads, cell.packages],
+            "log": str(self._log),
+        }
+        self.task: dict[str, Any] = {
+            "command": [*_PROGRAM, json.dumps(job)],
+            "environment": thread_environment(threads) | {"TF_CPP_MIN_LOG_LEVEL": "2"},
+            "log": str(self._log),
+            "messages": str(self._messages),
+        }
 
-    def fileno(self) -> int:
-        """Return what to wait on until there is something to read."""
-        return self.process.stdout.fileno()  # type: ignore[union-attr]
-
-    def read(self) -> bool:
-        """Take in what the process has sent; return whether it has ended."""
-        data = os.read(self.fileno(), 2**16)
-        *lines, self._unread = (self._unread + data).split(b"\n")
-        for message in map(json.loads, lines):
-            if "step" in message:
-                self.step, self.bound = message["step"], message["bound"]
+    def read(self) -> None:
+        """Take in what the process has said."""
+        if not self._messages.exists():
+            return
+        with self._messages.open("rb") as file:  # opened anew: other machines see then what is new
+            file.seek(self._read)
+            whole, end, _ = file.read().rpartition(b"\n")
+        self._read += len(whole + end)
+        for message in map(json.loads, whole.splitlines()):
+            if message.get("step") == 0:
+                self._start = time.monotonic()
+            self.step, self.bound = message.get("step", self.step), message.get("bound", self.bound)
             self._metrics = message.get("metrics", self._metrics)
             self._error = message.get("error", self._error)
-        if not data:
-            self.process.wait()
-        return not data
+            if "provenance" in message:  # what an earlier process says is over
+                self._provenance, self._metrics, self._error = message["provenance"], None, None
 
-    def record(self) -> Record:
-        """Return what became of the cell, once its process has ended."""
+    def record(self, how: str) -> Record:
+        """Return what became of the cell, once its process has ended.
+
+        :param how: How it ended, for a process that did not say.
+        """
+        self.read()
         error = self._error
         if self._metrics is None and error is None:
-            error = f"ProcessDied: {self._describe_exit()}{self._end_of_log()}"
+            error = f"ProcessDied: {how}{self._end_of_log()}"
         # Of a cell that was resumed, only the training of earlier processes is known.
         training = (self._metrics or {}).get("training_seconds", 0.0)
         seconds = max(time.monotonic() - self._start, training)
+        cell = self.cell
+        where = self._provenance or describe_provenance(cell.dtype, self._threads, cell.packages)
         return Record(
-            key=self.cell.key,
-            cell=self.cell.to_dict(),
+            key=cell.key,
+            cell=cell.to_dict(),
             status="finished" if error is None else "failed",
             error=error,
             metrics=self._metrics if error is None else None,
-            provenance={**self._provenance, "seconds": seconds},
+            provenance={**where, "seconds": seconds},
         )
 
     def tidy(self) -> None:
@@ -117,32 +122,11 @@ class Job:
         """
         if self._metrics is not None or self._error is not None:
             tidy(self._directory, self.cell.key, log=self._metrics is not None)
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for the process; return whether it has ended."""
-        try:
-            self.process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Stop listening."""
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-    def _describe_exit(self) -> str:
-        code = self.process.returncode
-        if code >= 0:
-            return f"the process ended with exit code {code}"
-        known = {number.value: number.name for number in signal.Signals}
-        hint = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
-        return f"the process was ended by {known.get(-code, f'signal {-code}')}{hint}"
+        self._messages.unlink(missing_ok=True)
 
     def _end_of_log(self) -> str:
-        lines = self._log.read_text(errors="replace").split("\n")
-        end = [line for line in lines if line.strip() and not _OF_TENSORFLOW.match(line)]
+        text = self._log.read_text(errors="replace") if self._log.exists() else ""
+        end = [ln for ln in text.split("\n") if ln.strip() and not _OF_TENSORFLOW.match(ln)]
         end = end[-_LINES_OF_ERROR:]
         return "; its last words: " + " | ".join(end) if end else ""
 
@@ -154,12 +138,14 @@ def tidy(directory: Path, key: str, *, log: bool = True) -> None:
     :param key: Of the cell.
     :param log: Whether to remove what it printed, too.
     """
-    checkpoints, printed = _parts(directory, key)
+    checkpoints, printed, messages = _parts(directory, key)
+    messages.unlink(missing_ok=True)
     if log:
         printed.unlink(missing_ok=True)
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-def _parts(directory: Path, key: str) -> tuple[Path, Path]:
-    """A cell's checkpoints, and what it prints."""
-    return directory / "checkpoints" / key, directory / "logs" / f"{key}.log"
+def _parts(directory: Path, key: str) -> tuple[Path, Path, Path]:
+    """A cell's checkpoints, what it prints, and what it says."""
+    logs = directory / "logs"
+    return directory / "checkpoints" / key, logs / f"{key}.log", logs / f"{key}.jsonl"

@@ -63,7 +63,7 @@ class StudyProgress:
                 bar = tqdm(unit="step", leave=False, **about, **self._options)
                 self._bars[job.cell.key] = bar
             bar = self._bars[job.cell.key]
-            if job.step > bar.n:
+            if job.step is not None and job.step > bar.n:
                 bar.set_postfix_str(f"bound per datum {job.bound:.3f}", refresh=False)
                 bar.update(job.step - bar.n)
             bar.refresh()

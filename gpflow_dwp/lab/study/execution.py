@@ -18,12 +18,13 @@ from gpflow_dwp.lab.study.scoring import prediction_scores, whole_data_bound
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
 
-__all__ = ["run_cell"]
+__all__ = ["Report", "Watch", "run_cell"]
 
 _POINTS_OF_CURVE = 200
 _STEPS_BETWEEN_REPORTS = 20
 
 Report = Callable[[int, float], None]
+"""What is told of progress: the number of steps, and the bound per row."""
 
 
 def run_cell(
@@ -51,7 +52,7 @@ def run_cell(
     gpflow.config.set_default_float(np.dtype(cell.dtype).type)
     split = load_uci(cell.dataset, cell.split, folder=uci_folder)
     model = cell.build(split.train, target_scale=float(split.targets.scale[0]))
-    watch = _Watch(report)
+    watch = Watch(report)
     history = fit(
         model,
         split.train,
@@ -96,17 +97,21 @@ def run_cell(
     }
 
 
-class _Watch:
-    """A callback that reports progress and takes the time of steps."""
+class Watch:
+    """A callback that reports progress and takes the time of steps.
 
-    def __init__(self, report: Report | None) -> None:
-        self._report = report
+    :param report: Called with the number of steps and the bound per row; None for nothing.
+    :param before: Steps of earlier runs, which the number includes.
+    """
+
+    def __init__(self, report: Report | None, before: int = 0) -> None:
+        self._report, self._before = report, before
         self._times: list[tuple[int, float]] = []
 
     def __call__(self, progress: TrainingProgress) -> None:
         self._times.append((progress.step, time.perf_counter()))
         if self._report is not None:
-            self._report(progress.step, progress.elbo / progress.model.num_data)
+            self._report(self._before + progress.step, progress.elbo / progress.model.num_data)
 
     def seconds_per_step(self, history: TrainingHistory) -> float:
         """Median over the intervals between calls: without tracing, or a pause of the machine."""

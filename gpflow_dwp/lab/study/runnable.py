@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from gpflow_dwp.validation import check_integers
@@ -20,8 +21,9 @@ class RunnableCell:
 
     Its fields are plain values, or arguments by name as :func:`sorted_pairs`.
 
-    :cvar runs: Module and function, ``"module:function"``, that take what :meth:`to_dict` gives and
-        the other arguments of :func:`~gpflow_dwp.lab.study.run_cell`, and return the metrics.
+    :cvar runs: Module and function, ``"module:function"``, that take what :meth:`to_dict` gives,
+        the paths of :meth:`files` and ``checkpoint_directory``, ``uci_folder`` and ``report`` of
+        :func:`~gpflow_dwp.lab.study.run_cell`, and return the metrics.
     :cvar place: The fields that tell cells of this kind from others.
     :cvar packages: Distributions whose versions a result should tell, besides those of all.
     """
@@ -50,6 +52,13 @@ class RunnableCell:
     def num_steps(self) -> int | None:
         """How many steps it reports, of which it leaves a curve; None for neither."""
         return None
+
+    def files(self, directory: Path) -> dict[str, Path]:
+        """Return where its function writes, by names of arguments, besides its checkpoints.
+
+        :param directory: The study's.
+        """
+        return {} if self.num_steps is None else {"curve": directory / "curves" / f"{self.key}.csv"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

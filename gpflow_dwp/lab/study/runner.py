@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import selectors
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.files import held
 from gpflow_dwp.lab.study._job import Job, tidy
+from gpflow_dwp.lab.study._processes import Processes
 from gpflow_dwp.lab.study._progress import StudyProgress
+from gpflow_dwp.lab.study._ray import Ray
 from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
 from gpflow_dwp.lab.study.runnable import RunnableCell
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_not_negative
 
 __all__ = ["run_cells"]
 
 _LOCK = "study.lock"
-_SECONDS_TO_SAVE = 20.0
+_SECONDS_BETWEEN_SHOWS = 1.0
 
 
 def run_cells(
     cells: Sequence[RunnableCell],
     directory: str | Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
     threads: int = 1,
+    ray: str | None = None,
+    gpus: float = 0.0,
     uci_folder: str | Path | None = None,
     progress: bool = True,
     retry_failed: bool = False,
@@ -45,24 +47,38 @@ def run_cells(
 
     :param cells: What to run, in this order.
     :param directory: Where results are kept; made here. One process at a time can use it.
-    :param jobs: How many cells run at a time.
+    :param jobs: How many cells run at a time; None for one, or on Ray as many as it has room for.
     :param threads: Threads of each cell.
+    :param ray: Address of a Ray cluster whose machines share the directory and ``uci_folder``, or
+        "local" for a Ray of this call; None for processes of this one. On Ray, a cell whose process
+        or machine is lost goes on elsewhere; the results are the same.
+    :param gpus: GPUs of each cell on Ray, such as 0.25; it sees no others.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :param progress: Whether to show progress.
     :param retry_failed: Whether cells that failed before are run again.
     :param on_start: Called once the directory is held and its results are read, before any cell
         runs.
     :return: The records of all these cells, in their order.
-    :raises ValueError: If a number is not a positive integer, a cell is given twice, or the
-        directory holds results of another kind.
+    :raises ValueError: If a number is not a positive integer, a cell is given twice, the directory
+        holds results of another kind, or no machine of Ray has so many threads or GPUs.
+    :raises ImportError: If Ray is asked for and not installed.
+    :raises ConnectionError: If no Ray answers at its address.
     :raises BlockingIOError: If another process uses the directory.
     :raises KeyboardInterrupt: For Ctrl-C, SIGTERM and SIGHUP, once all cells are ended, and saved
         if they end in time.
     """
-    check_integers(jobs=jobs, threads=threads)
+    check_integers(jobs=1 if jobs is None else jobs, threads=threads)
+    check_not_negative(gpus=gpus)
+    if gpus and ray is None:
+        raise ValueError(f"gpus are shared out by ray, got {gpus} without it.")
     keys = [cell.key for cell in cells]
     if len(set(keys)) < len(keys):
         raise ValueError("cells must differ, got one of them twice.")
+    executor: Processes | Ray
+    if ray is None:
+        executor, most = Processes(), jobs or 1
+    else:
+        executor, most = Ray(ray, jobs=jobs, threads=threads, gpus=gpus), jobs or len(cells)
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     folder = None if uci_folder is None else Path(uci_folder).resolve()
@@ -77,13 +93,22 @@ def run_cells(
                 tidy(directory, record.key)
         if on_start is not None:
             on_start()
-        with StudyProgress(len(cells), kept, shown=progress) as display:
-            for job in _run_all(waiting, directory.resolve(), jobs, threads, folder, display):
-                record = job.record()
-                append_record(directory / RESULTS, record)
-                job.tidy()
-                done[record.key] = record
-                display.cell_ended(job, record)
+        at_work = executor if waiting else contextlib.nullcontext()
+        with StudyProgress(len(cells), kept, shown=progress) as display, at_work:
+            while waiting or executor.running:
+                while waiting and len(executor.running) < most:
+                    executor.start(Job(waiting.pop(0), directory.resolve(), threads, folder))
+                ended = executor.ended(_SECONDS_BETWEEN_SHOWS)
+                running = [*executor.running, *ended]
+                for job in running:
+                    job.read()
+                display.show([job for job in running if job.step is not None])
+                for job, how in ended.items():
+                    record = job.record(how)
+                    append_record(directory / RESULTS, record)
+                    job.tidy()
+                    done[record.key] = record
+                    display.cell_ended(job, record)
     return [done[key] for key in keys]
 
 
@@ -95,48 +120,6 @@ def _read_done(
     if any(place - set(record.cell) for record in records):
         raise ValueError(f"directory {directory} holds the results of another command.")
     return {r.key: r for r in records if r.status == "finished" or not retry_failed}
-
-
-def _run_all(
-    cells: Sequence[RunnableCell],
-    directory: Path,
-    jobs: int,
-    threads: int,
-    uci_folder: Path | None,
-    display: StudyProgress,
-) -> Iterator[Job]:
-    """Run cells, ``jobs`` at a time, and yield those whose process has ended."""
-    waiting = list(reversed(cells))
-    running: list[Job] = []
-    try:
-        with selectors.DefaultSelector() as selector:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    job = Job(waiting.pop(), directory, threads, uci_folder)
-                    running.append(job)
-                    selector.register(job.fileno(), selectors.EVENT_READ, job)
-                for key, _ in selector.select(timeout=1.0):
-                    job = key.data
-                    if job.read():
-                        selector.unregister(key.fd)
-                        job.close()
-                        running.remove(job)
-                        yield job
-                display.show(running)
-    finally:
-        _end(running)
-
-
-def _end(jobs: Sequence[Job]) -> None:
-    """End processes: let them save first, then insist."""
-    everyone = jobs
-    for number, seconds in ((signal.SIGINT, _SECONDS_TO_SAVE), (signal.SIGKILL, 10.0)):
-        for job in jobs:
-            job.process.send_signal(number)
-        deadline = time.monotonic() + seconds
-        jobs = [job for job in jobs if not job.wait(deadline - time.monotonic())]
-    for job in everyone:
-        job.close()  # not before: a process whose input ends interrupts itself, too
 
 
 @contextlib.contextmanager

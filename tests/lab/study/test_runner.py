@@ -18,6 +18,7 @@ import pytest
 from study_archive import tiny_cell
 
 from gpflow_dwp.files import held
+from gpflow_dwp.lab import cell_process
 from gpflow_dwp.lab.comparison import ComparisonCell
 from gpflow_dwp.lab.study import (
     RESULTS,
@@ -35,7 +36,8 @@ STAND_IN = """
     from pathlib import Path
 
     job = json.loads(sys.argv[1])
-    seed, checkpoints = job["cell"].get("seed", 0), Path(job["checkpoints"])
+    seed = job["cell"].get("seed", 0)
+    checkpoints = Path(job["arguments"]["checkpoint_directory"])
     with Path("starts.txt").open("a") as file:
         file.write(f"{seed} {os.environ['OMP_NUM_THREADS']} {checkpoints.exists()}\\n")
 
@@ -185,7 +187,7 @@ def test_an_ended_study_resumes(stand_in: Path) -> None:
 def test_a_cell_that_does_not_listen_is_ended(
     stand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_module, "_SECONDS_TO_SAVE", 0.2)
+    monkeypatch.setattr(cell_process, "_SECONDS_TO_SAVE", 0.2)
     before, start = signal.getsignal(signal.SIGTERM), time.monotonic()
 
     with pytest.raises(KeyboardInterrupt):
@@ -309,28 +311,25 @@ def test_processes_of_real_cells(archive: Path, tmp_path: Path) -> None:
 
 def test_a_cell_whose_study_was_killed_saves_and_ends(archive: Path, tmp_path: Path) -> None:
     cell = tiny_cell(num_steps=100_000_000)
-    checkpoints = tmp_path / "checkpoints"
-    job = {
-        "runs": cell.runs,
-        "cell": cell.to_dict(),
-        "checkpoints": str(checkpoints),
-        "curve": str(tmp_path / "curve.csv"),
-        "uci_folder": str(archive),
-    }
+    job = _job.Job(cell, tmp_path, 1, archive)
+    checkpoints = tmp_path / "checkpoints" / cell.key
     # Stands in for the study, which would take seconds to import what it does not need here.
     study = """
-import subprocess, sys, time
-child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-print(child.pid, child.stdout.readline().decode(), flush=True)
+import json, sys, time
+from gpflow_dwp.lab.cell_process import start_process
+print(start_process(json.loads(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", study, *_job._PROGRAM, json.dumps(job)],
+        [sys.executable, "-c", study, json.dumps(job.task)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
-        number, message = process.stdout.readline().split(maxsplit=1)
+        number = int(process.stdout.readline())
+        while not job.step:
+            job.read()
+            time.sleep(0.01)
         with pytest.raises(BlockingIOError), held(checkpoints):
             pass
         process.kill()
@@ -338,10 +337,9 @@ time.sleep(600)
     with held(checkpoints, wait=True):
         assert list(checkpoints.glob("save-*"))
     latest = time.monotonic() + 60.0
-    while _is_running(int(number)) and time.monotonic() < latest:
+    while _is_running(number) and time.monotonic() < latest:
         time.sleep(0.01)
-    assert json.loads(message)["step"] > 0
-    assert not _is_running(int(number))
+    assert not _is_running(number)
 
 
 def _is_running(number: int) -> bool:
@@ -354,13 +352,14 @@ def _is_running(number: int) -> bool:
 
 
 def test_a_cell_is_told_when_its_study_ends(stand_in: Path) -> None:
-    stand_in.mkdir()
-    job = _job.Job(tiny_cell(seed=8), stand_in, 1, None)
-    assert not job.wait(0.5)
+    process = cell_process.start_process(_job.Job(tiny_cell(seed=8), stand_in, 1, None).task)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
 
-    job.close()
+    assert process.stdin is not None
+    process.stdin.close()
 
-    assert job.wait(60.0)
+    assert process.wait(60.0) == 0
 
 
 def test_results_of_another_command_are_not_added_to(stand_in: Path) -> None:
