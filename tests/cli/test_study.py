@@ -186,7 +186,7 @@ def test_what_ray_cannot_do_is_one_line(
         (["--gpus-per-cell", "0"], "--gpus-per-cell: must be a positive number, got '0'"),
         (["--gpus-per-cell", "1"], "gpus are shared out by ray, got 1.0 without it"),
         (["--ray", "a", "b"], "--ray"),
-        (["--ray"], "pip install gpflow-dwp[ray]"),
+        (["--ray"], 'pip install "gpflow-dwp[ray]"'),
     ):
         monkeypatch.setitem(sys.modules, "ray", None)
         assert run(*command, *words) == 2

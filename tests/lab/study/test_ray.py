@@ -139,7 +139,7 @@ def test_refusals(
 
 def test_ray_is_an_extra(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"ray is .*pip install gpflow-dwp\[ray\]"):
+    with pytest.raises(ImportError, match=r'ray is .*pip install "gpflow-dwp\[ray\]"'):
         run(stand_in, 0, ray="local")
 
 
