@@ -116,7 +116,8 @@ def generated() -> Iterator[tuple[tuple[str, ...], str]]:
             values = ("", "nope", f"{option.get_choices(force=True)[0]}x")
         for value in values:
             yield (name, *needed, f"{keyword}={value}"), keyword
-        if not option.is_flag():
+        number = option.parameter.consume_multiple
+        if not option.is_flag() and not (isinstance(number, tuple) and number[0] == 0):
             yield (name, *needed, keyword), keyword
 
 

@@ -38,7 +38,7 @@ class Member(RunnableCell):
     :param steps: Before iterates are collected, by the fast protocol.
     :param collecting_steps: At a constant rate, every tenth of which is collected.
     :param learning_rate: Of the latter.
-    :param num_inducing: M.
+    :param num_inducing: Number of inducing points, M.
     """
 
     dataset: str
