@@ -22,7 +22,7 @@ import gpflow_dwp
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "ci" / "docs"))
 
-from reference import (  # noqa: E402
+from reference_pages import (  # noqa: E402
     is_derived,
     link_elsewhere,
     link_papers,
