@@ -33,9 +33,6 @@ _What = Literal[
 _LARGEST = (10.0, 100.0, 1000.0)
 
 
-_Experiment = Literal["factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart"]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class IteratesOptions:

@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         yield {**key, "predictor": "SWA", "test_log_likelihood": -1.0 - self.split, "rmse": 2.0}
 
     monkeypatch.setattr(DeepWishart, "rows", rows)
-    monkeypatch.setattr(DeepWishart, "_load", lambda _: None)
+    monkeypatch.setattr(DeepWishart, "load", lambda _: None)
     return calls
 
 

@@ -19,15 +19,50 @@ from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.training import Adam, fit
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["DeepWishart"]
+__all__ = ["STEPS_BETWEEN_ITERATES", "DeepWishart", "OfDeepWishart", "collecting"]
 
+STEPS_BETWEEN_ITERATES = 10
 _RANK = 10
 _NUM_DRAWS = 30
 _SAMPLES_PER_DRAW = 10
 
 
+class OfDeepWishart(Experiment):
+    """Predictions of a deep Wishart process whose last iterates are collected.
+
+    :ivar dataset: Name of a UCI data set.
+    :ivar split: Number of the split.
+    :ivar steps: Before iterates are collected.
+    :ivar uci_folder: See :func:`gpflow_dwp.data.load_uci`.
+    """
+
+    dataset: str
+    split: int
+    steps: int
+    uci_folder: Path | None
+
+    key = ("dataset", "split")
+    effort = ("steps", "num_steps")
+    is_counted = False
+    groups = ("dataset", "predictor")
+    values = ("test_log_likelihood", "rmse")
+
+    def check(self) -> None:
+        check_choice(UCI_DATASETS, dataset=self.dataset)
+        self.load()
+
+    def load(self) -> UCISplit:
+        """Read the split."""
+        return load_uci(self.dataset, self.split, folder=self.uci_folder)
+
+
+def collecting(learning_rate: float) -> dict[str, Any]:
+    """How :func:`gpflow_dwp.fit` trains while iterates are collected: at a constant rate."""
+    return {"optimizer": Adam(learning_rate, beta_2=0.98), "kl_annealing_steps": 0}
+
+
 @dataclass(frozen=True)
-class DeepWishart(Experiment):
+class DeepWishart(OfDeepWishart):
     """A deep Wishart process (A-GW, depth 2) that goes on at a constant rate once it is trained.
 
     Every tenth iterate of the second run is collected. Each kind of prediction is a mixture of 300
@@ -53,19 +88,9 @@ class DeepWishart(Experiment):
     seed: int = 0
     uci_folder: Path | None = None
 
-    key = ("dataset", "split")
-    effort = ("steps", "num_steps")
-    is_counted = False
-    groups = ("dataset", "predictor")
-    values = ("test_log_likelihood", "rmse")
-
-    def check(self) -> None:
-        check_choice(UCI_DATASETS, dataset=self.dataset)
-        self._load()
-
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return test log-likelihood and RMSE in raw units for each kind of prediction."""
-        data = self._load()
+        data = self.load()
         model = build_deep_wishart_process(
             data.train, 2, num_inducing=self.num_inducing, output="pseudo_targets", seed=self.seed
         )
@@ -82,12 +107,11 @@ class DeepWishart(Experiment):
             model,
             data.train,
             self.collecting_steps,
-            optimizer=Adam(self.learning_rate, beta_2=0.98),
-            kl_annealing_steps=0,
             seed=self.seed + 1,
             callbacks=list(posteriors.values()),
-            callback_interval=10,
+            callback_interval=STEPS_BETWEEN_ITERATES,
             progress=False,
+            **collecting(self.learning_rate),
         )
         results["last iterate"] = mixture_scores(model, data, **whole)
         for name, posterior in posteriors.items():
@@ -108,6 +132,3 @@ class DeepWishart(Experiment):
                 "seed": self.seed,
                 **result,
             }
-
-    def _load(self) -> UCISplit:
-        return load_uci(self.dataset, self.split, folder=self.uci_folder)

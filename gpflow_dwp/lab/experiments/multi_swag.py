@@ -9,13 +9,18 @@ from typing import Any, ClassVar
 
 from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
 from gpflow_dwp.iterates import SWAG, MultiSWAG
-from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import (
+    STEPS_BETWEEN_ITERATES,
+    OfDeepWishart,
+    collecting,
+)
+from gpflow_dwp.lab.experiments.experiment import mixture_scores
 from gpflow_dwp.lab.study.execution import Report, Watch
 from gpflow_dwp.lab.study.results import CELL_PLACE
 from gpflow_dwp.lab.study.runnable import RunnableCell, check_split
 from gpflow_dwp.lab.study.runner import run_cells
 from gpflow_dwp.models import build_deep_wishart_process
-from gpflow_dwp.training import Adam, fit
+from gpflow_dwp.training import fit
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["Member", "MultiSWAGOfWishart", "train_member", "train_members"]
@@ -23,7 +28,6 @@ __all__ = ["Member", "MultiSWAGOfWishart", "train_member", "train_members"]
 _RANK = 10
 _DRAWS_PER_MEMBER = 10
 _SAMPLES_PER_DRAW = 10
-_STEPS_BETWEEN_ITERATES = 10
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Member(RunnableCell):
         check_split(self.split, UCI_DATASETS[self.dataset].num_splits, self.dataset)
         check_integers(at_least=0, seed=self.seed)
         check_integers(steps=self.steps)
-        least = _RANK * _STEPS_BETWEEN_ITERATES
+        least = _RANK * STEPS_BETWEEN_ITERATES
         check_integers(at_least=least, collecting_steps=self.collecting_steps)
 
     @property
@@ -109,20 +113,19 @@ def train_member(
     what = Member.from_dict(member)
     data = load_uci(what.dataset, what.split, folder=uci_folder)
     posterior = what.posterior(data)
-    collecting: dict[str, Any] = {
-        "optimizer": Adam(what.learning_rate, beta_2=0.98),
-        "kl_annealing_steps": 0,
-    }
-    phases = [(what.steps, what.seed, {}), (what.collecting_steps, what.seed + 1, collecting)]
+    phases: list[tuple[str, int, int, dict[str, Any]]] = [
+        ("trained", what.steps, what.seed, {}),
+        ("collected", what.collecting_steps, what.seed + 1, collecting(what.learning_rate)),
+    ]
     seconds, done = 0.0, 0
-    for name, (steps, seed, settings) in zip(("trained", "collected"), phases, strict=True):
+    for name, steps, seed, settings in phases:
         history = fit(
             posterior.model,
             data.train,
             steps,
             seed=seed,
             callbacks=[Watch(report, done), *([posterior] if settings else [])],
-            callback_interval=_STEPS_BETWEEN_ITERATES,
+            callback_interval=STEPS_BETWEEN_ITERATES,
             progress=False,
             checkpoint_directory=Path(checkpoint_directory) / name,
             **settings,
@@ -135,7 +138,7 @@ def train_member(
 
 
 @dataclass(frozen=True)
-class MultiSWAGOfWishart(Experiment):
+class MultiSWAGOfWishart(OfDeepWishart):
     """An equal mixture of SWAG posteriors from several starts beside the first of them alone.
 
     Each is a deep Wishart process (A-GW, depth 2); every prediction is a mixture of 10 draws of the
@@ -158,15 +161,9 @@ class MultiSWAGOfWishart(Experiment):
     uci_folder: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    key = ("dataset", "split")
-    effort = ("steps", "num_steps")
-    is_counted = False
-    groups = ("dataset", "predictor")
-    values = ("test_log_likelihood", "rmse")
-
     def check(self) -> None:
         self.cells()
-        load_uci(self.dataset, self.split, folder=self.uci_folder)
+        super().check()
 
     def cells(self) -> list[Member]:
         """Return the members, whose seeds are 0, 1, ..."""
@@ -178,7 +175,7 @@ class MultiSWAGOfWishart(Experiment):
 
         :raises SavedModelError: If a member is not there.
         """
-        data = load_uci(self.dataset, self.split, folder=self.uci_folder)
+        data = self.load()
         members = []
         for cell in self.cells():
             members.append(cell.posterior(data))
