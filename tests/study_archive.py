@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from gpflow_dwp.lab.study import Cell
+from gpflow_dwp.lab.study import Cell, Record, _job, run_cells
 
-__all__ = ["NUM_ROWS", "TEST_ROWS", "tiny_cell", "write_archive"]
+__all__ = [
+    "NUM_ROWS",
+    "TEST_ROWS",
+    "replace_process",
+    "run_tiny_cells",
+    "tiny_cell",
+    "write_archive",
+]
 
 NUM_ROWS, TEST_ROWS = 40, 8
+
+# Every stand-in for the process of a cell begins so.
+_BEGINNING = """\
+import json, os, signal, sys, time
+from pathlib import Path
+
+job = json.loads(sys.argv[1])
+seed = job["cell"].get("seed", 0)
+
+def send(**message):
+    print(json.dumps(message), flush=True)
+
+send(step=3, bound=-1.5)
+"""
 
 
 def write_archive(folder: Path, *, splits: int = 2) -> Path:
@@ -45,3 +69,21 @@ def tiny_cell(split: int = 0, **changes: Any) -> Cell:
         "num_prediction_samples": 5,
     }
     return Cell.from_dict(fields | changes)
+
+
+def replace_process(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> Path:
+    """Let a program stand in for the process of a cell; return a study's directory.
+
+    :param program: What it does, by ``job``, what the process is told, ``seed`` of the cell, and
+        ``send``, which tells the study.
+    """
+    path = folder / "stand_in.py"
+    path.write_text(_BEGINNING + textwrap.dedent(program))
+    monkeypatch.setattr(_job, "_PROGRAM", (sys.executable, str(path)))
+    return folder / "study"
+
+
+def run_tiny_cells(directory: Path, *seeds: int, **arguments: Any) -> list[Record]:
+    """Run cells that differ in their seed."""
+    cells = [tiny_cell(seed=seed) for seed in seeds]
+    return run_cells(cells, directory, **{"progress": False, **arguments})

@@ -6,16 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from study_archive import tiny_cell
+from study_archive import replace_process
+from study_archive import run_tiny_cells as run
 
-from gpflow_dwp.lab.study import Record, _job, read_results, run_cells
+from gpflow_dwp.lab.study import read_results
 
 pytest.importorskip("ray")
 # Older versions of Ray leave files to be closed by Python.
@@ -25,19 +25,10 @@ pytestmark = pytest.mark.filterwarnings(
 
 # Stands in for the process of a cell: what it does depends on the cell's seed.
 STAND_IN = """
-    import json, os, signal, sys, time
-    from pathlib import Path
-
-    job = json.loads(sys.argv[1])
-    seed, log = job["cell"]["seed"], Path(job["log"])
+    log = Path(job["log"])
     where = log.parent.parent.parent  # of the study
     first = not (where / f"started-{seed}").exists()
     (where / f"started-{seed}").touch()
-
-    def send(**message):
-        print(json.dumps(message), flush=True)
-
-    send(step=3, bound=-1.5)
     if seed == 1:
         send(error="ValueError: no")
         sys.exit(1)
@@ -66,15 +57,7 @@ STAND_IN = """
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replace the process of a cell; return the study's directory."""
-    program = tmp_path / "stand_in.py"
-    program.write_text(textwrap.dedent(STAND_IN))
-    monkeypatch.setattr(_job, "_PROGRAM", (sys.executable, str(program)))
-    return tmp_path / "study"
-
-
-def run(directory: Path, *seeds: int, **arguments: Any) -> list[Record]:
-    cells = [tiny_cell(seed=seed) for seed in seeds]
-    return run_cells(cells, directory, **{"progress": False, **arguments})
+    return replace_process(monkeypatch, tmp_path, STAND_IN)
 
 
 def test_whatever_dies_the_others_finish(stand_in: Path) -> None:
@@ -146,7 +129,8 @@ def test_ray_is_an_extra(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 STUDY = """
 import sys
 from pathlib import Path
-from study_archive import tiny_cell
+from study_archive import replace_process
+from study_archive import run_tiny_cells as run
 from gpflow_dwp.lab.study import run_cells
 cells = [
     tiny_cell(split=split, model=model, depth=2, num_steps=4_000)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_archive import tiny_cell
+from study_archive import replace_process, tiny_cell
+from study_archive import run_tiny_cells as run
 
 from gpflow_dwp.files import held
 from gpflow_dwp.lab import cell_process
@@ -32,19 +32,9 @@ from gpflow_dwp.lab.study import runner as runner_module
 
 # Stands in for the process of a cell: what it does depends on the cell's seed.
 STAND_IN = """
-    import json, os, signal, sys, time
-    from pathlib import Path
-
-    job = json.loads(sys.argv[1])
-    seed = job["cell"].get("seed", 0)
     checkpoints = Path(job["arguments"]["checkpoint_directory"])
     with Path("starts.txt").open("a") as file:
         file.write(f"{seed} {os.environ['OMP_NUM_THREADS']} {checkpoints.exists()}\\n")
-
-    def send(**message):
-        print(json.dumps(message), flush=True)
-
-    send(step=3, bound=-1.5)
     if seed == 1:
         send(error="ValueError: no")
         sys.exit(1)
@@ -78,16 +68,8 @@ STAND_IN = """
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replace the process of a cell; return the study's directory."""
-    program = tmp_path / "stand_in.py"
-    program.write_text(textwrap.dedent(STAND_IN))
-    monkeypatch.setattr(_job, "_PROGRAM", (sys.executable, str(program)))
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "study"
-
-
-def run(directory: Path, *seeds: int, **arguments: Any) -> list[Record]:
-    cells = [tiny_cell(seed=seed) for seed in seeds]
-    return run_cells(cells, directory, **{"progress": False, **arguments})
+    return replace_process(monkeypatch, tmp_path, STAND_IN)
 
 
 def starts() -> list[str]:
