@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
 from gpflow_dwp.lab import study
 from gpflow_dwp.lab.comparison.scoreboard import comparison_frame, comparison_scores
 from gpflow_dwp.lab.comparison.scores import METRICS
+from gpflow_dwp.lab.study._report_text import estimate, printed
 from gpflow_dwp.lab.study.published import PRINTED_NAMES
 from gpflow_dwp.lab.study.tables import AGREEMENT
 
@@ -113,7 +115,9 @@ def _study_distances() -> str:
         index=["score", "dataset", "depth"], columns="model", values="improved_difference_in_se"
     )
     names = [name for name in PRINTED_NAMES if name in table]
-    table = table[names].rename(columns=PRINTED_NAMES).map(lambda z: "" if z != z else f"{z:+.1f}")
+    table = (
+        table[names].rename(columns=PRINTED_NAMES).map(lambda z: "" if np.isnan(z) else f"{z:+.1f}")
+    )
     return f"{text}\n\n{_table(table.reset_index().to_dict('records'))}"
 
 
@@ -125,8 +129,8 @@ def _study_differences() -> str:
         line = rows.setdefault(
             (row.dataset, row.depth), {"data set": row.dataset, "depth": str(row.depth)}
         )
-        text = _with_error(row.mean, row.standard_error, 3)
-        if in_print := _with_error(row.printed_mean, row.printed_standard_error, 2):
+        text = _estimate(row.mean, row.standard_error)
+        if in_print := printed(row.printed_mean, row.printed_standard_error):
             text += f" ({in_print})"
         line[f"{PRINTED_NAMES[row.model]} − {PRINTED_NAMES[row.baseline]}"] = text
     return _table(rows.values())
@@ -163,20 +167,17 @@ def _densities() -> str:
             "steps": f"{steps[row.configuration]:,}",
             "exact": f"{row.exact:.2f}",
             "kernel estimate": f"{row.kernel:.2f}",
-            "print": _with_error(row.printed_mean, row.printed_standard_error, 2),
-            "exact, over the GP": _with_error(row.over_gp, row.over_gp_standard_error, 3),
-            "exact, over VI": _with_error(row.over_vi, row.over_vi_standard_error, 3),
+            "print": printed(row.printed_mean, row.printed_standard_error),
+            "exact, over the GP": _estimate(row.over_gp, row.over_gp_standard_error),
+            "exact, over VI": _estimate(row.over_vi, row.over_vi_standard_error),
         }
         for row in study.density_table(cells).itertuples()
     ]
     return _table(rows)
 
 
-def _with_error(mean: float, error: float, decimals: int) -> str:
-    """Nothing where there is no mean, the mean alone where it is of one split."""
-    if mean != mean:
-        return ""
-    return f"{mean:.{decimals}f}" + ("" if error != error else f" ± {error:.{decimals}f}")
+def _estimate(mean: float, error: float) -> str:
+    return "" if np.isnan(mean) else estimate(mean, error)
 
 
 @cache
@@ -202,7 +203,7 @@ def _comparison_table(task: str) -> str:
             best = scores.loc[(metric, table, "dwp"), "among_best"]
             row[_SCORES[metric]] = f"**{mean}**" if best else mean
             row[f"best rival's {_SCORES[metric]}"] = (
-                f"{_RIVALS[rival]} {_number(metric, rivals[rival].mean())} "
+                f"{_RIVALS.get(rival, rival)} {_number(metric, rivals[rival].mean())} "
                 f"({_number(metric, difference.mean(), '+')} ± {_number(metric, difference.sem())})"
             )
         row["CPU s"] = f"{cells.loc[cells['label'] == 'dwp', 'fit_seconds'].mean():.0f}"
