@@ -30,9 +30,9 @@ SEARCHES = {
     "fine-tune": "how-to/new_data",
     "missing": "how-to/several_outputs",
     "GPU": "how-to/gpu",
-    "TensorBoard": "reference/",
+    "TensorBoard": "how-to/tracking",
     "several outputs": "how-to/several_outputs",
-    "categorical": "",
+    "categorical": "command_line/fit",
 }
 FIRST_ANSWERS = 10
 
