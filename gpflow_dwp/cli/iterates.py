@@ -39,8 +39,8 @@ class IteratesOptions:
     """What is run, and kept where.
 
     :param what: Which experiment.
-    :param out: CSV table; parts that it holds are not run again, and other --trials or --steps than
-        theirs are refused.
+    :param out: CSV table; parts that it holds are not run again, and other --trials, --steps or
+        --members than theirs are refused.
     :param trials: Seeds of the synthetic experiments, folds of linear-prediction.
     :param dimensions: Of factor-analysis.
     :param datasets: UCI data sets of the last three experiments.

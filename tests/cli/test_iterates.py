@@ -23,6 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         if calls[-1] == ("boston", 1):
             raise KeyboardInterrupt
         key = {"dataset": self.dataset, "split": self.split, "num_steps": self.steps}
+        key["num_collecting_steps"] = self.collecting_steps
         yield {**key, "predictor": "SWA", "test_log_likelihood": -1.0 - self.split, "rmse": 2.0}
 
     monkeypatch.setattr(DeepWishart, "rows", rows)
@@ -177,6 +178,7 @@ def test_members_are_trained_where_they_are_asked_to(
 
     def rows(self: MultiSWAGOfWishart) -> Iterator[dict[str, Any]]:
         key = {"dataset": self.dataset, "split": self.split, "num_steps": self.steps}
+        key["num_members"] = self.members
         yield {**key, "predictor": "SWAG", "test_log_likelihood": -1.0, "rmse": 2.0}
 
     monkeypatch.setattr("gpflow_dwp.lab.experiments.train_members", train)

@@ -42,7 +42,6 @@ class OfDeepWishart(Experiment):
     uci_folder: Path | None
 
     key = ("dataset", "split")
-    effort = ("steps", "num_steps")
     is_counted = False
     groups = ("dataset", "predictor")
     values = ("test_log_likelihood", "rmse")
@@ -87,6 +86,8 @@ class DeepWishart(OfDeepWishart):
     num_inducing: int = 100
     seed: int = 0
     uci_folder: Path | None = None
+
+    effort = (("steps", "num_steps"), ("collecting_steps", "num_collecting_steps"))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return test log-likelihood and RMSE in raw units for each kind of prediction."""

@@ -32,14 +32,15 @@ class Experiment(abc.ABC):
     """What is run at once: the settings, in a frozen dataclass, of one part of a table.
 
     :cvar key: Settings that are columns of the table, too: they tell the part from others.
-    :cvar effort: A setting that must be the same wherever the key is, and the column that tells it.
-    :cvar is_counted: Whether it is how many values that column has, or what it holds.
+    :cvar effort: Settings that must be the same wherever the key is, each with the column that
+        tells it.
+    :cvar is_counted: Whether they are how many values these columns have, or what they hold.
     :cvar groups: Columns whose values tell apart what is averaged.
     :cvar values: Columns that are averaged.
     """
 
     key: ClassVar[tuple[str, ...]] = ()
-    effort: ClassVar[tuple[str, str]] = ("trials", "trial")
+    effort: ClassVar[tuple[tuple[str, str], ...]] = (("trials", "trial"),)
     is_counted: ClassVar[bool] = True
     groups: ClassVar[tuple[str, ...]]
     values: ClassVar[tuple[str, ...]]
@@ -69,13 +70,13 @@ class Experiment(abc.ABC):
             table = table[table[name] == getattr(self, name)]
         if not len(table):
             return False
-        setting, column = self.effort
-        held = int(table[column].nunique() if self.is_counted else table[column].iloc[0])
-        if held != getattr(self, setting):
-            raise ValueError(
-                f"--out holds {self.title} with --{setting} {held}, not {getattr(self, setting)}; "
-                "choose another name."
-            )
+        for setting, column in self.effort:
+            held = int(table[column].nunique() if self.is_counted else table[column].iloc[0])
+            if held != getattr(self, setting):
+                raise ValueError(
+                    f"--out holds {self.title} with --{setting} {held}, not "
+                    f"{getattr(self, setting)}; choose another name."
+                )
         return True
 
 
@@ -96,7 +97,8 @@ def read_table(path: Path, kind: type[Experiment]) -> pd.DataFrame:
         table = pd.read_csv(path) if path.exists() else pd.DataFrame()
     except (OSError, ValueError) as error:
         raise ValueError(f"--out {path} cannot be read as a table: {error}") from error
-    if len(table) and not {*kind.groups, *kind.values, kind.effort[1]} <= {*table.columns}:
+    expected = {*kind.groups, *kind.values, *dict(kind.effort).values()}
+    if len(table) and not expected <= {*table.columns}:
         raise ValueError(f"--out {path} holds another experiment; choose another name.")
     return table
 

@@ -203,7 +203,7 @@ class LinearPrediction(Experiment):
     uci_folder: Path | None = None
 
     key = ("dataset",)
-    effort = ("trials", "fold")
+    effort = (("trials", "fold"),)
     groups = ("dataset", "predictor")
     values = ("mse",)
 

@@ -161,6 +161,8 @@ class MultiSWAGOfWishart(OfDeepWishart):
     uci_folder: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    effort = (("steps", "num_steps"), ("members", "num_members"))
+
     def check(self) -> None:
         self.cells()
         super().check()
@@ -180,7 +182,7 @@ class MultiSWAGOfWishart(OfDeepWishart):
         for cell in self.cells():
             members.append(cell.posterior(data))
             members[-1].load(cell.files(self.directory)["iterates"])
-        mixtures = {"SWAG": members[0], f"MultiSWAG of {self.members}": MultiSWAG(members)}
+        mixtures = {"SWAG": members[0], "MultiSWAG": MultiSWAG(members)}
         for name, mixture in mixtures.items():
             draws = _DRAWS_PER_MEMBER * (1 if name == "SWAG" else self.members)
             yield {
@@ -188,6 +190,7 @@ class MultiSWAGOfWishart(OfDeepWishart):
                 "split": self.split,
                 "predictor": name,
                 "num_steps": self.steps,
+                "num_members": self.members,
                 **mixture_scores(mixture, data, num_draws=draws, num_samples=_SAMPLES_PER_DRAW),
             }
 

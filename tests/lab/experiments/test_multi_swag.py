@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from study_archive import write_archive
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.lab.experiments import MultiSWAGOfWishart
+from gpflow_dwp.lab.experiments import DeepWishart, MultiSWAGOfWishart, read_table
 from gpflow_dwp.lab.experiments.multi_swag import train_member
 
 FEW = {"collecting_steps": 100, "num_inducing": 4}
@@ -39,10 +41,17 @@ def test_members_are_trained_and_mixed(experiment: MultiSWAGOfWishart, tmp_path:
 
     alone, mixed = experiment.rows()
 
-    assert (alone["predictor"], mixed["predictor"]) == ("SWAG", "MultiSWAG of 2")
+    assert (alone["predictor"], mixed["predictor"]) == ("SWAG", "MultiSWAG")
     for row in (alone, mixed):
         assert np.isfinite(row["test_log_likelihood"]) and 0.0 < row["rmse"] < 100.0
     assert alone["test_log_likelihood"] != mixed["test_log_likelihood"]
+    table = pd.DataFrame([alone, mixed])
+    assert experiment.is_in(table)
+    with pytest.raises(ValueError, match="yacht, split 1 with --members 2, not 3"):
+        dataclasses.replace(experiment, members=3).is_in(table)
+    table.to_csv(tmp_path / "table.csv")
+    with pytest.raises(ValueError, match="table.csv holds another experiment"):
+        read_table(tmp_path / "table.csv", DeepWishart)
 
 
 def test_refusals(experiment: MultiSWAGOfWishart) -> None:
