@@ -11,11 +11,7 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 
-__all__ = ["initial_kernel", "make_nearly_linear", "with_latents"]
-
-# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
-# nats, and the more the deeper the model.
-_STRETCH = 3.0
+__all__ = ["initial_kernel", "with_latents"]
 
 
 def initial_kernel(
@@ -48,10 +44,3 @@ def with_latents(kernel: Kernel, latent_dim: int) -> Kernel:
             transform = getattr(kernel, name).transform
             setattr(kernel, name, Parameter(np.append(values, own), transform=transform))
     return kernel
-
-
-def make_nearly_linear(kernel: Kernel) -> None:
-    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
-    if hasattr(kernel, "lengthscales"):
-        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
-        kernel.variance.assign(_STRETCH**2 * kernel.variance)

@@ -1,4 +1,4 @@
-"""The search for a model: single layers first, and deeper ones that start at the best of them."""
+"""The search for a model: single layers first, and deeper ones that start at what these learned."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from gpflow_dwp.likelihoods import (
 )
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection._kernels import initial_kernel, make_nearly_linear, with_latents
+from gpflow_dwp.selection._kernels import initial_kernel, with_latents
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.training import (
@@ -175,10 +176,22 @@ class Search:
         penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
         return start._replace(evidence=elbo - penalty, course=course, precisions=precisions)
 
-    def train(self, start: Start, depth: int, target: float = -math.inf) -> Trial:
-        """Train a model of some depth; with a target, only while its bound may reach it."""
+    def train(
+        self,
+        start: Start,
+        depth: int,
+        target: float = -math.inf,
+        shallower: DeepWishartProcess | None = None,
+    ) -> Trial:
+        """Train a model of some depth; with a target, only while its bound may reach it.
+
+        :param shallower: A trained model with a hidden layer less, at which one of several starts.
+        """
         began = time.perf_counter()
         model = self._build(start, depth)
+        grows = shallower is not None and shallower.num_hidden_layers > 0
+        if shallower is not None and grows:
+            start_at(model, shallower)
         layer = model.output_layer
         if depth == 1 and isinstance(layer, RegressionGPLayer) and self.Y.shape[1] == 1:
             is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
@@ -209,6 +222,8 @@ class Search:
                 num_steps = max(1, 3 * num_steps // 5)
             interval = max(1, num_steps // 20)
             annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
+            if grows:  # One layer is new.
+                annealing = min(annealing, num_steps // 6)
             callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
             if self.validation_data is not None:
                 stopping = EarlyStopping(
@@ -226,6 +241,7 @@ class Search:
                     self.rows(),
                     num_steps,
                     batch_size=self.batch_size,
+                    kl_annealing_steps=annealing,
                     estimator=self.estimator,
                     seed=self.seed,
                     callbacks=callbacks,

@@ -59,7 +59,7 @@ def select_model(
     there: the kernel that has the highest, with a lengthscale for each input where they gain more
     than a nat each over a common one, and a warp and Student's noise where they gain more than
     their parameters count for in the Bayesian information criterion. Deeper models start at what
-    the single layer has learned. They are given up as soon as their bound would not reach the best
+    the one before has learned. They are given up as soon as their bound would not reach the best
     one's at its present pace. So is, in the end, a single layer whose noise is a function of the
     inputs.
 
@@ -184,7 +184,7 @@ def select_model(
     best = search.train(start, 1 if depth == "auto" else depth)
     if depth == "auto":
         for deeper in range(2, _DEEPEST + 1):
-            trial = search.train(start, deeper, best.candidate.elbo)
+            trial = search.train(start, deeper, best.candidate.elbo, best.model)
             if not trial.candidate.elbo > best.candidate.elbo:
                 break
             best = trial

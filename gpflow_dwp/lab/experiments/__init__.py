@@ -1,4 +1,4 @@
-"""Experiments of other papers, rerun."""
+"""Experiments, of other papers and with the depth of models."""
 
 from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
 from gpflow_dwp.lab.experiments.experiment import (
@@ -9,6 +9,7 @@ from gpflow_dwp.lab.experiments.experiment import (
     summarise,
 )
 from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
+from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
 from gpflow_dwp.lab.experiments.linear_regression import (
     LinearPosterior,
     LinearPrediction,
@@ -22,6 +23,7 @@ __all__ = [
     "DeepWishart",
     "Experiment",
     "FactorAnalysis",
+    "GrowingDepth",
     "LinearPosterior",
     "LinearPrediction",
     "MultiSWAGOfWishart",

@@ -1,0 +1,108 @@
+"""How the bound changes with depth, in models that grow layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
+from gpflow_dwp.lab.study import STUDY_MODELS
+from gpflow_dwp.lab.study.cell import Cell
+from gpflow_dwp.lab.study.runnable import check_split
+from gpflow_dwp.lab.study.scoring import whole_data_bound
+from gpflow_dwp.models import load_model, model_summary, save_model
+from gpflow_dwp.models.deepening import start_at
+from gpflow_dwp.training import fit
+from gpflow_dwp.validation import check_choice, check_integers
+
+__all__ = ["GrowingDepth"]
+
+_SAMPLES = 100
+
+
+@dataclass(frozen=True)
+class GrowingDepth(Experiment):
+    """Models of growing depth, each of which starts at the one before, and the divergence of each
+    of their layers.
+
+    They have regression outputs and are trained by the fast protocol on two draws, with annealing
+    over the first sixth of the steps, as one layer is new.
+
+    :param dataset: Name of a UCI data set.
+    :param model: The deep GP or a deep Wishart process, in :data:`STUDY_MODELS`.
+    :param split: Number of the split.
+    :param steps: Of each model.
+    :param deepest: Layers of the last one.
+    :param directory: Where trained models are kept, from which a run that was stopped goes on.
+    :param num_inducing: Number of inducing points, M.
+    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
+    """
+
+    dataset: str
+    model: str
+    split: int
+    steps: int
+    deepest: int
+    directory: Path
+    num_inducing: int = 100
+    uci_folder: Path | None = None
+
+    key = ("dataset", "model", "split")
+    effort = (("steps", "num_steps"), ("deepest", "deepest"))
+    is_counted = False
+    groups = ("dataset", "model", "depth")
+    values = ("elbo", "divergence_of_added", "test_log_likelihood", "rmse")
+
+    def check(self) -> None:
+        check_choice(UCI_DATASETS, dataset=self.dataset)
+        check_choice(STUDY_MODELS, model=self.model)
+        check_split(self.split, UCI_DATASETS[self.dataset].num_splits, self.dataset)
+        check_integers(steps=self.steps, deepest=self.deepest)
+        load_uci(self.dataset, self.split, folder=self.uci_folder)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return bound, divergences and test scores in raw units for each depth."""
+        data = load_uci(self.dataset, self.split, folder=self.uci_folder)
+        model = None
+        for depth in range(1, self.deepest + 1):
+            cell = Cell(
+                *(self.dataset, depth, self.model, self.split, self.steps),
+                num_inducing=self.num_inducing,
+                num_samples=2,
+                protocol="fast",
+                options=(("output", "regression"),),
+            )
+            kept = self.directory / cell.key
+            if kept.exists():
+                model = load_model(kept)
+            else:
+                shallower, model = model, cell.build(data.train)
+                if shallower is not None:
+                    start_at(model, shallower)
+                fit(
+                    model,
+                    data.train,
+                    self.steps,
+                    batch_size=len(data.train[0]),
+                    kl_annealing_steps=self.steps // 6 if depth > 1 else 0,
+                    progress=False,
+                )
+                save_model(model, kept)
+            elbo, standard_error = whole_data_bound(model, data.train, seed=0)
+            parts = [part.kl for part in model_summary(model).parts if part.kl is not None]
+            yield {
+                "dataset": self.dataset,
+                "model": self.model,
+                "split": self.split,
+                "depth": depth,
+                "num_steps": self.steps,
+                "deepest": self.deepest,
+                "elbo": elbo,
+                "elbo_standard_error": standard_error,
+                "divergence_of_added": parts[-2] if depth > 1 else 0.0,
+                "divergences": "; ".join(f"{nats:.2f}" for nats in parts),
+                **mixture_scores(model, data, num_samples=_SAMPLES),
+            }

@@ -1,0 +1,84 @@
+"""From a trained model to the start of one that is a layer deeper."""
+
+from __future__ import annotations
+
+import numpy as np
+from gpflow.kernels import Kernel
+from gpflow.utilities import parameter_dict
+
+from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.validation import check_instance
+
+__all__ = ["make_nearly_linear", "start_at"]
+
+# The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
+# nats, and the more the deeper the model.
+_STRETCH = 3.0
+# A regression is on the data of its own model.
+_DATA = ("inputs", "targets", "weights")
+
+
+def start_at(model: DeepKernelProcess, shallower: DeepKernelProcess) -> None:
+    """Start a model where one with a hidden layer less has ended.
+
+    Its layers take the values of the other one's, and so do inducing inputs, likelihood and
+    encoder. The layer that is new lies below the output layer. Its functions are nearly linear, so
+    that it hands on almost what it gets, and its posterior starts as in a new model.
+
+    :param model: The deeper model, of which values are overwritten.
+    :param shallower: One of the same sizes with one hidden layer less.
+    :raises ValueError: If one is no deep kernel process, or they differ in more than the layer;
+        nothing has been changed then.
+    """
+    check_instance(DeepKernelProcess, model=model)
+    check_instance(DeepKernelProcess, shallower=shallower)
+    top = shallower.num_hidden_layers
+    if model.num_hidden_layers != top + 1:
+        raise ValueError(
+            f"model must have {top + 1} hidden layers, one more than shallower, got "
+            f"{model.num_hidden_layers}."
+        )
+    parameters = parameter_dict(model)
+    values = {
+        _path_in_deeper(path, top): value
+        for path, value in parameter_dict(shallower).items()
+        if path not in {f".layers[{top}].{name}" for name in _DATA}
+    }
+    for path, value in values.items():
+        needed = parameters[path].shape if path in parameters else None
+        if needed is None or not needed.is_compatible_with(value.shape):
+            raise ValueError(
+                f"shallower must have the parts of model, got {path} of shape {list(value.shape)} "
+                f"for {'none' if needed is None else list(needed)}."
+            )
+    for path, value in values.items():
+        parameters[path].assign(value)
+    added = model.layers[top].kernel
+    if hasattr(added, "lengthscales"):
+        scale = 1.0
+        if top:
+            scale = float(np.asarray(getattr(model.output_layer.kernel, "lengthscales", 1.0)))
+            added.lengthscales.assign(scale)
+        added.variance.assign(scale**2)
+    make_nearly_linear(added)
+
+
+def make_nearly_linear(kernel: Kernel) -> None:
+    """Stretch functions along both axes, so that a hidden layer hands on almost what came in."""
+    if hasattr(kernel, "lengthscales"):
+        kernel.lengthscales.assign(_STRETCH * kernel.lengthscales)
+        kernel.variance.assign(_STRETCH**2 * kernel.variance)
+
+
+def _path_in_deeper(path: str, top: int) -> str:
+    """Where a parameter of the shallower model is in the deeper one.
+
+    The kernel on the inputs, with lengthscales of theirs, stays below. Above it, functions have
+    their variance from the output layer.
+    """
+    output = f".layers[{top}]."
+    if not path.startswith(output):
+        return path
+    name = path.removeprefix(output)
+    is_on_inputs = top == 0 and name.startswith("kernel.") and name != "kernel.variance"
+    return path if is_on_inputs else f".layers[{top + 1}].{name}"

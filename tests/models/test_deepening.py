@@ -1,0 +1,95 @@
+"""Models that start where a shallower one has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+from gpflow.utilities import parameter_dict
+
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
+from gpflow_dwp.models.deepening import start_at
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((12, 2))
+DATA = X, np.sin(2.0 * X[:, :1])
+
+
+def moved(model: DeepKernelProcess) -> DeepKernelProcess:
+    """The model with all that is trained away from where it starts."""
+    for parameter in model.trainable_parameters:
+        variable = parameter.unconstrained_variable
+        variable.assign(variable + 0.1 * RNG.standard_normal(variable.shape))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("build", "settings"),
+    [
+        (build_deep_wishart_process, {"output": "regression", "noise": "student_t"}),
+        (build_deep_wishart_process, {"output": "pseudo_targets", "latent_dim": 1}),
+        (build_deep_gaussian_process, {"mean_function": gpflow.functions.Constant()}),
+        (build_deep_inverse_wishart_process, {"kernel": "Matern52"}),
+    ],
+)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_all_but_the_new_layer_is_taken_over(
+    build: Callable[..., DeepKernelProcess], settings: dict[str, Any], depth: int
+) -> None:
+    """Catches parts that are forgotten, or taken from the layer beside."""
+    shallower = moved(build(DATA, depth, num_inducing=6, seed=1, **settings))
+    model = build(DATA, depth + 1, num_inducing=6, **settings)
+    new = {path: value.numpy() for path, value in parameter_dict(model).items()}
+
+    start_at(model, shallower)
+
+    values, old = parameter_dict(model), parameter_dict(shallower)
+    added, output = model.layers[depth - 1 : depth + 1]
+    lengthscales = old[f".layers[{depth - 1}].kernel.lengthscales"]
+    if depth == 1:  # The kernel on the inputs stays there.
+        np.testing.assert_allclose(added.kernel.lengthscales, 3.0 * lengthscales)
+        np.testing.assert_allclose(added.kernel.variance, 9.0)
+        np.testing.assert_allclose(output.kernel.lengthscales, 1.0)
+    else:
+        np.testing.assert_allclose(added.kernel.lengthscales, 3.0 * lengthscales)
+        np.testing.assert_allclose(added.kernel.variance, 9.0 * np.square(lengthscales))
+        np.testing.assert_allclose(output.kernel.lengthscales, lengthscales)
+    for path, value in values.items():
+        if path.startswith(f".layers[{depth - 1}]"):
+            if ".kernel" not in path:
+                np.testing.assert_array_equal(value, new[path])
+        elif not path.endswith("kernel.lengthscales") or depth > 1:
+            before = path.replace(f".layers[{depth}]", f".layers[{depth - 1}]")
+            np.testing.assert_array_equal(value, old[before], err_msg=path)
+    assert np.isfinite(model.elbo(DATA))
+
+
+def test_data_of_a_regression_are_its_own() -> None:
+    """Catches a model that would regress on another one's rows."""
+    others = X + 1.0, DATA[1]
+    shallower = build_deep_wishart_process(others, 2, num_inducing=6, output="regression")
+    model = build_deep_wishart_process(DATA, 3, num_inducing=6, output="regression")
+    start_at(model, shallower)
+    np.testing.assert_array_equal(model.rows[0], X)
+
+
+def test_a_model_that_does_not_fit_changes_nothing() -> None:
+    """Catches values that were assigned before the first that does not fit."""
+    model = build_deep_wishart_process(DATA, 3, num_inducing=6)
+    before = [parameter.numpy() for parameter in model.parameters]
+    with pytest.raises(ValueError, match="model must have 1 hidden layers, .* got 2"):
+        start_at(model, build_deep_wishart_process(DATA, 1, num_inducing=6))
+    with pytest.raises(ValueError, match=r"parts of model, got .* for \[6, 2\]"):
+        start_at(model, build_deep_wishart_process(DATA, 2, num_inducing=5))
+    with pytest.raises(ValueError, match="got .layers.*for none"):
+        start_at(model, build_deep_gaussian_process(DATA, 2, num_inducing=6))
+    for parameter, value in zip(model.parameters, before, strict=True):
+        np.testing.assert_array_equal(parameter, value)
