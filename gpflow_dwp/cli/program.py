@@ -48,7 +48,7 @@ _OF_THE_LAB = {
     "study-report": "study:study_report",
     "compare": "compare:compare",
     "benchmark": "benchmark:benchmark",
-    "iterates": "iterates:iterates",
+    "experiment": "experiment:experiment",
     "mnist": "mnist:mnist",
 }
 _HAS_LAB = find_spec("gpflow_dwp.lab") is not None

@@ -71,7 +71,7 @@ def check(command: str) -> None:
         ("benchmark step --json run/x.json", "--json run/x.json is within"),
         ("benchmark scale --json study/x.json", "which holds a study"),
         ("fit t.csv --log x --out x", "is also that of --log"),
-        ("iterates linear-posterior --out run/x.csv", "which holds a run"),
+        ("experiment linear-posterior --out run/x.csv", "which holds a run"),
         ("mnist --out study/x", "which holds a study"),
     ],
 )

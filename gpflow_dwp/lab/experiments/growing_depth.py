@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
-from gpflow_dwp.lab.study import STUDY_MODELS
 from gpflow_dwp.lab.study.cell import Cell
-from gpflow_dwp.lab.study.runnable import check_split
 from gpflow_dwp.lab.study.scoring import whole_data_bound
 from gpflow_dwp.models import load_model, model_summary, save_model
 from gpflow_dwp.models.deepening import start_at
 from gpflow_dwp.training import fit
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["GrowingDepth"]
 
@@ -32,7 +30,7 @@ class GrowingDepth(Experiment):
     over the first sixth of the steps, as one layer is new.
 
     :param dataset: Name of a UCI data set.
-    :param model: The deep GP or a deep Wishart process, in :data:`STUDY_MODELS`.
+    :param model: The deep GP or a deep kernel process, in :data:`STUDY_MODELS`.
     :param split: Number of the split.
     :param steps: Of each model.
     :param deepest: Layers of the last one.
@@ -57,24 +55,29 @@ class GrowingDepth(Experiment):
     values = ("elbo", "divergence_of_added", "test_log_likelihood", "rmse")
 
     def check(self) -> None:
-        check_choice(UCI_DATASETS, dataset=self.dataset)
-        check_choice(STUDY_MODELS, model=self.model)
-        check_split(self.split, UCI_DATASETS[self.dataset].num_splits, self.dataset)
-        check_integers(steps=self.steps, deepest=self.deepest)
+        check_integers(deepest=self.deepest)
+        self.cell(self.deepest)
         load_uci(self.dataset, self.split, folder=self.uci_folder)
+
+    def cell(self, depth: int) -> Cell:
+        """What says how a model is built.
+
+        :raises ValueError: If there is none such.
+        """
+        return Cell(
+            *(self.dataset, depth, self.model, self.split, self.steps),
+            num_inducing=self.num_inducing,
+            num_samples=2,
+            protocol="fast",
+            options=(("output", "regression"),),
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return bound, divergences and test scores in raw units for each depth."""
         data = load_uci(self.dataset, self.split, folder=self.uci_folder)
         model = None
         for depth in range(1, self.deepest + 1):
-            cell = Cell(
-                *(self.dataset, depth, self.model, self.split, self.steps),
-                num_inducing=self.num_inducing,
-                num_samples=2,
-                protocol="fast",
-                options=(("output", "regression"),),
-            )
+            cell = self.cell(depth)
             kept = self.directory / cell.key
             if kept.exists():
                 model = load_model(kept)

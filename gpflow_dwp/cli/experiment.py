@@ -1,4 +1,4 @@
-"""``gpflow-dwp iterates``: experiments with posteriors over training iterates."""
+"""``gpflow-dwp experiment``: depth, and posteriors over training iterates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from gpflow_dwp.cli.cells import PlaceOptions
 from gpflow_dwp.cli.errors import going_on, user_mistakes
 from gpflow_dwp.cli.parameters import (
+    LIST,
     Json,
     Names,
     PositiveInteger,
@@ -25,27 +26,35 @@ from gpflow_dwp.optional import import_optional
 if TYPE_CHECKING:
     from gpflow_dwp.lab.experiments import Experiment
 
-__all__ = ["IteratesOptions", "iterates"]
+__all__ = ["ExperimentOptions", "experiment"]
 
 _What = Literal[
-    "factor-analysis", "linear-posterior", "linear-prediction", "deep-wishart", "multi-swag"
+    "depth",
+    "factor-analysis",
+    "linear-posterior",
+    "linear-prediction",
+    "deep-wishart",
+    "multi-swag",
 ]
+_Model = Literal["DGP", "DIWP", "GW", "A", "AB"]
 _LARGEST = (10.0, 100.0, 1000.0)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class IteratesOptions:
+class ExperimentOptions:
     """What is run, and kept where.
 
     :param what: Which experiment.
-    :param out: CSV table; parts that it holds are not run again, and other --trials, --steps or
-        --members than theirs are refused.
+    :param out: CSV table; parts that it holds are not run again, and other --trials, --steps,
+        --deepest or --members than theirs are refused.
     :param trials: Seeds of the synthetic experiments, folds of linear-prediction.
     :param dimensions: Of factor-analysis.
-    :param datasets: UCI data sets of the last three experiments.
-    :param splits: First splits of each data set, for the last two.
-    :param steps: Training steps before iterates are collected, for the last two.
+    :param datasets: UCI data sets of depth and the last three experiments.
+    :param splits: First splits of each data set, for depth and the last two.
+    :param steps: Training steps of each depth; before iterates are collected, for the last two.
+    :param models: Of depth, in which each is trained.
+    :param deepest: Layers of the last model of depth. Models are kept in a folder beside --out.
     :param members: Starts of multi-swag, kept in a folder beside --out.
     :param place: Where members are trained.
     """
@@ -57,6 +66,8 @@ class IteratesOptions:
     datasets: Names = ("yacht", "energy", "boston")
     splits: PositiveInteger = 3
     steps: PositiveInteger = 8_000
+    models: Annotated[tuple[_Model, ...], LIST] = ("A", "DGP")
+    deepest: PositiveInteger = 7
     members: PositiveInteger = 3
     uci_folder: UciFolder = None
     quiet: Quiet = False
@@ -64,11 +75,12 @@ class IteratesOptions:
     place: PlaceOptions = PlaceOptions()
 
 
-def iterates(options: IteratesOptions) -> None:
-    """Rerun experiments with posteriors over training iterates.
+def experiment(options: ExperimentOptions) -> None:
+    """Grow models layer by layer, or rerun experiments with posteriors over training iterates.
 
     Every result is written with its provenance, and means and standard errors are printed:
 
+    - depth: bounds of models of which each starts at the one before, a layer less deep
     - factor-analysis: online and batch factor analysis of vectors drawn from factor models
     - linear-posterior: iterates of linear regression beside its exact posterior
     - linear-prediction: test errors of averages and ensembles of those iterates
@@ -77,8 +89,8 @@ def iterates(options: IteratesOptions) -> None:
 
     examples:
 
-        gpflow-dwp iterates linear-posterior --out linear-posterior.csv
-        gpflow-dwp iterates factor-analysis --dimensions 100 --out factor-analysis.csv
+        gpflow-dwp experiment linear-posterior --out linear-posterior.csv
+        gpflow-dwp experiment factor-analysis --dimensions 100 --out factor-analysis.csv
     """
     with user_mistakes():
         import_optional("pandas", "cli")
@@ -108,7 +120,7 @@ def iterates(options: IteratesOptions) -> None:
         print(summary.round(4).to_string())
 
 
-def _parts(options: IteratesOptions) -> Sequence[Experiment]:
+def _parts(options: ExperimentOptions) -> Sequence[Experiment]:
     from gpflow_dwp.lab import experiments
 
     trials, folder = options.trials, options.uci_folder
@@ -125,6 +137,15 @@ def _parts(options: IteratesOptions) -> Sequence[Experiment]:
     places = [(name, split) for name in options.datasets for split in range(options.splits)]
     if options.what == "deep-wishart":
         return [experiments.DeepWishart(*at, options.steps, uci_folder=folder) for at in places]
+    if options.what == "depth":
+        kept = options.out.with_suffix(".models")
+        return [
+            experiments.GrowingDepth(
+                *(name, model, split, options.steps, options.deepest, kept), uci_folder=folder
+            )
+            for name, split in places
+            for model in options.models
+        ]
     kept = options.out.with_suffix(".members")
     return [
         experiments.MultiSWAGOfWishart(*at, options.steps, options.members, kept, folder)
@@ -132,7 +153,7 @@ def _parts(options: IteratesOptions) -> Sequence[Experiment]:
     ]
 
 
-def _train_members(parts: Sequence[Any], options: IteratesOptions) -> None:
+def _train_members(parts: Sequence[Any], options: ExperimentOptions) -> None:
     from gpflow_dwp.lab.experiments import train_members
 
     kept = f"finished members are in {parts[0].directory}, and the same command resumes the others"

@@ -1,4 +1,4 @@
-"""The command for experiments with iterates, whose slow ones have stand-ins here."""
+"""The command for experiments, whose slow ones have stand-ins here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import pytest
 from command_line import run
 from package_source import ROOT
 
-from gpflow_dwp.lab.experiments import DeepWishart, FactorAnalysis, MultiSWAGOfWishart
+from gpflow_dwp.lab.experiments import (
+    DeepWishart,
+    FactorAnalysis,
+    GrowingDepth,
+    MultiSWAGOfWishart,
+)
 
 
 @pytest.fixture
@@ -35,13 +40,13 @@ def test_parts_are_kept_as_they_are_done(
     asked: list[tuple[str, int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "table.csv"
-    command = ("iterates", "deep-wishart", "--out", out, "--splits", 2, "--datasets")
+    command = ("experiment", "deep-wishart", "--out", out, "--splits", 2, "--datasets")
 
     assert run(*command, "yacht") == 0
     assert "yacht" in capsys.readouterr().out
     assert run(*command, "yacht", "boston") == 130  # ended by Ctrl-C
     message = f"interrupted; finished parts are in {out}, and the same command runs the others\n"
-    assert capsys.readouterr().err.endswith(f"gpflow-dwp iterates: {message}")
+    assert capsys.readouterr().err.endswith(f"gpflow-dwp experiment: {message}")
     assert asked == [("yacht", 0), ("yacht", 1), ("boston", 0), ("boston", 1)]
     table = pd.read_csv(out)
     assert list(table["dataset"]) == ["yacht", "yacht", "boston"]
@@ -56,7 +61,7 @@ def test_without_a_finished_part_nothing_is_written(
 
     monkeypatch.setattr(FactorAnalysis, "rows", stop)
     out = tmp_path / "table.csv"
-    assert run("iterates", "factor-analysis", "--out", out, "--dimensions", "20") == 130
+    assert run("experiment", "factor-analysis", "--out", out, "--dimensions", "20") == 130
     assert capsys.readouterr().err.endswith("interrupted, nothing was written\n")
     assert not out.exists()
 
@@ -66,7 +71,7 @@ def test_linear_regression_beside_its_posterior(
 ) -> None:
     out = tmp_path / "table.csv"
 
-    assert run("iterates", "linear-posterior", "--trials", 2, "--out", out, "--quiet") == 0
+    assert run("experiment", "linear-posterior", "--trials", 2, "--out", out, "--quiet") == 0
     output = capsys.readouterr()
     assert "distance_of_covariances" in output.out and not output.err
     assert len(pd.read_csv(out)) == 14
@@ -108,13 +113,17 @@ def test_kept_tables_are_read_and_stay(
     out.write_bytes(content)
 
     if same is not None:
-        assert run("iterates", command, "--out", out, *same) == 0
-    assert run("iterates", command, "--out", out, *others) == 2
+        assert run("experiment", command, "--out", out, *same) == 0
+    assert run("experiment", command, "--out", out, *others) == 2
     assert message in capsys.readouterr().err
     assert out.read_bytes() == content
 
 
 MISTAKES = {
+    "no such split of depth": (
+        ("depth", "--datasets", "protein", "--splits", 6),
+        "split must be an integer from 0 to 4 for protein, got 5",
+    ),
     "no such data set": (
         ("linear-prediction", "--datasets", "yacht", "nope"),
         "dataset must be one of boston, ",
@@ -156,7 +165,7 @@ def test_mistakes_are_found_before_anything_runs(
     folder = () if "--uci-folder" in options else ("--uci-folder", uci_folder)
     out = tmp_path / "table.csv"
 
-    assert run("iterates", *options, *folder, "--out", out) == 2
+    assert run("experiment", *options, *folder, "--out", out) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not out.exists()
@@ -164,6 +173,30 @@ def test_mistakes_are_found_before_anything_runs(
 
 def _began(*_: Any) -> None:
     raise AssertionError("the experiment began")
+
+
+def test_each_model_grows_on_each_split(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches models in another folder, options that are lost, and a kept table of other depths."""
+
+    def rows(self: GrowingDepth) -> Iterator[dict[str, Any]]:
+        assert (self.steps, self.directory) == (30, tmp_path / "table.models")
+        for depth in range(1, self.deepest + 1):
+            key = {name: getattr(self, name) for name in (*self.key, "deepest")}
+            scores = dict.fromkeys(self.values, -1.0 * depth)
+            yield {**key, "depth": depth, "num_steps": self.steps, **scores}
+
+    monkeypatch.setattr(GrowingDepth, "rows", rows)
+    monkeypatch.setattr(GrowingDepth, "check", lambda _: None)
+    command = ("experiment", "depth", "--datasets", "yacht", "--splits", 2, "--steps", 30)
+    command += ("--out", tmp_path / "table.csv", "--quiet")
+
+    assert run(*command, "--models", "GW", "DGP", "--deepest", 3) == 0
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert list(table["model"]) == 2 * (3 * ["GW"] + 3 * ["DGP"])
+    assert run(*command, "--models", "GW", "--deepest", 4) == 2
+    assert "with --deepest 3, not 4" in capsys.readouterr().err
 
 
 def test_members_are_trained_where_they_are_asked_to(
@@ -184,7 +217,7 @@ def test_members_are_trained_where_they_are_asked_to(
     monkeypatch.setattr("gpflow_dwp.lab.experiments.train_members", train)
     monkeypatch.setattr(MultiSWAGOfWishart, "rows", rows)
     monkeypatch.setattr(MultiSWAGOfWishart, "check", lambda _: None)
-    command = ["iterates", "multi-swag", "--datasets", "yacht", "--splits", "2", "--members", "4"]
+    command = ["experiment", "multi-swag", "--datasets", "yacht", "--splits", "2", "--members", "4"]
     command += ["--ray", "auto", "--jobs", "3", "--quiet", "--out", str(tmp_path / "table.csv")]
 
     assert run(*command) == 0
