@@ -16,7 +16,7 @@
 #
 # What the models of this package are, in pictures. Nothing is trained here.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import gpflow
 import numpy as np

@@ -18,7 +18,7 @@
 # Friedman's function of ten inputs, the last five of which do nothing (*Multivariate adaptive
 # regression splines*, 1991), with noise of standard deviation 1: how well one can do is known.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 import time

@@ -18,7 +18,7 @@
 # same kind of model from its parts: a kernel and a width of its own for each layer, one of the
 # kernels written here, and a training loop of ten lines next to `fit`.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

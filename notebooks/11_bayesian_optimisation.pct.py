@@ -21,7 +21,7 @@
 # `update`, `optimize`, `trajectory_sampler`. Here a short loop of our own drives it, by **Thompson
 # sampling**: draw a function from the posterior, and look where that function is lowest.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 from typing import NamedTuple
