@@ -188,4 +188,4 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# The one becomes the other by and by. Half way it looks like neither.
+# The one gradually becomes the other. Half way it looks like neither.

@@ -86,8 +86,9 @@ pd.DataFrame({"ms per step": times}).rename_axis("rows").round(1)
 # %% [markdown]
 # ## More rows, better predictions
 #
-# The same number of steps on a hundredth, a tenth and all of the rows. `batch_size` is all that has
-# to be said; `num_data`, which scales a minibatch's likelihood to all rows, was set by the builder.
+# The same number of steps on a hundredth, a tenth and all of the rows. `batch_size` is all you
+# need to set; `num_data`, which scales a minibatch's likelihood to all rows, was set by the
+# builder.
 
 # %%
 models, histories = {}, {}
