@@ -21,7 +21,7 @@
 #
 # This notebook trains one on a function of one variable and looks inside.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 
@@ -123,16 +123,17 @@ print(f"bound on it, deep Wishart process:         {history.elbo[-100:].mean():8
 # %% [markdown]
 # ## What the layers have learned
 #
-# The Gram matrices of the inducing points, in the order of their inputs, averaged over draws and
-# divided by the mean of their diagonal. At the bottom points are similar to their neighbours. Layer
-# by layer, the two sides of the step become two blocks: within each the points are alike, and
-# across the step they are not.
+# The Gram matrices over x, averaged over draws and divided by the mean of their diagonal, beside
+# the kernel of the inputs. There, points are similar to their neighbours. Layer by layer, the two
+# sides of the step become two blocks: within each, points are alike, and across the step they are
+# not.
 
 # %%
-order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
-grams = [np.mean(gram, axis=0)[np.ix_(order, order)] for gram in posterior.gram_matrices()]
+kernel = model.layers[0].kernel(grid).numpy()
+grams = [kernel, *(np.mean(gram, axis=0) for gram in posterior.gram_matrices(grid))]
 grams = [gram / gram.diagonal().mean() for gram in grams]
-axes = plot_gram_matrices(grams, [f"layer {index}" for index in range(1, len(grams) + 1)])
+titles = ["kernel of the inputs", *(f"layer {index}" for index in range(1, len(grams)))]
+axes = plot_gram_matrices(grams, titles, x=grid_raw[:, 0])
 axes[0].figure
 
 # %% [markdown]

@@ -16,7 +16,7 @@
 #
 # What the models of this package are, in pictures. Nothing is trained here.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import gpflow
 import numpy as np
@@ -180,14 +180,15 @@ figure
 # %% [markdown]
 # ## Inducing points
 #
-# Every layer first draws the Gram matrix of M inducing points from its posterior, S times. Data
-# follow one by one from the prior, given these, so a batch costs no more than its size asks for. At
-# the top a Gaussian process is integrated in closed form. The bound is
+# Every layer first draws the Gram matrix of M inducing points from its posterior Q, S times. Data
+# follow one by one from the prior P, given these, so the cost of a batch grows with its size alone.
+# At the top a Gaussian process, with values u at the inducing points, is integrated in closed form.
+# The bound is
 #
 # $$\mathbb E\Big[\sum_n \mathbb E \log p(y_n | f_n) + \log P(u)/Q(u)
 # + \sum_\ell \log P(G_\ell)/Q(G_\ell)\Big],$$
 #
-# and every layer's share of it is in what training returns.
+# and training returns every layer's share of it.
 #
 # ## What whitening does
 #
@@ -236,7 +237,7 @@ figure
 
 # %% [markdown]
 # The whitened posterior follows whatever comes from below; the other keeps its two groups. So the
-# whitened one pays the same for each K, and the other one more, the less K says what V says:
+# whitened one pays the same for each K, and the other one more, the less K agrees with V:
 
 # %%
 sizes = np.geomspace(0.1, 2.0, 30)
@@ -252,6 +253,6 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# The whitened posterior needs no factorisation of its own and no solve: steps are faster and kinder
-# to rounding. It gives up V, the part of the posterior that does not follow what the layers below
-# do, which can cost some of the bound.
+# The whitened posterior needs no factorisation of its own and no solve: steps are faster and
+# better conditioned. It gives up V, the part of the posterior that does not follow what the layers
+# below do, which can cost some of the bound.

@@ -17,7 +17,7 @@
 # What a trained deep Wishart process is made of, what it learned, and whether its uncertainty can
 # be believed: `model_summary` and the plots of `gpflow_dwp.evaluation`.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

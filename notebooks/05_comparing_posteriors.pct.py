@@ -19,7 +19,7 @@
 # posterior is one over features. The [guide](how-to/choose_a_posterior.md) says when to take which;
 # here one can see what they do.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 import time
@@ -136,17 +136,16 @@ figure
 # %% [markdown]
 # ## Representations
 #
-# The top hidden layer's Gram matrix at the same 40 points, in the order of the input, averaged over
-# draws: what each posterior takes to be alike.
+# The top hidden layer's Gram matrix over x, averaged over draws: which inputs each posterior takes
+# to be alike.
 
 # %%
-grams, titles = [], []
-for name, model in models.items():
-    order = np.argsort(model.inducing_variable.Z.numpy()[:, 0])
-    gram = model.posterior(100, seed=0).gram_matrices()[-1].numpy().mean(axis=0)
-    grams.append(gram[np.ix_(order, order)] / gram.diagonal().mean())
-    titles.append(name)
-axes = plot_gram_matrices(grams, titles)
+grid_raw = np.linspace(X_raw.min(), X_raw.max(), 100)[:, None]
+grid, grams = inputs.transform(grid_raw), []
+for model in models.values():
+    gram = model.posterior(100, seed=0).gram_matrices(grid)[-1].numpy().mean(axis=0)
+    grams.append(gram / gram.diagonal().mean())
+axes = plot_gram_matrices(grams, list(models), x=grid_raw[:, 0])
 axes[0].figure
 
 # %% [markdown]

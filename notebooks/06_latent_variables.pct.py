@@ -14,10 +14,11 @@
 # %% [markdown]
 # # Latent variables: densities that are not Gaussian
 #
-# A Gaussian process has Gaussian marginals, and so has, nearly, a deep one: where there are many
-# data its posterior is almost a function. A latent variable $w_n \sim N(0, 1)$ of each point, one
-# more *input* of a process, makes marginals of any form ("Deep Gaussian processes with
-# importance-weighted variational inference", Salimbeni, Dutordoir, Hensman and Deisenroth, 2019).
+# A Gaussian process has Gaussian marginals, and those of a deep one are nearly Gaussian: where
+# there are many data its posterior is almost a function. A latent variable $w_n \sim N(0, 1)$ of
+# each point, one more *input* of a process, makes marginals of any form ("Deep Gaussian processes
+# with importance-weighted variational inference", Salimbeni, Dutordoir, Hensman and Deisenroth,
+# 2019).
 #
 # In the models' names LV stands for such a layer, GP for a layer of Gaussian processes, bottom
 # first; DWP is a deep Wishart process with two layers. All are compared on three problems of one

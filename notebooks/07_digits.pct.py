@@ -18,7 +18,7 @@
 # functions below a likelihood. Only 300 images are for training, so that there is something left to
 # be unsure about; all others, 1,497, are for the test.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 
@@ -188,4 +188,4 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# The one becomes the other by and by. Half way it looks like neither.
+# The one gradually becomes the other. Half way it looks like neither.

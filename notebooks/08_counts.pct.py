@@ -18,7 +18,7 @@
 # 1962: 191 in all (Jarrett, *Biometrika*, 1979). A Poisson likelihood takes counts as they are; the
 # latent function is the logarithm of the rate.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

@@ -18,7 +18,7 @@
 # Friedman's function of ten inputs, the last five of which do nothing (*Multivariate adaptive
 # regression splines*, 1991), with noise of standard deviation 1: how well one can do is known.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 import time
@@ -86,8 +86,9 @@ pd.DataFrame({"ms per step": times}).rename_axis("rows").round(1)
 # %% [markdown]
 # ## More rows, better predictions
 #
-# The same number of steps on a hundredth, a tenth and all of the rows. `batch_size` is all that has
-# to be said; `num_data`, which scales a minibatch's likelihood to all rows, was set by the builder.
+# The same number of steps on a hundredth, a tenth and all of the rows. `batch_size` is all you
+# need to set; `num_data`, which scales a minibatch's likelihood to all rows, was set by the
+# builder.
 
 # %%
 models, histories = {}, {}

@@ -18,7 +18,7 @@
 # same kind of model from its parts: a kernel and a width of its own for each layer, one of the
 # kernels written here, and a training loop of ten lines next to `fit`.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 
@@ -112,7 +112,7 @@ model.layers[0].kernel.kernels[0].lengthscales.prior = tfp.distributions.LogNorm
 print_summary(model.layers[0].kernel)
 
 # %% [markdown]
-# ## A loop of one's own
+# ## A loop of your own
 #
 # `training_loss_closure` gives the negative bound, with fresh draws each time that it is called.
 # What a GPflow user writes for `SVGP` works here. The optimiser is Keras 2's, which GPflow keeps

@@ -14,14 +14,14 @@
 # %% [markdown]
 # # Bayesian optimisation
 #
-# To find the lowest value of a function that is dear to evaluate, Bayesian optimisation fits a
+# To find the lowest value of a function that is expensive to evaluate, Bayesian optimisation fits a
 # model to what was seen so far and asks it where to look next. `BayesianOptimizationModel` gives a
 # deep Wishart process the methods that libraries for this call, with the shapes of
 # [Trieste](https://secondmind-labs.github.io/trieste/): `predict`, `predict_joint`, `sample`,
 # `update`, `optimize`, `trajectory_sampler`. Here a short loop of our own drives it, by **Thompson
 # sampling**: draw a function from the posterior, and look where that function is lowest.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 from typing import NamedTuple

@@ -24,7 +24,7 @@
 #
 # It is enough to look at one entry, $G_{11}$.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

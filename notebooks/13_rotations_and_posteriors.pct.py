@@ -22,7 +22,7 @@
 # for the deep Wishart process" (Ober and Aitchison, 2021): two layers, width 2, one input; the data
 # are others. It adds the exact posterior, by Markov chain Monte Carlo.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

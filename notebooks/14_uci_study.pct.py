@@ -22,7 +22,7 @@
 # To look at a study of your own, name the table that its report leaves:
 # `GPFLOW_DWP_RESULTS=my-study/report/results.csv`.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 from pathlib import Path

@@ -17,7 +17,7 @@
 # Two more papers' tables, rerun by `gpflow-dwp study`. This notebook shows the results that are
 # under version control in `ci/results`, beside the printed ones. It trains nothing.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 from pathlib import Path
 

@@ -18,7 +18,7 @@
 # in every layer: section 4.3 and appendix B of "Structured and Efficient Variational Deep
 # Learning with Matrix Gaussian Posteriors" (Louizos and Welling, 2016).
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 

@@ -19,7 +19,7 @@
 # stream: $F$ has $K$ columns, $\Psi$ is diagonal, and each vector is used once and forgotten
 # (Brownlie, *Extending the Bayesian deep learning method MultiSWAG*, 2021).
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 from pathlib import Path
 

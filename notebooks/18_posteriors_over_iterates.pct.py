@@ -19,7 +19,7 @@
 # 2021) fit Gaussians to them. This notebook does so for a model of this package, looks at linear
 # regression, where the right answer is known, and asks whether it helps a deep Wishart process.
 
-# %%
+# %% tags=["hide-input"]
 # %matplotlib inline
 import os
 from pathlib import Path

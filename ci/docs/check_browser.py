@@ -33,6 +33,7 @@ SEARCHES = {
     "TensorBoard": "how-to/tracking",
     "several outputs": "how-to/several_outputs",
     "categorical": "command_line/fit",
+    "CSV": "how-to/own_table",
 }
 FIRST_ANSWERS = 10
 

@@ -87,12 +87,17 @@ autosummary_context = {
 }
 shutil.rmtree(ROOT / "notebooks" / "reference" / "names", ignore_errors=True)
 
-# What a link to a file at the top of the checkout leads to within the site.
 # What the rooms share, and programs: not of the interface.
 PRIVATE_ROOMS = (
     *("autograph", "cli", "files", "lab", "optional", "parameter_checks", "random", "validation"),
 )
+# What a link to a file at the top of the checkout leads to within the site.
 PAGES = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "notebooks": "index.md"}
+# The last cell of a notebook's page.
+DOWNLOAD = """
+# %% [markdown]
+# {{download}}`This page as a script <{file}>`, of which `jupytext --to notebook` makes a notebook.
+"""
 
 
 def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> None:
@@ -103,7 +108,7 @@ def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> Non
         label, link = match.groups()
         if "://" in link or link.startswith("#"):
             return match.group(0)
-        file, mark, anchor = link.partition("#")
+        file, mark, anchor = link.removeprefix("../").partition("#")
         page = PAGES.get(file, file.removeprefix("notebooks/"))
         is_page = (ROOT / "notebooks" / page).exists()
         if is_page:
@@ -111,6 +116,13 @@ def lead_links_to_pages(app: Any, path: Path, name: str, text: list[str]) -> Non
         return f"`{link}`" if label == link else f"{label} (`{link}`)"
 
     text[0] = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", replace, text[0])
+
+
+def offer_notebook(app: Any, name: str, text: list[str]) -> None:
+    """Let each notebook be downloaded, at its end."""
+    file = f"{name}.pct.py"
+    if (Path(app.srcdir) / file).exists():
+        text[0] += DOWNLOAD.format(file=file)
 
 
 def skip_internals(
@@ -167,6 +179,7 @@ def check_public_names(app: Any, env: Any) -> None:
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("include-read", lead_links_to_pages)
+    app.connect("source-read", offer_notebook)
     app.connect("autodoc-skip-member", skip_internals)
     app.connect("autodoc-process-bases", show_public_bases)
     app.connect("autodoc-process-docstring", document_constant)

@@ -170,6 +170,14 @@ class Cells:
         """Return which cells of a column hold no value, [N]."""
         return self.column(name).str.lower().isin(_MISSING).to_numpy()
 
+    def is_text(self, name: str) -> bool:
+        """Return whether a column has values, and none of them is a number.
+
+        :param name: Name of the column.
+        """
+        values = self.column(name)[~self.is_missing(name)]
+        return len(values) > 0 and not any(map(_is_number, values))
+
     def check_complete(self, name: str, hint: str = "") -> None:
         """Refuse a column with a missing cell.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +23,10 @@ ImputationStrategy = Literal["mean", "median", "most_frequent"]
 """What a missing number is replaced by, of the column in the training rows. A missing category is
 one of its own in any case."""
 
-_HINT_CATEGORIES = "; a column of categories has to be named as categorical (--categorical)"
-_HINT_MISSING = "; missing cells are filled only where impute (--impute) names a strategy"
+_HINT_MISSING = (
+    "; missing cells are filled only where impute (--impute) names a strategy: "
+    + ", ".join(get_args(ImputationStrategy))
+)
 
 _MISSING = "(missing)"
 _FEW_CATEGORIES = 10
@@ -82,10 +85,14 @@ class ColumnEncoder:
                 cells.check_has([name], "categorical")
                 raise TableError(f"{cells.path}: {name!r} is the target, not an input")
         for name in columns:
-            if impute is None and name not in categorical:
-                cells.check_complete(name, _HINT_MISSING)
-            elif cells.is_missing(name).all():
+            if cells.is_missing(name).all():
                 raise TableError(f"{cells.path}: column {name!r} is empty")
+        numeric = [name for name in columns if name not in categorical]
+        hint = _hint_categories([name for name in numeric if cells.is_text(name)])
+        for name in numeric:
+            cells.numbers(name, hint, missing=True)
+        for name in numeric if impute is None else ():
+            cells.check_complete(name, _HINT_MISSING)
         present = {name: _categories(cells, name) for name in categorical}
         fill: dict[str, float | str] = {}
         for name in columns:
@@ -124,7 +131,7 @@ class ColumnEncoder:
                 values = self._values(cells, name)[:, None]
                 parts.append((values == np.array(self.categories[name], object)).astype(float))
             else:
-                numbers = cells.numbers(name, _HINT_CATEGORIES, missing=True)
+                numbers = cells.numbers(name, missing=True)
                 missing = np.isnan(numbers)
                 parts.append(np.where(missing, self.fill.get(name, np.nan), numbers)[:, None])
         return np.hstack(parts).astype(np.float64)
@@ -175,6 +182,12 @@ class ColumnEncoder:
         return values
 
 
+def _hint_categories(text: Sequence[str]) -> str:
+    """Which columns of text to name, all at once."""
+    option = shlex.join(["--categorical", *text])
+    return f"; columns of categories have to be named as categorical ({option})"
+
+
 def _categories(cells: Cells, name: str) -> list[str]:
     """Those of all cells."""
     missing = cells.is_missing(name)
@@ -199,5 +212,5 @@ def _check_categories(where: str, found: Sequence[str], count: int) -> None:
 
 def _statistic(cells: Cells, name: str, strategy: ImputationStrategy) -> float:
     imputer = import_optional("sklearn.impute", "cli").SimpleImputer(strategy=strategy)
-    numbers = cells.numbers(name, _HINT_CATEGORIES, missing=True)
+    numbers = cells.numbers(name, missing=True)
     return float(imputer.fit(numbers[:, None]).statistics_[0])

@@ -101,7 +101,7 @@ def test_columns_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "column 'town' is not numeric: .*a column of categories has to be named"),
+        ([], "column 'town' is not numeric: .*columns of categories have to be named"),
         (["--categorical", "town"], "column 'size' has no value in data row 4; missing cells are"),
         (["--columns", "size", "--drop", "town"], "--drop cannot go with --columns"),
         (["--impute", "zero"], 'Invalid value "zero" for --impute. Choose from: "mean"'),

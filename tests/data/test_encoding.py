@@ -164,8 +164,15 @@ def test_an_encoder_is_read_back_from_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "'size' has no value in data row 3.*, and in 1 more; missing cells are filled only"),
-        ({"impute": "mean"}, "'colour' is not numeric: .*; a column of categories has to be named"),
+        (
+            {"categorical": ["colour", "town"]},
+            "'size' has no value in data row 3.*in 1 more; missing",
+        ),
+        ({}, r"'colour' is not numeric: .*; columns of cat.* \(--categorical colour town\)"),
+        (
+            {"impute": "mean", "categorical": ["town"]},
+            r"'colour' is not .* \(--categorical colour\)",
+        ),
         ({"impute": "zero"}, "impute must be one of mean, median, most_frequent, got 'zero'"),
         ({"categorical": ["color"]}, "no categorical column 'color'; .* did you mean 'colour'"),
         ({"categorical": ["price"]}, "'price' is the target, not an input"),

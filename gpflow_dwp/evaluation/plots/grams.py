@@ -26,15 +26,18 @@ def plot_gram_matrices(
     grams: Sequence[npt.ArrayLike],
     titles: Sequence[str],
     axes: Sequence[Axes] | None = None,
+    *,
+    x: npt.ArrayLike | None = None,
 ) -> list[Axes]:
     """Gram matrices side by side, on one colour scale.
 
     :param grams: Matrices, each [M, M].
     :param titles: A title for each.
     :param axes: Axes to draw on, one for each matrix; by default those of a new figure.
+    :param x: Inputs of the points, increasing, [M], for both axes; None for the points' numbers.
     :return: The axes of the matrices.
-    :raises ValueError: If there is no matrix, one is not square, or the numbers of matrices,
-        titles and axes differ.
+    :raises ValueError: If there is no matrix, one is not square, the numbers of matrices, titles
+        and axes differ, or ``x`` is not an increasing vector of as many numbers as points.
     """
     matrices = [np.asarray(gram, np.float64) for gram in grams]
     given = len(matrices) if axes is None else len(axes)
@@ -46,6 +49,14 @@ def plot_gram_matrices(
     for matrix in matrices:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a Gram matrix must have shape [M, M], got {list(matrix.shape)}")
+    inputs = None if x is None else np.asarray(x, np.float64)
+    if inputs is not None and not (
+        all(inputs.shape == matrix.shape[:1] for matrix in matrices) and (np.diff(inputs) > 0).all()
+    ):
+        raise ValueError(
+            f"x must be an increasing vector of {len(matrices[0])} inputs, got shape "
+            f"{list(inputs.shape)}"
+        )
     if axes is None:
         figure = new_figure((2.8 * len(matrices) + 1.0, 3.3))
         axes = list(figure.subplots(1, len(matrices), squeeze=False)[0])
@@ -55,11 +66,15 @@ def plot_gram_matrices(
         bound = max(high, -low)
         colours = {"cmap": "RdBu_r", "vmin": -bound, "vmax": bound}
     for ax, matrix, title in zip(axes, matrices, titles, strict=True):
-        image = ax.imshow(matrix, interpolation="nearest", **colours)
+        if inputs is None:
+            image: Any = ax.imshow(matrix, interpolation="nearest", **colours)
+        else:
+            image = ax.pcolormesh(inputs, inputs, matrix, shading="nearest", **colours)
+            ax.set(aspect="equal", ylim=ax.get_ylim()[::-1])
         ax.set_title(title, fontsize="medium")
-        ax.set_xlabel("point")
-        ax.locator_params(integer=True, nbins=5)
-    axes[0].set_ylabel("point")
+        ax.set_xlabel("point" if inputs is None else "x")
+        ax.locator_params(integer=inputs is None, nbins=5)
+    axes[0].set_ylabel(axes[0].get_xlabel())
     axes[0].figure.colorbar(image, ax=list(axes), shrink=0.8, label="inner product")
     return list(axes)
 

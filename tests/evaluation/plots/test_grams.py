@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from model_reference import tiny_model
 
-from gpflow_dwp.evaluation import plot_layer_grams
+from gpflow_dwp.evaluation import plot_gram_matrices, plot_layer_grams
 from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
 
 
@@ -90,3 +90,26 @@ def test_refuses(depth: int, options: dict[str, Any], message: str) -> None:
 def test_refuses_other_models() -> None:
     with pytest.raises(ValueError, match="model must be an instance of DeepKernelProcess, got str"):
         plot_layer_grams("model")  # type: ignore[arg-type]
+
+
+def test_matrices_over_inputs_have_each_entry_where_its_inputs_are() -> None:
+    """Inputs are not equally spaced, and the first is at the top, as for matrices over numbers."""
+    x, gram = np.array([0.0, 1.0, 3.0, 4.0]), np.arange(16.0).reshape(4, 4)
+
+    (ax,) = plot_gram_matrices([gram], ["G"], x=x)
+
+    (mesh,) = ax.collections
+    assert np.array_equal(np.asarray(mesh.get_array()).reshape(4, 4), gram)
+    corners = mesh.get_coordinates()
+    for row, column in np.ndindex(4, 4):
+        (left, top), (right, bottom) = corners[row, column], corners[row + 1, column + 1]
+        assert left < x[column] < right
+        assert top < x[row] < bottom
+    assert ax.yaxis_inverted()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "x")
+
+
+@pytest.mark.parametrize("x", [[0.0, 1.0], [0.0, 2.0, 1.0], [[0.0], [1.0], [2.0]]])
+def test_refuses_inputs_that_are_not_those_of_the_points(x: Any) -> None:
+    with pytest.raises(ValueError, match="x must be an increasing vector of 3 inputs"):
+        plot_gram_matrices([np.eye(3)], ["G"], x=x)
