@@ -6,7 +6,9 @@ A test holds notebooks/command_line to what this writes.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from unittest.mock import patch
 
 from gpflow_dwp.cli.program import COMMANDS, app
 
@@ -31,7 +33,8 @@ a checkout.
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by the name of its file."""
-    text = app.generate_docs(output_format="markdown")
+    with patch.object(sys, "argv", ["gpflow-dwp"]):  # of which cyclopts makes usages
+        text = app.generate_docs(output_format="markdown")
     parts = dict(re.findall(r"^## gpflow-dwp ([\w-]+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
     found = {"index.md": _INDEX.format(names="\n".join(COMMANDS))}
     for name in COMMANDS:

@@ -255,9 +255,9 @@ def _invertible_at_run_time(x: tf.Tensor) -> tf.Tensor:
     # By what a column adds to those before it. XLA has no log-determinant on the CPU.
     x = x / tf.reduce_max(tf.abs(x), axis=-1, keepdims=True)
     added = tf.abs(tf.linalg.diag_part(tf.linalg.qr(x).r))
-    precision = x.shape[-1] * np.finfo(x.dtype.as_numpy_dtype).eps
+    rounding = x.shape[-1] * np.finfo(x.dtype.as_numpy_dtype).eps
     # With an entry that is not finite, or a row of zeros, these are NaN, and nothing holds.
-    return added > precision * tf.linalg.norm(x, axis=-2)
+    return added > rounding * tf.linalg.norm(x, axis=-2)
 
 
 def _finite(x: Any) -> Any:

@@ -392,7 +392,7 @@ def exact_posterior(chosen):
     draw = GramDraw(
         gram=gram,
         features=tf.constant(chosen / np.sqrt(WIDTH)),
-        covariance=posterior.path.hidden[0].covariance,
+        below=posterior.path.hidden[0].below,
         log_ratio=tf.zeros(len(chosen), gram.dtype),
     )
     top = deep_gp.output_layer.infer_inducing(gram_K(deep_gp.output_layer.kernel, gram))

@@ -11,9 +11,8 @@ from package_source import ROOT
 pytest.importorskip("cyclopts", minversion="5.0")
 
 
-def test_pages_are_what_the_help_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_what_the_help_says() -> None:
     """An option that is added, renamed or described anew: `python ci/commands.py`."""
-    monkeypatch.setattr("sys.argv", ["gpflow-dwp"])  # which usages begin with
     spec = importlib.util.spec_from_file_location("commands", ROOT / "ci" / "commands.py")
     commands = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(commands)

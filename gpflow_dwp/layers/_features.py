@@ -22,7 +22,7 @@ __all__ = ["condition_features", "expect_features", "grouped", "grouped_outer", 
 
 def condition_features(
     draw: GramDraw,
-    covariance: TargetBlocks,
+    blocks: TargetBlocks,
     noise: TargetNoise,
     *,
     df: int,
@@ -34,50 +34,50 @@ def condition_features(
     rest are zero at the inducing points, and noise alone at the targets.
 
     :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
-    :param covariance: The blocks K_it and K_tt.
+    :param blocks: The blocks K_it and K_tt.
     :param noise: The targets' random numbers.
     :param df: Degrees of freedom, ν.
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     """
-    dtype = covariance.it.dtype
+    dtype = blocks.it.dtype
     numbers = tf.cast(noise.normal(df), dtype)
-    if covariance.are_single:
+    if blocks.are_single:
         mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.features, gradient_dtype=noise.gradient_dtype
+            draw.below, blocks.it, draw.features, gradient_dtype=noise.gradient_dtype
         )
         # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.diagonal
-        variance = tf.maximum(covariance.diagonal - explained, floor)
+        floor = np.finfo(dtype.as_numpy_dtype).eps * blocks.diagonal
+        variance = tf.maximum(blocks.diagonal - explained, floor)
         deviation = tf.sqrt(variance / df)[..., None] * numbers
     else:
-        projected, _ = whiten(draw.covariance, covariance.it)
-        whitened_root, _ = whiten(draw.covariance, draw.features)
+        projected, _ = whiten(draw.below, blocks.it)
+        whitened_root, _ = whiten(draw.below, draw.features)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        explained = grouped_outer(tf.linalg.matrix_transpose(projected), covariance.tt)
-        remainder = covariance.tt - explained
+        explained = grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
+        remainder = blocks.tt - explained
         factorised = factorise(
             remainder,
-            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
+            relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        correlated = tf.matmul(cholesky(factorised), grouped(numbers, covariance.tt))
+        correlated = tf.matmul(cholesky(factorised), grouped(numbers, blocks.tt))
         deviation = tf.reshape(correlated, tf.shape(numbers)) / np.sqrt(df)
 
     rank = draw.features.shape[-1]
     features = mean + (deviation if df == rank else deviation[..., :rank])
     # Inner products between targets, to which features that are zero elsewhere add theirs.
     every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
-    tt = squares(every) if covariance.are_single else grouped_outer(every, covariance.tt)
+    tt = squares(every) if blocks.are_single else grouped_outer(every, blocks.tt)
     return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
 
 
-def expect_features(draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+def expect_features(draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
     """What :func:`condition_features` gives without noise, for M (M + N) R a draw instead of M² N.
 
     :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
-    :param covariance: The blocks K_it and K_tt.
+    :param blocks: The blocks K_it and K_tt.
     """
-    features = conditional_mean(draw.covariance, covariance.it, draw.features)
+    features = conditional_mean(draw.below, blocks.it, draw.features)
     it = tf.matmul(draw.features, features, transpose_b=True)
     return TargetBlocks(it, squares(features), features)
 

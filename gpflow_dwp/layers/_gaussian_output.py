@@ -13,24 +13,24 @@ __all__ = ["mixed_moments", "moments_at_targets"]
 
 
 def moments_at_targets(
-    draw: GaussianPosterior, covariance: TargetBlocks
+    draw: GaussianPosterior, blocks: TargetBlocks
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and covariance at the targets: see :meth:`OutputLayer.condition`."""
-    if not covariance.are_single:
-        mean = tf.matmul(covariance.it, draw.weights, transpose_a=True)
+    if not blocks.are_single:
+        mean = tf.matmul(blocks.it, draw.weights, transpose_a=True)
         if draw.inverse_root is None:
-            left, right = covariance.it, tf.matmul(draw.inverse, covariance.it)
+            left, right = blocks.it, tf.matmul(draw.inverse, blocks.it)
         else:
-            left = right = tf.matmul(draw.inverse_root, covariance.it)
+            left = right = tf.matmul(draw.inverse_root, blocks.it)
         left, right = (
-            grouped(tf.linalg.matrix_transpose(part), covariance.tt) for part in (left, right)
+            grouped(tf.linalg.matrix_transpose(part), blocks.tt) for part in (left, right)
         )
-        return mean, covariance.tt - tf.matmul(left, right, transpose_b=True)
+        return mean, blocks.tt - tf.matmul(left, right, transpose_b=True)
     if draw.inverse_root is None:
-        mean, explained = projected_moments(draw.inverse, draw.weights, covariance.it)
+        mean, explained = projected_moments(draw.inverse, draw.weights, blocks.it)
     else:
-        mean, explained = rooted_moments(draw.inverse_root, draw.weights, covariance.it)
-    variance = covariance.diagonal - explained
+        mean, explained = rooted_moments(draw.inverse_root, draw.weights, blocks.it)
+    variance = blocks.diagonal - explained
     # Cancellation may leave a rounding error below zero.
     return mean, tf.maximum(variance, tf.zeros([], variance.dtype))[..., None, None]
 

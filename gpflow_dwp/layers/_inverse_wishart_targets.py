@@ -23,7 +23,7 @@ __all__ = ["condition_inverse_wishart", "divide"]
 
 def condition_inverse_wishart(
     draw: GramDraw,
-    covariance: TargetBlocks,
+    blocks: TargetBlocks,
     noise: TargetNoise,
     df: tf.Tensor,
     *,
@@ -35,62 +35,62 @@ def condition_inverse_wishart(
     conditional of :class:`InverseWishartLayer` is G_it = F_i Hᵀ and G_tt = δ C Cᵀ + H Hᵀ.
 
     :param draw: The inducing points' draw, with ``features`` F_i, [S, M, M].
-    :param covariance: The blocks K_it and K_tt.
+    :param blocks: The blocks K_it and K_tt.
     :param noise: The targets' random numbers: Zᵀ, and those that C is made of.
     :param df: Degrees of freedom, δ, [].
     :param jitter: Relative jitter of the targets' covariance, where it is factorised.
     """
-    gradient_dtype, dtype = noise.gradient_dtype, covariance.it.dtype
+    gradient_dtype, dtype = noise.gradient_dtype, blocks.it.dtype
     numbers = noise.normal(draw.features.shape[-1] + 1)
-    whitened_root, _ = whiten(draw.covariance, draw.features)
+    whitened_root, _ = whiten(draw.below, draw.features)
     # Rounding errors of noise matter no more than what they are errors of.
     deviation = tf.matmul(numbers[..., :-1], tf.cast(whitened_root, gradient_dtype))
     deviation, scores = tf.cast(deviation, dtype), tf.cast(numbers[..., -1], dtype)
     # With one target, the squared precision factor is 2 z with z ~ Gamma((δ + M + 2)/2, rate 1).
     first_concentration = 0.5 * (df + (draw.features.shape[-1] + 2.0))
-    if covariance.are_single:
+    if blocks.are_single:
         mean, explained = conditional_moments(
-            draw.covariance, covariance.it, draw.features, gradient_dtype=gradient_dtype
+            draw.below, blocks.it, draw.features, gradient_dtype=gradient_dtype
         )
         # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(dtype.as_numpy_dtype).eps * covariance.diagonal
-        variance = tf.maximum(covariance.diagonal - explained, floor)
+        floor = np.finfo(dtype.as_numpy_dtype).eps * blocks.diagonal
+        variance = tf.maximum(blocks.diagonal - explained, floor)
         square_spread = 0.5 * variance / gamma_quantile(first_concentration, scores)
         features = mean + tf.sqrt(square_spread)[..., None] * deviation
         tt = df * square_spread[..., None, None] + squares(features)
     else:
-        projected, _ = whiten(draw.covariance, covariance.it)
+        projected, _ = whiten(draw.below, blocks.it)
         mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        explained = grouped_outer(tf.linalg.matrix_transpose(projected), covariance.tt)
-        remainder = covariance.tt - explained
+        explained = grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
+        remainder = blocks.tt - explained
         factorised = factorise(
             remainder,
-            relative_jitter(covariance.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
+            relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
             name="a layer's covariance of the targets given the inducing points",
         )
-        group_size = tf.shape(covariance.tt)[-1]
-        below = grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype), covariance.tt)
-        scores = tf.reshape(scores, tf.shape(below)[:-1])
-        precision_factor = _precision_factor(first_concentration, scores, below)
+        group_size = tf.shape(blocks.tt)[-1]
+        lower = grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype), blocks.tt)
+        scores = tf.reshape(scores, tf.shape(lower)[:-1])
+        precision_factor = _precision_factor(first_concentration, scores, lower)
         spread = divide(cholesky(factorised), precision_factor)
-        correlated = tf.matmul(spread, grouped(deviation, covariance.tt))
+        correlated = tf.matmul(spread, grouped(deviation, blocks.tt))
         features = mean + tf.reshape(correlated, tf.shape(deviation))
         tt = df * tf.matmul(spread, spread, transpose_b=True)
-        tt += grouped_outer(features, covariance.tt)
+        tt += grouped_outer(features, blocks.tt)
     return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
 
 
 def _precision_factor(
-    first_concentration: tf.Tensor, scores: tf.Tensor, below: tf.Tensor
+    first_concentration: tf.Tensor, scores: tf.Tensor, lower: tf.Tensor
 ) -> tf.Tensor:
     """The precision factor of :class:`InverseWishart`, of one row for each target, [..., K, K].
 
     :param scores: Normal scores of its squared diagonal, [..., K].
-    :param below: Standard normal numbers for what is below the diagonal, [..., K, K].
+    :param lower: Standard normal numbers for what is below the diagonal, [..., K, K].
     """
     index = tf.range(tf.shape(scores)[-1], dtype=scores.dtype)
     square = 2.0 * gamma_quantile(first_concentration + 0.5 * index, scores)
-    return tf.linalg.set_diag(tf.linalg.band_part(below, -1, 0), tf.sqrt(square))
+    return tf.linalg.set_diag(tf.linalg.band_part(lower, -1, 0), tf.sqrt(square))
 
 
 def divide(numerator: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:

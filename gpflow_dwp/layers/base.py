@@ -36,13 +36,13 @@ class GramDraw(NamedTuple):
 
     :param gram: Gram matrix at the inducing points, G_ii = F_i F_iᵀ, [S, M, M].
     :param features: Features at the inducing points, F_i, [S, M, R].
-    :param covariance: The K_ii that came from below, [S, M, M].
+    :param below: The K_ii that came from the layer below, [S, M, M].
     :param log_ratio: log P - log Q of the draw, or its expectation, [S].
     """
 
     gram: tf.Tensor
     features: tf.Tensor
-    covariance: Factorised
+    below: Factorised
     log_ratio: tf.Tensor
 
 
@@ -120,7 +120,7 @@ class GramLayer(_Layer):
         "seed: [2]",
         "return.gram: [S, M, M]",
         "return.features: [S, M, R]",
-        "return.covariance.matrix: [broadcast S, M, M]",
+        "return.below.matrix: [broadcast S, M, M]",
         "return.log_ratio: [broadcast S]",
     )
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -133,37 +133,35 @@ class GramLayer(_Layer):
 
     @abc.abstractmethod
     @check_shapes(
-        "covariance.it: [broadcast S, M, N]",
-        "covariance.tt: [broadcast S, G, K, K]",
+        "blocks.it: [broadcast S, M, N]",
+        "blocks.tt: [broadcast S, G, K, K]",
         "return.it: [S, M, N]",
         "return.tt: [S, G, K, K]",
     )
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
         """Draw the rest of the Gram matrix, given G_ii: its blocks over groups of targets.
 
         :param draw: What :meth:`sample_inducing` returned.
-        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :param noise: The targets' random numbers. Gradients may be computed in its
-            ``gradient_dtype``; values are of the type of ``covariance``.
+            ``gradient_dtype``; values are of the type of ``blocks``.
         """
 
     @check_shapes(
-        "covariance.it: [broadcast S, M, N]",
-        "covariance.tt: [broadcast S, N, single, single]",
+        "blocks.it: [broadcast S, M, N]",
+        "blocks.tt: [broadcast S, N, single, single]",
         "return.it: [S, M, N]",
         "return.tt: [S, N, single, single]",
     )
-    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         """What :meth:`condition` gives for single targets whose random numbers are all zero.
 
         :param draw: What :meth:`sample_inducing` returned.
-        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         """
-        num_samples, num_targets = tf.shape(draw.gram)[0], tf.shape(covariance.it)[-1]
-        nothing = ZeroNoise(as_seed(0), num_samples, num_targets, covariance.it.dtype)
-        return self.condition(draw, covariance, nothing)
+        num_samples, num_targets = tf.shape(draw.gram)[0], tf.shape(blocks.it)[-1]
+        nothing = ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
+        return self.condition(draw, blocks, nothing)
 
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
         """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
@@ -250,18 +248,18 @@ class OutputLayer(_Layer):
 
     @abc.abstractmethod
     @check_shapes(
-        "covariance.it: [S, M, N]",
-        "covariance.tt: [S, G, K, K]",
+        "blocks.it: [S, M, N]",
+        "blocks.tt: [S, G, K, K]",
         "return[0]: [S, N, Q]",
         "return[1]: [S, columns..., G, K, K]",
     )
     def condition(
-        self, draw: GaussianPosterior, covariance: TargetBlocks
+        self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean and covariance at the targets, without the mean function.
 
         :param draw: What :meth:`infer_inducing` returned.
-        :param covariance: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
+        :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         :return: The mean, [S, N, Q], and the covariance within each group, [S, G, K, K] where all
             outputs share it and [S, Q, G, K, K] where not.
         """

@@ -135,9 +135,9 @@ class GlobalInducingGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianPosterior, covariance: TargetBlocks
+        self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean, variance = moments_at_targets(draw, covariance)
+        mean, variance = moments_at_targets(draw, blocks)
         if self.mixing is None:
             return mean, variance
         mixing = tf.cast(self.mixing, mean.dtype)

@@ -111,19 +111,17 @@ class GlobalInducingGramLayer(GramLayer):
         return GramDraw(
             gram=tf.matmul(features, features, transpose_b=True),
             features=features,
-            covariance=below,
+            below=below,
             log_ratio=-0.5 * (volume + tf.reduce_sum(tf.square(mean), axis=[-2, -1])),
         )
 
     @inherit_check_shapes
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
-        return condition_features(draw, covariance, noise, df=self.width, jitter=self.jitter)
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        return condition_features(draw, blocks, noise, df=self.width, jitter=self.jitter)
 
     @inherit_check_shapes
-    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        return expect_features(draw, covariance)
+    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        return expect_features(draw, blocks)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> tfp.distributions.MultivariateNormalTriL:

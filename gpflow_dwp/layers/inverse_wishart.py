@@ -109,18 +109,16 @@ class InverseWishartLayer(GramLayer):
         return GramDraw(
             gram=tf.matmul(features, features, transpose_b=True),
             features=features,
-            covariance=below,
+            below=below,
             log_ratio=self._expected_log_ratio(ratio)
             if self.expected_log_ratio
             else self._sampled_log_ratio(ratio, precision_factor),
         )
 
     @inherit_check_shapes
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
-        df = tf.cast(self.df, covariance.it.dtype)
-        return condition_inverse_wishart(draw, covariance, noise, df, jitter=self.jitter)
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        df = tf.cast(self.df, blocks.it.dtype)
+        return condition_inverse_wishart(draw, blocks, noise, df, jitter=self.jitter)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> InverseWishart:

@@ -20,7 +20,7 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.cross import cross_covariance
-from gpflow_dwp.kernels.precision import kernel_in_dtype
+from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised
@@ -98,8 +98,8 @@ def sample_inducing_path(
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
-    def expect(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        return hidden[index].expect(draw, covariance)
+    def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        return hidden[index].expect(draw, blocks)
 
     cross = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect).it
     targets = None
@@ -196,8 +196,8 @@ def sample_gram_matrices(
     grams = []
     carry = _at_random(hidden, targets, seed)
 
-    def record(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        grams.append(carry(index, draw, covariance))
+    def record(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        grams.append(carry(index, draw, blocks))
         return grams[-1]
 
     _carry_targets(hidden, output, path.points, path.hidden, targets, record)
@@ -205,10 +205,10 @@ def sample_gram_matrices(
 
 
 def _condition_output(
-    output: OutputLayer, path: InducingPath, targets: tf.Tensor, covariance: TargetBlocks
+    output: OutputLayer, path: InducingPath, targets: tf.Tensor, blocks: TargetBlocks
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and covariance of the functions, with the mean function, of the targets' type."""
-    moments = output.condition(path.output, covariance)
+    moments = output.condition(path.output, blocks)
     mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
     if output.mean_function is not None:
         mean += output.mean_function(_flat(targets))
@@ -236,7 +236,7 @@ def _at_random(
     seeds = split_seed(seed, len(hidden) + 1)
     num_targets = tf.shape(targets)[-3] * tf.shape(targets)[-2]
 
-    def carry(index: int, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
+    def carry(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         noise = TargetNoise(
             seeds[index],
             draw.gram.shape[0] or tf.shape(draw.gram)[0],
@@ -244,7 +244,7 @@ def _at_random(
             targets.dtype,
             keys,
         )
-        return hidden[index].condition(draw, covariance, noise)
+        return hidden[index].condition(draw, blocks, noise)
 
     return carry
 
@@ -294,7 +294,7 @@ def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
     def spread(matrix: tf.Tensor) -> tf.Tensor:
         return tf.ensure_shape(tf.broadcast_to(matrix, shape), draw.gram.shape)
 
-    return draw._replace(covariance=Factorised(*map(spread, draw.covariance)))
+    return draw._replace(below=Factorised(*map(spread, draw.below)))
 
 
 def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:

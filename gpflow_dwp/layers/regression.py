@@ -161,9 +161,9 @@ class RegressionGPLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianPosterior, covariance: TargetBlocks
+        self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return moments_at_targets(draw, covariance)
+        return moments_at_targets(draw, blocks)
 
 
 def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:

@@ -149,21 +149,19 @@ class WishartLayer(GramLayer):
         return GramDraw(
             gram=tf.matmul(features, features, transpose_b=True),
             features=features,
-            covariance=below,
+            below=below,
             log_ratio=log_ratio
             + wishart_log_normaliser(self.df, self.num_inducing)
             + self.df * log_det_ratio,
         )
 
     @inherit_check_shapes
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
-        return condition_features(draw, covariance, noise, df=self.df, jitter=self.jitter)
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        return condition_features(draw, blocks, noise, df=self.df, jitter=self.jitter)
 
     @inherit_check_shapes
-    def expect(self, draw: GramDraw, covariance: TargetBlocks) -> TargetBlocks:
-        return expect_features(draw, covariance)
+    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        return expect_features(draw, blocks)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> SingularWishart:

@@ -101,7 +101,7 @@ class FunctionDraws:
             prior = self._prior(layer.kernel, inputs, width, num_features, layer_seed)
             features = _padded(draw, width)
             missing = np.sqrt(width) * features - prior(inputs)
-            tril = tf.broadcast_to(draw.covariance.tril, tf.shape(draw.gram))
+            tril = tf.broadcast_to(draw.below.tril, tf.shape(draw.gram))
             coefficients = tf.linalg.cholesky_solve(tril, missing)
             self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
             inputs = features

@@ -8,7 +8,7 @@ from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.monitor import MonitorCallback
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.plateau_stopping import PlateauStopping
-from gpflow_dwp.training.protocol import PROTOCOLS, Protocol
+from gpflow_dwp.training.protocol import PROTOCOLS, TrainingProtocol
 from gpflow_dwp.training.run_log import CSVLog, JSONLinesLog
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "MonitorCallback",
     "NaturalGradientAdam",
     "PlateauStopping",
-    "Protocol",
     "TrainingHistory",
     "TrainingProgress",
+    "TrainingProtocol",
     "fit",
 ]

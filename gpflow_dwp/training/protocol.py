@@ -10,13 +10,13 @@ from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
 
-__all__ = ["PROTOCOLS", "Protocol", "ProtocolName"]
+__all__ = ["PROTOCOLS", "ProtocolName", "TrainingProtocol"]
 
 ProtocolName = Literal["fast", "natural", "papers", "vmg"]
 """What :func:`fit` takes by name."""
 
 
-class Protocol(NamedTuple):
+class TrainingProtocol(NamedTuple):
     """A way to train.
 
     :param optimizer: Makes the optimiser of a model from it and the number of steps.
@@ -58,26 +58,26 @@ def _all_rows_up_to_2000(num_rows: int) -> int | None:
     return None if num_rows <= 2_000 else 1_000
 
 
-PROTOCOLS: dict[ProtocolName, Protocol] = {
-    "fast": Protocol(
+PROTOCOLS: dict[ProtocolName, TrainingProtocol] = {
+    "fast": TrainingProtocol(
         _warm_cosine_with_short_memory,
         _annealing_by_depth,
         2,
         _all_rows_up_to_2000,
     ),
-    "natural": Protocol(
+    "natural": TrainingProtocol(
         _natural_gradients,
         lambda model, num_steps: 0,
         1,
         lambda num_rows: None if num_rows <= 512 else 512,
     ),
-    "papers": Protocol(
+    "papers": TrainingProtocol(
         lambda model, num_steps: Adam(paper_learning_rate(num_steps)),
         lambda model, num_steps: min(1_000, num_steps // 2),
         10,
         _all_rows_up_to_2000,
     ),
-    "vmg": Protocol(
+    "vmg": TrainingProtocol(
         lambda model, num_steps: Adam(cosine_learning_rate(num_steps, 1e-2)),
         lambda model, num_steps: 0,
         1,

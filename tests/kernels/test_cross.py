@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.kernels.cross import cross_covariance
-from gpflow_dwp.kernels.precision import kernel_in_dtype
+from gpflow_dwp.kernels.dtype import kernel_in_dtype
 
 
 class OwnDistance(gk.SquaredExponential):

@@ -79,9 +79,9 @@ class Reveal(OutputLayer):
         return GaussianPosterior(covariance, covariance, covariance[:, 0, 0])
 
     def condition(
-        self, draw: GaussianPosterior, covariance: TargetBlocks
+        self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.linalg.matrix_transpose(covariance.it), covariance.tt
+        return tf.linalg.matrix_transpose(blocks.it), blocks.tt
 
 
 NUM_DRAWS = 4_000
@@ -174,11 +174,9 @@ class Rotated(GramLayer):
         gram = tf.matmul(root, root, transpose_b=True)
         return draw._replace(features=root, gram=gram, log_ratio=prior - posterior)
 
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
         rotated = model_reference.GivenNoise(noise.normal(WIDTH) @ self.rotation)
-        return self.layer.condition(draw, covariance, rotated)
+        return self.layer.condition(draw, blocks, rotated)
 
 
 WIDTH = 3

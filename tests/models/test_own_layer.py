@@ -51,12 +51,10 @@ class InfinitelyWideLayer(GramLayer):
         gram = tf.matmul(root, root, transpose_b=True)
         return GramDraw(gram, root, below, log_ratio=tf.zeros([1], covariance.dtype))
 
-    def condition(
-        self, draw: GramDraw, covariance: TargetBlocks, noise: TargetNoise
-    ) -> TargetBlocks:
-        scale, num_samples = tf.cast(self.scale, covariance.it.dtype), tf.shape(draw.gram)[0]
-        blocks = (scale * block for block in covariance[:2])
-        return TargetBlocks(*(tf.repeat(b, num_samples // tf.shape(b)[0], axis=0) for b in blocks))
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        scale, num_samples = tf.cast(self.scale, blocks.it.dtype), tf.shape(draw.gram)[0]
+        scaled = (scale * block for block in blocks[:2])
+        return TargetBlocks(*(tf.repeat(b, num_samples // tf.shape(b)[0], axis=0) for b in scaled))
 
 
 @pytest.fixture(name="model")

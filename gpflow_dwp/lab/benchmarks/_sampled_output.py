@@ -71,9 +71,9 @@ class SampledOutputLayer(OutputLayer):
 
     @inherit_check_shapes
     def condition(
-        self, draw: GaussianPosterior, covariance: TargetBlocks
+        self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean, variance = self._layer.condition(draw, covariance)
+        mean, variance = self._layer.condition(draw, blocks)
         # The derivative of a root of zero is infinite.
         floor = tf.constant(np.finfo(mean.dtype.as_numpy_dtype).eps, mean.dtype)
         deviation = tf.sqrt(tf.maximum(variance[..., 0], floor))

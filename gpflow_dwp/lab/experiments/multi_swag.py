@@ -36,7 +36,7 @@ class Member(RunnableCell):
 
     :param dataset: Name of a UCI data set.
     :param depth: Of the process.
-    :param model: Its posterior.
+    :param model: Its family of approximate posteriors, "GW", "A" or "AB".
     :param split: Number of the split.
     :param seed: For starting values, minibatches and draws.
     :param steps: Before iterates are collected, by the fast protocol.
@@ -79,8 +79,8 @@ class Member(RunnableCell):
     def files(self, directory: Path) -> dict[str, Path]:
         return {"iterates": directory / "iterates" / self.key}
 
-    def posterior(self, data: UCISplit) -> SWAG:
-        """Return the posterior that collects, or into which what was collected can be read."""
+    def swag(self, data: UCISplit) -> SWAG:
+        """Return what collects iterates, or what those collected before can be read into."""
         model = build_deep_wishart_process(
             data.train,
             self.depth,
@@ -112,7 +112,7 @@ def train_member(
     """
     what = Member.from_dict(member)
     data = load_uci(what.dataset, what.split, folder=uci_folder)
-    posterior = what.posterior(data)
+    swag = what.swag(data)
     phases: list[tuple[str, int, int, dict[str, Any]]] = [
         ("trained", what.steps, what.seed, {}),
         ("collected", what.collecting_steps, what.seed + 1, collecting(what.learning_rate)),
@@ -120,11 +120,11 @@ def train_member(
     seconds, done = 0.0, 0
     for name, steps, seed, settings in phases:
         history = fit(
-            posterior.model,
+            swag.model,
             data.train,
             steps,
             seed=seed,
-            callbacks=[Watch(report, done), *([posterior] if settings else [])],
+            callbacks=[Watch(report, done), *([swag] if settings else [])],
             callback_interval=STEPS_BETWEEN_ITERATES,
             progress=False,
             checkpoint_directory=Path(checkpoint_directory) / name,
@@ -133,8 +133,8 @@ def train_member(
         if history.num_steps < steps:
             raise KeyboardInterrupt(history.stop_reason)
         seconds, done = seconds + history.seconds, done + steps
-    posterior.save(iterates)
-    return {"num_collected": posterior.num_collected, "training_seconds": seconds}
+    swag.save(iterates)
+    return {"num_collected": swag.num_collected, "training_seconds": seconds}
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class MultiSWAGOfWishart(OfDeepWishart):
         data = self.load()
         members = []
         for cell in self.cells():
-            members.append(cell.posterior(data))
+            members.append(cell.swag(data))
             members[-1].load(cell.files(self.directory)["iterates"])
         mixtures = {"SWAG": members[0], "MultiSWAG": MultiSWAG(members)}
         for name, mixture in mixtures.items():

@@ -128,9 +128,7 @@ def test_ray_is_an_extra(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 STUDY = """
 import sys
-from pathlib import Path
-from study_archive import replace_process
-from study_archive import run_tiny_cells as run
+from study_archive import tiny_cell
 from gpflow_dwp.lab.study import run_cells
 cells = [
     tiny_cell(split=split, model=model, depth=2, num_steps=4_000)

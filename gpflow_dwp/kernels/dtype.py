@@ -1,4 +1,4 @@
-"""Kernels in another precision than that of their parameters."""
+"""Kernels in another floating-point type than that of their parameters."""
 
 from __future__ import annotations
 
