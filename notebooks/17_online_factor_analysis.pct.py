@@ -76,7 +76,7 @@ _ = fig.colorbar(image, ax=axes, shrink=0.8)
 # The thesis draws vectors from factor models with $K = 10$ and compares online EM, online gradient
 # ascent (SGA) and batch factor analysis by SVD (scikit-learn) after 100 to 100,000 of them, for
 # three ranges of the factors' squared lengths; its Figures 5.1 and 5.2. The results below are from
-# `gpflow-dwp experiment factor-analysis`, kept in `ci/results/iterates`; bars are one standard error
+# `gpflow-dwp experiment factor-analysis`, kept in `ci/results/iterates`; bars are a standard error
 # over ten models.
 
 
