@@ -107,9 +107,9 @@ axes.figure
 # %% [markdown]
 # ### What representation was learned
 #
-# Each hidden layer's Gram matrix of the inducing points, from left to right along the input. Below
-# is the prior with the same kernels: points are alike if they are near. The posterior says
-# something else: points are alike if they are on the same side of the step.
+# Each hidden layer's Gram matrix of the inducing points, over their inputs. Below is the prior with
+# the same kernels: points are alike if they are near. The posterior says something else: points are
+# alike if they are on the same side of the step.
 
 # %%
 axes = plot_layer_grams(model)
@@ -121,7 +121,7 @@ axes[0].figure
 
 # %%
 axes = plot_gram_matrices(
-    [SquaredExponential()(X).numpy(), Y @ Y.T], ["kernel of the inputs", "targets"]
+    [SquaredExponential()(X).numpy(), Y @ Y.T], ["kernel of the inputs", "targets"], x=X[:, 0]
 )
 axes[0].figure
 

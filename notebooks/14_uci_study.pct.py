@@ -25,12 +25,11 @@
 # %% tags=["hide-input"]
 # %matplotlib inline
 import os
-from pathlib import Path
 
 import pandas as pd
 from IPython.display import Markdown
 
-import gpflow_dwp
+from gpflow_dwp.lab.kept_results import KEPT_RESULTS
 from gpflow_dwp.lab.study import (
     calibration_table,
     configurations,
@@ -46,19 +45,9 @@ from gpflow_dwp.lab.study import (
     score_table,
 )
 
-
-def results_files() -> list[Path]:
-    """The named table, or those of the checkout that holds this notebook or the package."""
-    if "GPFLOW_DWP_RESULTS" in os.environ:
-        return [Path(os.environ["GPFLOW_DWP_RESULTS"])]
-    here = Path.cwd()
-    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
-        if files := sorted(place.glob("ci/results/uci/*.csv")):
-            return files
-    raise FileNotFoundError("no ci/results/uci above here; name a table in GPFLOW_DWP_RESULTS")
-
-
-results = pd.concat([read_results_table(path) for path in results_files()], ignore_index=True)
+own = os.environ.get("GPFLOW_DWP_RESULTS")
+files = sorted(KEPT_RESULTS.glob("uci/*.csv")) if own is None else [own]
+results = pd.concat([read_results_table(path) for path in files], ignore_index=True)
 print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
 
 # %% [markdown]

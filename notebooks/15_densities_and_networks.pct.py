@@ -19,11 +19,9 @@
 
 # %% tags=["hide-input"]
 # %matplotlib inline
-from pathlib import Path
-
 import pandas as pd
 
-import gpflow_dwp
+from gpflow_dwp.lab.kept_results import KEPT_RESULTS
 from gpflow_dwp.lab.study import (
     configurations,
     density_table,
@@ -35,11 +33,8 @@ from gpflow_dwp.lab.study import (
 
 
 def results(name: str) -> pd.DataFrame:
-    here = Path.cwd()
-    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
-        if files := sorted(place.glob(f"ci/results/{name}/*.csv")):
-            return pd.concat([read_results_table(path) for path in files], ignore_index=True)
-    raise FileNotFoundError(f"no ci/results/{name} above here")
+    files = sorted(KEPT_RESULTS.glob(f"{name}/*.csv"))
+    return pd.concat([read_results_table(path) for path in files], ignore_index=True)
 
 
 # %% [markdown]

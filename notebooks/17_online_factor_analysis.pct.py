@@ -21,14 +21,11 @@
 
 # %% tags=["hide-input"]
 # %matplotlib inline
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-import gpflow_dwp
 from gpflow_dwp.iterates import (
     OnlineEM,
     OnlineGradientAscent,
@@ -36,6 +33,7 @@ from gpflow_dwp.iterates import (
     observe_all,
     relative_frobenius_distance,
 )
+from gpflow_dwp.lab.kept_results import KEPT_RESULTS
 
 # %% [markdown]
 # A stream of 5,000 vectors with 30 entries and three factors. An algorithm has a state, which one
@@ -81,15 +79,7 @@ _ = fig.colorbar(image, ax=axes, shrink=0.8)
 
 
 # %%
-def results(name: str) -> pd.DataFrame:
-    here = Path.cwd()
-    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
-        if (path := place / "ci" / "results" / "iterates" / name).exists():
-            return pd.read_csv(path)
-    raise FileNotFoundError(f"no ci/results/iterates/{name} above here")
-
-
-table = results("factor_analysis.csv")
+table = pd.read_csv(KEPT_RESULTS / "iterates" / "factor_analysis.csv")
 summary = table.groupby(["dimension", "largest", "algorithm", "num_samples"])[
     ["relative_distance", "wasserstein_distance"]
 ].agg(["mean", "sem"])

@@ -22,7 +22,6 @@
 # %% tags=["hide-input"]
 # %matplotlib inline
 import os
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,6 +31,7 @@ import gpflow_dwp
 from gpflow_dwp.data import varying_sine
 from gpflow_dwp.iterates import SWAG, FactorAnalysisPosterior, IterateAverage, OnlineEM
 from gpflow_dwp.lab.experiments import linear_regression_posterior, sgd_iterates, window_means
+from gpflow_dwp.lab.kept_results import KEPT_RESULTS
 from gpflow_dwp.training import Adam
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
@@ -132,12 +132,7 @@ for axis, (title, points) in zip(axes, panels.items(), strict=True):
 
 
 # %%
-def results(name: str) -> pd.DataFrame:
-    here = Path.cwd()
-    for place in (here, *here.parents, *Path(gpflow_dwp.__file__).resolve().parents):
-        if (path := place / "ci" / "results" / "iterates" / name).exists():
-            return pd.read_csv(path)
-    raise FileNotFoundError(f"no ci/results/iterates/{name} above here")
+ITERATES = KEPT_RESULTS / "iterates"
 
 
 def with_errors(table: pd.DataFrame, groups: list[str], values: list[str]) -> pd.DataFrame:
@@ -148,7 +143,7 @@ def with_errors(table: pd.DataFrame, groups: list[str], values: list[str]) -> pd
 
 metrics = ["distance_of_means", "distance_of_covariances", "squared_wasserstein_distance"]
 ours = with_errors(
-    results("linear_posterior.csv"),
+    pd.read_csv(ITERATES / "linear_posterior.csv"),
     ["learning_rate", "weight_decay", "batch_size", "window"],
     metrics,
 )
@@ -168,7 +163,9 @@ ours.join(print_, rsuffix=" (printed)").fillna("")
 # draws, so that nothing but SWA can be gained.
 
 # %%
-with_errors(results("linear_prediction.csv"), ["dataset", "predictor"], ["mse"]).unstack()
+with_errors(
+    pd.read_csv(ITERATES / "linear_prediction.csv"), ["dataset", "predictor"], ["mse"]
+).unstack()
 
 # %% [markdown]
 # ## Does it help a deep Wishart process?
@@ -179,7 +176,7 @@ with_errors(results("linear_prediction.csv"), ["dataset", "predictor"], ["mse"])
 # parameters. Test scores in raw units: mean ± standard error over splits.
 
 # %%
-deep = results("deep_wishart.csv")
+deep = pd.read_csv(ITERATES / "deep_wishart.csv")
 with_errors(deep, ["dataset", "predictor"], ["test_log_likelihood", "rmse"])
 
 # %% [markdown]

@@ -98,8 +98,9 @@ def plot_layer_grams(
         of a new figure.
     :param num_samples: Draws of each mean.
     :param order: Numbers of the inducing points, in the order in which they are shown, [M]; None
-        for that of the input if there is one, else that of the leading eigenvector of the top
-        layer's posterior mean, which brings points together that the model takes to be alike.
+        to show them over the input if there is one, else in the order of the leading eigenvector
+        of the top layer's posterior mean, which brings points together that the model takes to be
+        alike.
     :param seed: Seed of the draws.
     :return: The axes, the posterior's first.
     :raises ValueError: If ``model`` is no deep kernel process or has no hidden layer, ``order``
@@ -115,7 +116,11 @@ def plot_layer_grams(
         for gram in model.posterior(num_samples, seed=seed).gram_matrices()
     ]
     prior = [gram.numpy().mean(axis=0) for gram in _draw_prior(model, num_samples, seed)]
-    points = _order(model, posterior[-1]) if order is None else np.asarray(order)
+    Z = model.inducing_variable.Z.numpy()
+    is_over_input = order is None and Z.shape[1] == 1 and len(np.unique(Z)) == len(Z)
+    if order is None:
+        order = np.argsort(Z[:, 0] if Z.shape[1] == 1 else np.linalg.eigh(posterior[-1])[1][:, -1])
+    points = np.asarray(order)
     if not np.array_equal(np.sort(points), np.arange(len(posterior[0]))):
         raise ValueError(f"order must hold 0 to {len(posterior[0]) - 1} once each, got {points}.")
     if axes is None:
@@ -127,14 +132,9 @@ def plot_layer_grams(
         pair = [axes[index], axes[num_layers + index]]
         titles = [f"layer {index + 1}, {what}" for what in ("posterior", "prior")]
         grams = [gram[index][np.ix_(points, points)] for gram in (posterior, prior)]
-        plot_gram_matrices(grams, titles, pair)
-        pair[1].set_ylabel("point")
+        plot_gram_matrices(grams, titles, pair, x=Z[points, 0] if is_over_input else None)
+        pair[1].set_ylabel(pair[1].get_xlabel())
     return list(axes)
-
-
-def _order(model: DeepKernelProcess, gram: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    Z = model.inducing_variable.Z.numpy()
-    return np.argsort(Z[:, 0] if Z.shape[1] == 1 else np.linalg.eigh(gram)[1][:, -1])
 
 
 def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[tf.Tensor]:

@@ -53,13 +53,19 @@ def test_the_prior_of_the_first_layer_has_the_kernel_as_its_mean(arguments: Any)
     np.testing.assert_allclose(image(axes[2]), kernel, atol=tolerance)
 
 
-def test_points_are_ordered_by_the_input_or_by_likeness() -> None:
+def test_points_are_shown_over_the_input_or_ordered_by_likeness() -> None:
     X = np.linspace(-1.0, 1.0, 12)[:, None]
     one, two = tiny_model(2, data=(X, X**2)), tiny_model(2)
-    order = np.argsort(one.inducing_variable.Z.numpy()[:, 0])
+    Z = one.inducing_variable.Z.numpy()[:, 0]
+    order = np.argsort(Z)
 
     expected = image(plot_layer_grams(one, num_samples=3, order=order)[0])
-    np.testing.assert_array_equal(image(plot_layer_grams(one, num_samples=3)[0]), expected)
+    over, below = plot_layer_grams(one, num_samples=3)
+    (mesh,) = over.collections
+    np.testing.assert_array_equal(np.ravel(mesh.get_array()), expected.ravel())
+    assert (over.get_xlabel(), below.get_ylabel()) == ("x", "x")
+    one.inducing_variable.Z.assign(np.r_[Z[:-1], Z[:1]][:, None])  # one of them twice
+    assert plot_layer_grams(one, num_samples=3)[0].get_xlabel() == "point"
 
     shown = image(plot_layer_grams(two, num_samples=50)[0])
     leading = np.linalg.eigh(shown)[1][:, -1]
