@@ -403,6 +403,20 @@ def assert_gradients_are_finite_differences(
         np.testing.assert_allclose(slope, expected, rel, 1e-6, err_msg=f"variable {index}")
 
 
+def assert_gradient_is_finite_at_inducing_points(layer: GramLayer, width: int) -> None:
+    """The layer's three inducing points are the targets, with so many random numbers each."""
+    points = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
+    with tf.GradientTape() as tape:
+        tape.watch(points)
+        covariance = layer.kernel(points)[None]
+        draw = layer.sample_inducing(covariance, 1, as_seed(0))
+        blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
+        noise = tf.ones([1, 3, width], tf.float64)
+        gram = condition(layer, draw, blocks, noise, full_cov=False)
+        score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
+    assert np.all(np.isfinite(tape.gradient(score, points)))
+
+
 class Conditional:
     """A layer of features, one covariance over 3 inducing points and 2 targets, and many draws."""
 

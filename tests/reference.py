@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
@@ -48,6 +49,43 @@ def log_abs_det_jacobian(
     steps = steps.reshape(point.shape[-1], *[1] * (point.ndim - 1), point.shape[-1])
     columns = (function(point + steps) - function(point - steps)) / (2.0 * step)
     return np.linalg.slogdet(np.moveaxis(columns, 0, -1))[1]
+
+
+def assert_log_determinants(
+    bijector: Any,
+    rank: int,
+    x: np.ndarray,
+    y: np.ndarray,
+    parse_x: Callable[..., np.ndarray],
+    parse_y: Callable[..., np.ndarray],
+    *,
+    forward_tolerance: float,
+    inverse_tolerance: float,
+    inverse_step: float = 1e-5,
+) -> np.ndarray:
+    """Both log-determinants of a bijector are those of finite differences; return the first.
+
+    :param rank: Of x and y, R.
+    :param x: Where the forward map is looked at, [..., M, R] or [..., M, M].
+    :param y: Where the inverse is.
+    :param parse_x: :func:`trapezoid` or :func:`complete`, which makes an x of its free entries.
+    :param parse_y: The same for y.
+    """
+    size = x.shape[-2]
+
+    def forward(entries: np.ndarray) -> np.ndarray:
+        return free_entries(bijector.forward(parse_x(entries, size, rank)).numpy(), rank)
+
+    def inverse(entries: np.ndarray) -> np.ndarray:
+        return free_entries(bijector.inverse(parse_y(entries, size, rank)).numpy(), rank)
+
+    expected = log_abs_det_jacobian(forward, free_entries(x, rank))
+    got = bijector.forward_log_det_jacobian(x)
+    np.testing.assert_allclose(got, expected, forward_tolerance, forward_tolerance)
+    of_inverse = log_abs_det_jacobian(inverse, free_entries(y, rank), inverse_step)
+    got = bijector.inverse_log_det_jacobian(y)
+    np.testing.assert_allclose(got, of_inverse, inverse_tolerance, inverse_tolerance)
+    return expected
 
 
 def rank_cholesky(matrix: np.ndarray, rank: int) -> np.ndarray:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpflow_dwp.lab.study import results_frame
 from gpflow_dwp.lab.study.results import Record
 
-__all__ = ["PLAN", "density_cells", "finished", "invented_study", "only_row"]
+__all__ = ["PLAN", "density_cells", "finished", "frame", "invented_study", "only_row", "splits"]
 
 # Dataset, depth, splits and models.
 PLAN = (
@@ -41,6 +42,19 @@ def finished(
     key = " ".join(str(value) for value in [*fields.values(), *sorted(cell.items())])
     everything = {**scores, **more, **times, **metrics}
     return Record(key, {**fields, **usual, **cell}, "finished", None, everything, provenance)
+
+
+def frame(*records: Record) -> pd.DataFrame:
+    """The flat table of records."""
+    return results_frame(records)
+
+
+def splits(model: str, elbos: Iterable[float], *, dataset: str = "yacht", **more: Any) -> list[Any]:
+    """A record for each split, with these bounds."""
+    return [
+        finished(dataset, 2, model, split, **{"cell": {}, "elbo": elbo, **more})
+        for split, elbo in enumerate(elbos)
+    ]
 
 
 def invented_study(plan: Iterable[Any] = PLAN) -> list[Record]:

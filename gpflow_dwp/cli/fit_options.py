@@ -49,7 +49,7 @@ class FitOptions:
         process, or matrix-Gaussian neural network.
     :param depth: Layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for
         a DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other
-        models and with --devices, --validation-fraction or --log, which are for one model).
+        models and with --devices, --log or --validation-metric rmse, which are for one model).
     :param posterior: Family of approximate posteriors of a DWP (default: AB).
     :param whiten: Posteriors of a DWP relative to the prior's scale.
     :param output_posterior: What the posterior of a process's output layer comes from: learned
@@ -86,7 +86,8 @@ class FitOptions:
         --log; both are back if training fails, and an unfinished run that is replaced is kept until
         the new one is written, also where that is interrupted and goes on by --resume.
     :param validation_fraction: Hold out this share of the training rows, end training when they are
-        predicted no better, and keep the best parameters (default: no early stopping).
+        predicted no better, and keep the best parameters (default: no early stopping). With --depth
+        auto that is so of every model that takes gradient steps.
     :param validation_metric: What is to get better (default: log_density).
     :param patience: After how many looks that found nothing better training ends (default: 10).
     :param callback_interval: Steps between two looks, and two rows of the log.

@@ -116,6 +116,8 @@ def train(
     :param strategy: In whose scope the model was built, if it was in one.
     """
     rows = data.standardised(data.train)
+    held_out = None if data.validation is None else data.standardised(data.validation)
+    patience = options.patience or _PATIENCE
     if options.depth == "auto":
         selection = select_model(
             rows,
@@ -124,6 +126,8 @@ def train(
             num_steps=options.num_steps,
             batch_size=options.batch_size,
             num_samples=options.num_samples,
+            validation_data=held_out,
+            patience=patience,
             seed=options.seed,
             progress=not options.quiet,
             **model_arguments(options),
@@ -138,11 +142,11 @@ def train(
         )
     protocol = choose_protocol(options)
     stopping = None
-    if data.validation is not None:
+    if held_out is not None:
         stopping = EarlyStopping(
-            data.standardised(data.validation),
+            held_out,
             options.validation_metric or _METRIC,
-            patience=options.patience or _PATIENCE,
+            patience=patience,
             start_step=PROTOCOLS[protocol].kl_annealing_steps(model, options.num_steps),
             seed=options.seed,
         )

@@ -86,7 +86,7 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         yield "--drop cannot go with --columns, which names all inputs"
     if options.depth == "auto":
         for name in _for_one_model(options):
-            yield f"--depth auto cannot go with {_flag(name)}"
+            yield f"--depth auto cannot go with {name}, which is for one model: give its --depth"
     known, given = _known(options), model_arguments(options)
     for name, argument in _ARGUMENTS.items():
         # Inducing points are also those of the sparse GP that is compared with.
@@ -112,9 +112,13 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
 
 def _for_one_model(options: FitOptions) -> list[str]:
     """Options that are given, and are for a model of one depth."""
-    names = ("devices", "validation_fraction", "log")
-    given = [name for name in names if getattr(options, name) is not None]
-    return given + (["model"] if options.model != "DWP" else [])
+    are_given = {
+        "--devices": options.devices is not None,
+        "--log": options.log is not None,
+        "--validation-metric rmse": options.validation_metric == "rmse",
+        f"--model {options.model}": options.model != "DWP",
+    }
+    return [option for option, is_given in are_given.items() if is_given]
 
 
 def build_model(

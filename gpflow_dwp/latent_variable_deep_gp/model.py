@@ -23,7 +23,6 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
-from gpflow_dwp.validation import check_instance
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
 
@@ -54,14 +53,7 @@ class LatentVariableDeepGP(VariationalModel):
         *,
         num_prediction_samples: int = 100,
     ) -> None:
-        super().__init__()
-        check_instance(Sequence, layers=layers)
-        check_instance(Likelihood, likelihood=likelihood)
-        self.layers = list(layers)
-        self.likelihood = likelihood
-        self.num_data = num_data
-        self.num_samples = num_samples
-        self.num_prediction_samples = num_prediction_samples
+        super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
         self._check_parts()
 
     @property

@@ -17,7 +17,15 @@ from gpflow_dwp.linalg import (
     whiten,
 )
 
-__all__ = ["condition_features", "expect_features", "grouped", "grouped_outer", "squares"]
+__all__ = [
+    "condition_features",
+    "expect_features",
+    "grouped",
+    "grouped_outer",
+    "moments_of_each",
+    "moments_of_groups",
+    "squares",
+]
 
 
 def condition_features(
@@ -42,25 +50,12 @@ def condition_features(
     dtype = blocks.it.dtype
     numbers = tf.cast(noise.normal(df), dtype)
     if blocks.are_single:
-        mean, explained = conditional_moments(
-            draw.below, blocks.it, draw.features, gradient_dtype=noise.gradient_dtype
-        )
-        # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(dtype.as_numpy_dtype).eps * blocks.diagonal
-        variance = tf.maximum(blocks.diagonal - explained, floor)
+        mean, variance = moments_of_each(draw, blocks, noise.gradient_dtype)
         deviation = tf.sqrt(variance / df)[..., None] * numbers
     else:
-        projected, _ = whiten(draw.below, blocks.it)
         whitened_root, _ = whiten(draw.below, draw.features)
-        mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        explained = grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
-        remainder = blocks.tt - explained
-        factorised = factorise(
-            remainder,
-            relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
-            name="a layer's covariance of the targets given the inducing points",
-        )
-        correlated = tf.matmul(cholesky(factorised), grouped(numbers, blocks.tt))
+        mean, tril = moments_of_groups(draw, blocks, whitened_root, jitter)
+        correlated = tf.matmul(tril, grouped(numbers, blocks.tt))
         deviation = tf.reshape(correlated, tf.shape(numbers)) / np.sqrt(df)
 
     rank = draw.features.shape[-1]
@@ -69,6 +64,36 @@ def condition_features(
     every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
     tt = squares(every) if blocks.are_single else grouped_outer(every, blocks.tt)
     return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
+
+
+def moments_of_each(
+    draw: GramDraw, blocks: TargetBlocks, gradient_dtype: tf.DType
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean of single targets' features, [S, N, R], and variance that K_ii leaves, [S, N]."""
+    mean, explained = conditional_moments(
+        draw.below, blocks.it, draw.features, gradient_dtype=gradient_dtype
+    )
+    # Cancellation may leave a rounding error, where the square root has no derivative.
+    floor = np.finfo(blocks.it.dtype.as_numpy_dtype).eps * blocks.diagonal
+    return mean, tf.maximum(blocks.diagonal - explained, floor)
+
+
+def moments_of_groups(
+    draw: GramDraw, blocks: TargetBlocks, whitened_root: tf.Tensor, jitter: float
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Mean of features, [S, N, R], and the root of the covariance that K_ii leaves, [S, G, K, K].
+
+    :param whitened_root: L⁻¹ F_i, where K_ii = L Lᵀ, [S, M, R].
+    """
+    projected, _ = whiten(draw.below, blocks.it)
+    mean = tf.matmul(projected, whitened_root, transpose_a=True)
+    remainder = blocks.tt - grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
+    factorised = factorise(
+        remainder,
+        relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
+        name="a layer's covariance of the targets given the inducing points",
+    )
+    return mean, cholesky(factorised)
 
 
 def expect_features(draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:

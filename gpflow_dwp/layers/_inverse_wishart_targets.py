@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers._features import grouped, grouped_outer, squares
+from gpflow_dwp.layers._features import (
+    grouped,
+    grouped_outer,
+    moments_of_each,
+    moments_of_groups,
+    squares,
+)
 from gpflow_dwp.layers._gamma_quantile import gamma_quantile
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.layers.noise import TargetNoise
-from gpflow_dwp.linalg import (
-    cholesky,
-    conditional_moments,
-    factorise,
-    relative_jitter,
-    whiten,
-)
+from gpflow_dwp.linalg import whiten
 
 __all__ = ["condition_inverse_wishart", "divide"]
 
@@ -49,30 +48,17 @@ def condition_inverse_wishart(
     # With one target, the squared precision factor is 2 z with z ~ Gamma((δ + M + 2)/2, rate 1).
     first_concentration = 0.5 * (df + (draw.features.shape[-1] + 2.0))
     if blocks.are_single:
-        mean, explained = conditional_moments(
-            draw.below, blocks.it, draw.features, gradient_dtype=gradient_dtype
-        )
-        # Cancellation may leave a rounding error, where the square root has no derivative.
-        floor = np.finfo(dtype.as_numpy_dtype).eps * blocks.diagonal
-        variance = tf.maximum(blocks.diagonal - explained, floor)
+        mean, variance = moments_of_each(draw, blocks, gradient_dtype)
         square_spread = 0.5 * variance / gamma_quantile(first_concentration, scores)
         features = mean + tf.sqrt(square_spread)[..., None] * deviation
         tt = df * square_spread[..., None, None] + squares(features)
     else:
-        projected, _ = whiten(draw.below, blocks.it)
-        mean = tf.matmul(projected, whitened_root, transpose_a=True)
-        explained = grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
-        remainder = blocks.tt - explained
-        factorised = factorise(
-            remainder,
-            relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
-            name="a layer's covariance of the targets given the inducing points",
-        )
+        mean, tril = moments_of_groups(draw, blocks, whitened_root, jitter)
         group_size = tf.shape(blocks.tt)[-1]
         lower = grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype), blocks.tt)
         scores = tf.reshape(scores, tf.shape(lower)[:-1])
         precision_factor = _precision_factor(first_concentration, scores, lower)
-        spread = divide(cholesky(factorised), precision_factor)
+        spread = divide(tril, precision_factor)
         correlated = tf.matmul(spread, grouped(deviation, blocks.tt))
         features = mean + tf.reshape(correlated, tf.shape(deviation))
         tt = df * tf.matmul(spread, spread, transpose_b=True)

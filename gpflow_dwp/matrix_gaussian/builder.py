@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.base import TrainingData
@@ -77,14 +76,9 @@ def build_matrix_gaussian_network(
     hidden = _for_each("width", width, f"depth - 1 = {depth - 1}", depth - 1)
     for units in hidden:
         check_integers(width=units)
-    loc: npt.NDArray[np.float64] | float = 0.0
-    scale: npt.NDArray[np.float64] | float = 1.0
     if likelihood is None:
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
     check_observations(likelihood, Y)
-    if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
-        deviation = np.nanstd(Y, axis=0)
-        loc, scale = np.nanmean(Y, axis=0), np.where(deviation > 0.0, deviation, 1.0)
     widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
     for below, above in itertools.pairwise(widths):
         check_memory(below + 1, above, width=max(below, above))
@@ -108,14 +102,18 @@ def build_matrix_gaussian_network(
             strict=True,
         )
     ]
+    scaling = {}
+    if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
+        deviation = np.nanstd(Y, axis=0)
+        scale = np.where(deviation > 0.0, deviation, 1.0)
+        scaling = {"output_loc": np.nanmean(Y, axis=0), "output_scale": scale}
     return MatrixGaussianNetwork(
         layers,
         likelihood,
         len(X),
         num_samples,
         activation=activation,
-        output_loc=loc,
-        output_scale=scale,
+        **scaling,
     )
 
 

@@ -73,13 +73,7 @@ class MatrixGaussianNetwork(VariationalModel):
         output_scale: npt.ArrayLike | None = None,
         num_prediction_samples: int = 100,
     ) -> None:
-        super().__init__()
-        check_instance(Sequence, layers=layers)
-        check_instance(Likelihood, likelihood=likelihood)
-        self.layers = list(layers)
-        self.likelihood = likelihood
-        self.num_data, self.num_samples = num_data, num_samples
-        self.num_prediction_samples = num_prediction_samples
+        super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
         self.activation = activation
         self._check_parts()
         self.output_loc = self._output_vector("output_loc", output_loc, 0.0)

@@ -193,19 +193,8 @@ def assemble(
         )
     else:
         pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
-        num_outputs = pseudo_targets.shape[1]
-        if mean_function is not None:
-            pseudo_targets = pseudo_targets - np.asarray(mean_function(Z))
-        mixing = None
-        if num_functions is not None:
-            pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
-        output_layer = GlobalInducingGPLayer(
-            output_kernel,
-            num_outputs,
-            pseudo_targets=pseudo_targets,
-            precision=initial_precision(likelihood),
-            mixing=mixing,
-            mean_function=mean_function,
+        output_layer = _learned_output_layer(
+            output_kernel, likelihood, Z, pseudo_targets, num_functions, mean_function
         )
     return model_type(
         [*hidden, output_layer],
@@ -214,6 +203,30 @@ def assemble(
         num_data=len(X),
         num_samples=num_samples,
         latent_layer=latent_layer,
+    )
+
+
+def _learned_output_layer(
+    kernel: Kernel,
+    likelihood: Likelihood,
+    Z: npt.NDArray[np.float64],
+    values: npt.NDArray[np.float64],
+    num_functions: int | None,
+    mean_function: MeanFunction | None,
+) -> GlobalInducingGPLayer:
+    """An output layer whose functions start at these values at the inducing points, [M, Q]."""
+    pseudo_targets, mixing = values, None
+    if mean_function is not None:
+        pseudo_targets = pseudo_targets - np.asarray(mean_function(Z))
+    if num_functions is not None:
+        pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
+    return GlobalInducingGPLayer(
+        kernel,
+        values.shape[1],
+        pseudo_targets=pseudo_targets,
+        precision=initial_precision(likelihood),
+        mixing=mixing,
+        mean_function=mean_function,
     )
 
 

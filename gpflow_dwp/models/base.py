@@ -62,17 +62,10 @@ class DeepKernelProcess(VariationalModel):
         num_prediction_samples: int = 100,
         latent_layer: LatentVariableLayer | None = None,
     ) -> None:
-        super().__init__()
-        check_instance(Sequence, layers=layers)
-        check_instance(Likelihood, likelihood=likelihood)
+        super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
         if latent_layer is not None:
             check_instance(LatentVariableLayer, latent_layer=latent_layer)
-        self.layers = list(layers)
-        self.likelihood = likelihood
         self.inducing_variable = as_inducing_points(inducing_variable)
-        self.num_data = num_data
-        self.num_samples = num_samples
-        self.num_prediction_samples = num_prediction_samples
         self.latent_layer = latent_layer
         self._check_parts()
 

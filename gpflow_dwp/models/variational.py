@@ -70,14 +70,34 @@ class PosteriorDraws(Protocol):
 class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     """A stack of layers below a likelihood, with a bound in terms of its layers.
 
-    Subclasses set ``layers``, ``likelihood``, ``num_data`` and ``num_samples``.
+    :param layers: The layers, bottom first.
+    :param likelihood: Any GPflow likelihood.
+    :param num_data: Size of the training data, which scales minibatches.
+    :param num_samples: Number of draws that estimate the bound, S.
+    :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
+        for.
+    :raises ValueError: If ``layers`` or ``likelihood`` is of another type. All else is for
+        subclasses to check, once they have their other parts.
     """
 
     layers: Sequence[gpflow.Module]
-    likelihood: Likelihood
-    num_data: int
-    num_samples: int
-    num_prediction_samples: int
+
+    def __init__(
+        self,
+        layers: Sequence[gpflow.Module],
+        likelihood: Likelihood,
+        num_data: int,
+        num_samples: int,
+        num_prediction_samples: int,
+    ) -> None:
+        super().__init__()
+        check_instance(Sequence, layers=layers)
+        check_instance(Likelihood, likelihood=likelihood)
+        self.layers = list(layers)
+        self.likelihood = likelihood
+        self.num_data = num_data
+        self.num_samples = num_samples
+        self.num_prediction_samples = num_prediction_samples
 
     @property
     @abc.abstractmethod

@@ -192,64 +192,74 @@ class Search:
         grows = shallower is not None and shallower.num_hidden_layers > 0
         if shallower is not None and grows:
             start_at(model, shallower)
-        layer = model.output_layer
-        if depth == 1 and isinstance(layer, RegressionGPLayer) and self.Y.shape[1] == 1:
-            is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
-            is_fitted = is_exact and len(self.X) <= _ROWS_FOR_CHOICE
-            fitted = fit_gaussian_process(
-                self.rows(),
-                layer.kernel,
-                model.likelihood,
-                None if is_exact else model.inducing_variable.Z.numpy(),
-                precisions=start.precisions,
-                max_iterations=0 if is_fitted else min(50, self.num_steps),
-            )
-            layer.noise_variance.assign(model.likelihood.variance)
-            if layer.precisions is not None:
-                layer.precisions.assign(fitted.precisions)
-            elbo = fitted.elbo
-            course = start.course if is_fitted and start.course is not None else fitted.course
-            history = TrainingHistory(
-                course,
-                np.zeros((len(course), 1)),
-                len(self.X),
-                time.perf_counter() - began,
-                "L-BFGS ended",
-            )
+        is_regression = isinstance(model.output_layer, RegressionGPLayer)
+        if depth == 1 and is_regression and self.Y.shape[1] == 1:
+            history, elbo = self._fit_single_layer(model, start)
         else:
-            num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
-            if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
-                num_steps = max(1, 3 * num_steps // 5)
-            interval = max(1, num_steps // 20)
-            annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
-            if grows:  # One layer is new.
-                annealing = min(annealing, num_steps // 6)
-            callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
-            if self.validation_data is not None:
-                stopping = EarlyStopping(
-                    self.validation_data,
-                    patience=self.patience,
-                    start_step=annealing,
-                    num_samples=_DRAWS_FOR_BOUND,
-                )
-                callbacks.append(stopping)
-            with warnings.catch_warnings():
-                if target > -math.inf:  # It will not be kept.
-                    warnings.simplefilter("ignore", CollapseWarning)
-                history = fit(
-                    model,
-                    self.rows(),
-                    num_steps,
-                    batch_size=self.batch_size,
-                    kl_annealing_steps=annealing,
-                    estimator=self.estimator,
-                    seed=self.seed,
-                    callbacks=callbacks,
-                    callback_interval=interval,
-                    progress=self.progress,
-                )
+            history = self._take_steps(model, depth, target, grows=grows)
             elbo = self._estimate_bound(model)
         return Trial(model, history, self._record(depth, start, len(self.X), elbo, began))
+
+    def _fit_single_layer(
+        self, model: DeepWishartProcess, start: Start
+    ) -> tuple[TrainingHistory, float]:
+        """Fit it by L-BFGS; return also its bound, in nats."""
+        began = time.perf_counter()
+        layer = model.output_layer
+        is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
+        is_fitted = is_exact and len(self.X) <= _ROWS_FOR_CHOICE
+        fitted = fit_gaussian_process(
+            self.rows(),
+            layer.kernel,
+            model.likelihood,
+            None if is_exact else model.inducing_variable.Z.numpy(),
+            precisions=start.precisions,
+            max_iterations=0 if is_fitted else min(50, self.num_steps),
+        )
+        layer.noise_variance.assign(model.likelihood.variance)
+        if layer.precisions is not None:
+            layer.precisions.assign(fitted.precisions)
+        course = start.course if is_fitted and start.course is not None else fitted.course
+        seconds = time.perf_counter() - began
+        no_nats = np.zeros((len(course), 1))
+        history = TrainingHistory(course, no_nats, len(self.X), seconds, "L-BFGS ended")
+        return history, fitted.elbo
+
+    def _take_steps(
+        self, model: DeepWishartProcess, depth: int, target: float, *, grows: bool
+    ) -> TrainingHistory:
+        """Train by gradients, only while the bound may reach the target."""
+        num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
+        if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
+            num_steps = max(1, 3 * num_steps // 5)
+        interval = max(1, num_steps // 20)
+        annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
+        if grows:  # One layer is new.
+            annealing = min(annealing, num_steps // 6)
+        callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
+        if self.validation_data is not None:
+            stopping = EarlyStopping(
+                self.validation_data,
+                patience=self.patience,
+                start_step=annealing,
+                num_samples=_DRAWS_FOR_BOUND,
+            )
+            callbacks.append(stopping)
+        with warnings.catch_warnings():
+            if target > -math.inf:  # It will not be kept.
+                warnings.simplefilter("ignore", CollapseWarning)
+            return fit(
+                model,
+                self.rows(),
+                num_steps,
+                batch_size=self.batch_size,
+                kl_annealing_steps=annealing,
+                estimator=self.estimator,
+                seed=self.seed,
+                callbacks=callbacks,
+                callback_interval=interval,
+                progress=self.progress,
+            )
 
     def _build(self, start: Start, depth: int) -> DeepWishartProcess:
         num_data, num_inputs = self.X.shape

@@ -192,8 +192,10 @@ class _StudentRowNoise(_RowNoise):
         return super().log_factor(X, Y) + tf.reduce_sum(tf.broadcast_to(factors, tf.shape(Y)))
 
 
-class _WarpedGPR(GPR):
-    """GPflow's GPR of targets that are warped as the likelihood has it."""
+class _OfWarpedTargets:
+    """A regression of GPflow's on targets that are warped as its likelihood has it."""
+
+    likelihood: _RowNoise
 
     @property
     def data(self) -> RegressionData:
@@ -204,21 +206,12 @@ class _WarpedGPR(GPR):
     def data(self, rows: RegressionData) -> None:
         self._rows = rows
 
+
+class _WarpedGPR(_OfWarpedTargets, GPR):
     def log_marginal_likelihood(self) -> tf.Tensor:
         return super().log_marginal_likelihood() + self.likelihood.log_factor(*self._rows)
 
 
-class _WarpedSGPR(SGPR):
-    """GPflow's SGPR of targets that are warped as the likelihood has it."""
-
-    @property
-    def data(self) -> RegressionData:
-        X, Y = self._rows
-        return X, self.likelihood.warped(Y)
-
-    @data.setter
-    def data(self, rows: RegressionData) -> None:
-        self._rows = rows
-
+class _WarpedSGPR(_OfWarpedTargets, SGPR):
     def elbo(self) -> tf.Tensor:
         return super().elbo() + self.likelihood.log_factor(*self._rows)

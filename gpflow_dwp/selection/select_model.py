@@ -11,13 +11,13 @@ from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
-from gpflow_dwp.models import KERNELS, build_deep_wishart_process
+from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import InducingChoice
 from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.models.output_posterior import OutputPosterior
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel
-from gpflow_dwp.selection._search import Search, Start, rows_of_batches
+from gpflow_dwp.selection._search import Search, Start, Trial, rows_of_batches
 from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Selection
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import check_choice, check_flags, check_instance, check_integers
@@ -153,11 +153,7 @@ def select_model(
     )
     check_instance(Estimator, estimator=estimator)
     if validation_data is not None:
-        try:
-            EarlyStopping(validation_data, patience=patience)
-            check_data(smallest, *validation_data)
-        except ValueError as error:
-            raise ValueError(f"validation_data cannot be used: {error}") from error
+        _check_validation_data(validation_data, smallest)
     search = Search(
         X,
         Y,
@@ -181,18 +177,31 @@ def select_model(
     else:
         name = CANDIDATE_KERNELS[0] if kernel == "auto" else kernel
         start = Start(name, initial_kernel(name, X.shape[1], variance=10.0), likelihood)
-    best = search.train(start, 1 if depth == "auto" else depth)
-    if depth == "auto":
-        for deeper in range(2, _DEEPEST + 1):
-            trial = search.train(start, deeper, best.candidate.elbo, best.model)
-            if not trial.candidate.elbo > best.candidate.elbo:
-                break
-            best = trial
+    best = _deepen(search, start) if depth == "auto" else search.train(start, depth)
     may_differ = likelihood is None and noise == "auto" and warp is not True
     if may_differ and depth in (1, "auto") and output != "regression":
         trial = search.train(by_place, 1, best.candidate.elbo)
         best = max(best, trial, key=lambda trial: trial.candidate.elbo)
     return Selection(*best, tuple(search.candidates))
+
+
+def _deepen(search: Search, start: Start) -> Trial:
+    """Train models of more and more layers, for as long as the bound grows."""
+    best = search.train(start, 1)
+    for depth in range(2, _DEEPEST + 1):
+        trial = search.train(start, depth, best.candidate.elbo, best.model)
+        if not trial.candidate.elbo > best.candidate.elbo:
+            break
+        best = trial
+    return best
+
+
+def _check_validation_data(data: RegressionData, model: DeepWishartProcess) -> None:
+    try:
+        EarlyStopping(data)
+        check_data(model, *data)
+    except ValueError as error:
+        raise ValueError(f"validation_data cannot be used: {error}") from error
 
 
 def _is_auto(choice: Any) -> bool:

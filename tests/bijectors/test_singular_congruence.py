@@ -33,27 +33,21 @@ def test_log_determinants_match_finite_differences(
     rng, rank = np.random.default_rng(10 * size + df), min(df, size)
     matrix = MATRICES[kind](rng, 2, size, size)
     bijector = kind(matrix, df)
-
-    def forward(entries: np.ndarray) -> np.ndarray:
-        x = reference.complete(entries, size, rank)
-        return reference.free_entries(bijector.forward(x).numpy(), rank)
-
-    def inverse(entries: np.ndarray) -> np.ndarray:
-        y = reference.complete(entries, size, rank)
-        return reference.free_entries(bijector.inverse(y).numpy(), rank)
-
     factor = reference.random_trapezoid(rng, 2, size, rank)
-    x, y = outer(factor), outer(matrix @ factor)
-    expected = reference.log_abs_det_jacobian(forward, reference.free_entries(x, rank))
-    got = bijector.forward_log_det_jacobian(x)
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+    expected = reference.assert_log_determinants(
+        bijector,
+        rank,
+        *(outer(factor), outer(matrix @ factor)),
+        *(reference.complete, reference.complete),
+        forward_tolerance=1e-5,
+        inverse_tolerance=1e-4,
+        inverse_step=1e-7,
+    )
     got = bijector.forward_log_det_jacobian_of_factors(
         tf.constant(factor), bijector.mix_rows(tf.constant(factor))
     )
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
-    expected = reference.log_abs_det_jacobian(inverse, reference.free_entries(y, rank), step=1e-7)
-    got = bijector.inverse_log_det_jacobian(y)
-    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
 @every_kind

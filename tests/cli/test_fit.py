@@ -521,11 +521,37 @@ def test_refuses_a_split_that_leaves_nothing_to_learn(
 
 
 @pytest.mark.parametrize(
-    "options", [("--model", "DGP"), ("--devices", "1"), ("--validation-fraction", "0.2")]
+    "option", ["--model DGP", "--devices 1", "--log log.csv", "--validation-metric rmse"]
 )
 def test_options_for_one_model_refuse_a_choice_of_depth(
-    options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    refused: Callable[..., str], option: str
 ) -> None:
-    table = write_csv(tmp_path / "table.csv", columns("regression"))
-    assert run("fit", table, "--target", "price", "--depth", "auto", *options) == 2
-    assert f"--depth auto cannot go with {options[0]}" in capsys.readouterr().err
+    table = write_csv(Path("table.csv"), columns("regression"))
+    choice = ["--target", "price", "--depth", "auto", "--validation-fraction", "0.2"]
+    named = option if option.endswith(("DGP", "rmse")) else option.split()[0]
+    expected = f"--depth auto cannot go with {named}, which is for one model: give its --depth"
+    assert expected in refused("fit", table, *choice, *option.split())
+
+
+@pytest.mark.usefixtures("quick")
+def test_rows_that_are_held_out_stop_models_of_a_choice_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look(data: Any, *, validation_data: Any, patience: int, **_: Any) -> None:
+        assert [len(part) for part in (*data, *validation_data)] == [24, 24, 6, 6]
+        assert patience == 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.select_model", look)
+    table = write_csv(Path("table.csv"), columns("regression"))
+    options = [
+        "--target",
+        "price",
+        "--test-fraction",
+        "0.25",
+        "--validation-fraction",
+        "0.2",
+        "--patience",
+        "3",
+    ]
+    assert run("fit", table, *options) == 130

@@ -17,6 +17,7 @@ from command_line import run
 from gpflow_dwp.cli import program
 from gpflow_dwp.lab.benchmarks import BENCHMARKS
 
+STUDY = ["study", "--datasets", "yacht", "--out", "study"]
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
@@ -45,6 +46,9 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         ["export", "run"],
         ["predict", "run", "table.csv"],
         ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
+        *([*STUDY, "--splits", text] for text in ("4-0", "0-", "-1", "one", "0-9999999")),
+        STUDY[:3],
+        ["study-report"],
     ],
 )
 def test_wrong_arguments_are_one_line(

@@ -72,22 +72,6 @@ def test_numbers_of_splits(
     assert sorted({cell.split for cell in asked[0]["cells"]}) == expected
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(["study", *NEEDED, "--splits", text] for text in ("4-0", "0-", "-1", "one", "0-9999999")),
-        ["study", "--datasets", "yacht"],
-        ["study-report"],
-    ],
-)
-def test_wrong_arguments_are_one_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 2
-    output, error = capsys.readouterr()
-    assert output == "" and len(error.splitlines()) == 1
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
     """What studies are asked for, in an empty directory; cells finish without being run."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from gpflow_dwp.estimator import DeepWishartClassifier
 from gpflow_dwp.training import EarlyStopping
@@ -22,14 +20,6 @@ SMALL: dict[str, Any] = {
 }
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (40, 2)) * [1.0, 100.0]
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.7, 0.7])]
-
-
-@pytest.fixture
-def _eager() -> Iterator[None]:
-    """Take steps without compiling them, which takes longer than a few steps."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="module")

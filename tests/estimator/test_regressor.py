@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import gpflow
 import numpy as np
 import pandas as pd
 import pytest
-import tensorflow as tf
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -43,14 +41,6 @@ Y = 500.0 + 100.0 * np.sin(X[:, 0]) + NOISE * RNG.standard_normal(40)
 @pytest.fixture(scope="module")
 def regressor() -> DeepWishartRegressor:
     return DeepWishartRegressor(**SMALL).fit(X, Y)
-
-
-@pytest.fixture
-def _eager() -> Iterator[None]:
-    """Take steps without compiling them, which takes longer than a few steps."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="module")

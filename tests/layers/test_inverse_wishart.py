@@ -307,19 +307,7 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
 
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
-    layer = make_layer(3)
-    points = tf.constant(np.random.default_rng(0).normal(size=(3, 2)))
-    with tf.GradientTape() as tape:
-        tape.watch(points)
-        covariance = layer.kernel(points)[None]
-        draw = layer.sample_inducing(covariance, 1, SEED)
-        blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
-        gram = model_reference.condition(
-            layer, draw, blocks, tf.ones([1, 3, 4], tf.float64), full_cov=False
-        )
-        score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
-
-    assert np.all(np.isfinite(tape.gradient(score, points)))
+    model_reference.assert_gradient_is_finite_at_inducing_points(make_layer(3), width=4)
 
 
 def test_bound_terms_of_a_stack_and_their_gradients() -> None:

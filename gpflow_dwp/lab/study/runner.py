@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -95,21 +96,39 @@ def run_cells(
             on_start()
         at_work = executor if waiting else contextlib.nullcontext()
         with StudyProgress(len(cells), kept, shown=progress) as display, at_work:
-            while waiting or executor.running:
-                while waiting and len(executor.running) < most:
-                    executor.start(Job(waiting.pop(0), directory.resolve(), threads, folder))
-                ended = executor.ended(_SECONDS_BETWEEN_SHOWS)
-                running = [*executor.running, *ended]
-                for job in running:
-                    job.read()
-                display.show([job for job in running if job.step is not None])
-                for job, how in ended.items():
-                    record = job.record(how)
-                    append_record(directory / RESULTS, record)
-                    job.tidy()
-                    done[record.key] = record
-                    display.cell_ended(job, record)
+            place = directory.resolve()
+            begun = (Job(cell, place, threads, folder) for cell in waiting)
+            done |= _run_jobs(begun, executor, most, directory / RESULTS, display)
     return [done[key] for key in keys]
+
+
+def _run_jobs(
+    jobs: Iterator[Job],
+    executor: Processes | Ray,
+    most: int,
+    results: Path,
+    display: StudyProgress,
+) -> dict[str, Record]:
+    """Run jobs, at most so many at a time, each made when there is room for it.
+
+    :return: Their records, by the keys of their cells.
+    """
+    records: dict[str, Record] = {}
+    while True:
+        for job in itertools.islice(jobs, most - len(executor.running)):
+            executor.start(job)
+        if not executor.running:
+            return records
+        ended = executor.ended(_SECONDS_BETWEEN_SHOWS)
+        running = [*executor.running, *ended]
+        for job in running:
+            job.read()
+        display.show([job for job in running if job.step is not None])
+        for job, how in ended.items():
+            records[job.cell.key] = record = job.record(how)
+            append_record(results, record)
+            job.tidy()
+            display.cell_ended(job, record)
 
 
 def _read_done(

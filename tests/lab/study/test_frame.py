@@ -8,29 +8,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from study_results import density_cells, finished, invented_study
+from study_results import density_cells, finished, frame, invented_study, splits
 
 from gpflow_dwp.lab.study import (
     calibration_table,
     configurations,
     read_results_table,
-    results_frame,
     runtime_table,
     score_table,
 )
 
 ELBOS = (2.05, 2.08, 2.11)
-
-
-def frame(*records: Any) -> pd.DataFrame:
-    return results_frame(records)
-
-
-def splits(model: str, elbos: Any, *, dataset: str = "yacht", **more: Any) -> list[Any]:
-    return [
-        finished(dataset, 2, model, split, **{"cell": {}, "elbo": elbo, **more})
-        for split, elbo in enumerate(elbos)
-    ]
 
 
 def test_a_row_for_each_finished_cell_in_the_order_of_the_tables() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from study_results import density_cells, finished, invented_study, only_row
+from study_results import density_cells, finished, frame, invented_study, only_row, splits
 
 from gpflow_dwp.lab.study import (
     calibration_table,
@@ -24,17 +24,6 @@ ELBOS = (2.05, 2.08, 2.11)  # yacht, depth 2, A: 2.07 ± 0.01 in print
 GP = (-0.66, -0.63, -0.61)
 VI = (-0.40, -0.35, -0.38)
 IW = (-0.30, -0.28, -0.31, -0.21)
-
-
-def frame(*records: Any) -> pd.DataFrame:
-    return results_frame(records)
-
-
-def splits(model: str, elbos: Any, *, dataset: str = "yacht", **more: Any) -> list[Any]:
-    return [
-        finished(dataset, 2, model, split, **{"cell": {}, "elbo": elbo, **more})
-        for split, elbo in enumerate(elbos)
-    ]
 
 
 def score(results: pd.DataFrame, metric: str = "elbo") -> dict[str, Any]:
