@@ -7,6 +7,7 @@ included. With --check nothing is written, and a page that differs is an error.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import textwrap
@@ -58,18 +59,23 @@ def keep(records: Iterable[study.Record]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or say which would change."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("studies", nargs="*", type=Path, metavar="STUDY")
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args(arguments)
+    if asked.studies and asked.check:
+        parser.error("--check adds no STUDY")
     changed: list[str] = []
-    check = arguments == ["--check"]
-    if arguments and not check:
-        keep(record for folder in arguments for record in study.read_results(folder))
+    if asked.studies:
+        keep(record for folder in asked.studies for record in study.read_results(folder))
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         if filled(text) != text:
             changed.append(name)
-            if not check:
+            if not asked.check:
                 (ROOT / name).write_text(filled(text), encoding="utf-8")
     print(*changed or ["all pages have the numbers of ci/results"], sep="\n")
-    return int(bool(changed) and check)
+    return int(bool(changed) and asked.check)
 
 
 @cache
@@ -145,6 +151,43 @@ def _study_ranks() -> str:
         | {"comparisons": str(block["comparisons"].max())}
         for (metric, _), block in ranks.groupby(["metric", "compared"], sort=False)
     ]
+    return _table(rows)
+
+
+def _depth() -> str:
+    """Bounds of models that grew layer by layer."""
+    cells = pd.read_csv(_RESULTS / "depth" / "depth.csv")
+    bounds = cells.pivot(index=["dataset", "model"], columns="depth", values="elbo")
+    printed = study.published_scores().query("paper == 'improved' and metric == 'elbo'")
+    in_print = printed.set_index(["dataset", "depth", "model"])["mean"]
+    rows = []
+    for (dataset, model), values in bounds.iterrows():
+        row = {"data set": dataset, "model": PRINTED_NAMES[model]}
+        for depth, bound in values.items():
+            known = (dataset, depth, model) in in_print
+            row[str(depth)] = f"{bound:.3f}" + (
+                f" ({in_print[dataset, depth, model]:.2f})" if known else ""
+            )
+        rows.append(row)
+    return _table(rows)
+
+
+def _divergences() -> str:
+    """Nats of each layer of three of the models that grew."""
+    cells = pd.read_csv(_RESULTS / "depth" / "depth.csv")
+    rows = []
+    for (dataset, model), models in cells.groupby(["dataset", "model"]):
+        for row in models[models["depth"].isin([2, 4, models["depth"].max()])].itertuples():
+            *hidden, output = (f"{float(nats):.0f}" for nats in row.divergences.split("; "))
+            rows.append(
+                {
+                    "data set": str(dataset),
+                    "model": PRINTED_NAMES[str(model)],
+                    "depth": str(row.depth),
+                    "hidden layers, bottom first": ", ".join(hidden),
+                    "output": output,
+                }
+            )
     return _table(rows)
 
 
@@ -271,6 +314,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "regression output, distances": _study_distances,
     "regression output, paired differences": _study_differences,
     "regression output, ranks": _study_ranks,
+    "depth, bounds": _depth,
+    "depth, divergences": _divergences,
     "densities": _densities,
     "matrix-Gaussian networks": _networks,
     "comparison, numbers": partial(_comparison_table, "regression"),

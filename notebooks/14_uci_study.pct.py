@@ -26,6 +26,7 @@
 # %matplotlib inline
 import os
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
@@ -40,10 +41,12 @@ from gpflow_dwp.lab.study import (
     plot_differences,
     plot_runtimes,
     plot_scores,
+    published_scores,
     read_results_table,
     runtime_table,
     score_table,
 )
+from gpflow_dwp.lab.study.published import PRINTED_NAMES
 
 own = os.environ.get("GPFLOW_DWP_RESULTS")
 files = sorted(KEPT_RESULTS.glob("uci/*.csv")) if own is None else [own]
@@ -145,6 +148,37 @@ ranks = model_ranks(results)
 ranks.pivot(index=["compared", "comparisons", "model"], columns="metric", values="mean_rank").round(
     2
 )
+
+# %% [markdown]
+# ## Depth
+#
+# `gpflow-dwp experiment depth` grows models layer by layer: each starts where the one before has
+# ended. Left the bound, with the improved paper's means as crosses, right the divergence of the
+# layer that was added, split 0. [What it means](results.md#depth).
+
+# %%
+depth = pd.read_csv(KEPT_RESULTS / "depth" / "depth.csv")
+in_print = published_scores().query("paper == 'improved' and metric == 'elbo'")
+names = depth["dataset"].unique()
+figure, axes = plt.subplots(
+    len(names), 2, figsize=(9, 2.8 * len(names)), sharex=True, squeeze=False
+)
+for (bound, nats), name in zip(axes, names, strict=True):
+    for color, (model, grown) in enumerate(depth[depth["dataset"] == name].groupby("model")):
+        bound.plot(
+            grown["depth"], grown["elbo"], "o-", color=f"C{color}", label=PRINTED_NAMES[model]
+        )
+        cells = in_print[(in_print["dataset"] == name) & (in_print["model"] == model)]
+        bound.plot(cells["depth"], cells["mean"], "x", color=f"C{color}")
+        deep = grown[grown["depth"] > 1]
+        nats.plot(deep["depth"], deep["divergence_of_added"], "o-", color=f"C{color}")
+    bound.set_title(f"{name}: ELBO per row (nats)")
+    nats.set_title(f"{name}: divergence of the added layer (nats)")
+    nats.set_ylim(bottom=0.0)
+axes[0, 0].legend()
+for axis in axes[-1]:
+    axis.set_xlabel("depth")
+figure.tight_layout()
 
 # %% [markdown]
 # ## Time
