@@ -34,6 +34,7 @@ from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.selection._give_up import GiveUp
 from gpflow_dwp.selection._kernels import initial_kernel, with_latents
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
@@ -42,7 +43,6 @@ from gpflow_dwp.training import (
     Callback,
     EarlyStopping,
     TrainingHistory,
-    TrainingProgress,
     fit,
 )
 
@@ -236,7 +236,7 @@ class Search:
         annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
         if grows:  # One layer is new.
             annealing = min(annealing, num_steps // 6)
-        callbacks: list[Callback] = [_GiveUp(target, interval, annealing)]
+        callbacks: list[Callback] = [GiveUp(target, interval, annealing)]
         if self.validation_data is not None:
             stopping = EarlyStopping(
                 self.validation_data,
@@ -386,23 +386,3 @@ def _best(starts: Iterable[Start]) -> Start:
 
 def _size(parameters: Iterable[Parameter]) -> int:
     return sum(int(np.size(parameter)) for parameter in parameters)
-
-
-class _GiveUp:
-    """Ends a run whose bound would not reach a target at its present pace.
-
-    The pace falls with the learning rate, so half of it is counted on.
-    """
-
-    def __init__(self, target: float, interval: int, begin: int) -> None:
-        self._target = target
-        self._interval = interval
-        self._begin = begin
-        self._last = -math.inf
-
-    def __call__(self, progress: TrainingProgress) -> bool:
-        last, self._last = self._last, progress.elbo
-        if progress.step < self._begin + self._interval:
-            return False
-        calls_left = (progress.num_steps - progress.step) / self._interval
-        return progress.elbo + 0.5 * calls_left * (progress.elbo - last) < self._target
