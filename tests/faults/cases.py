@@ -234,9 +234,9 @@ def run_one_cell() -> Outcome:
     )
 
 
-def iterates() -> Outcome:
+def experiment() -> Outcome:
     return command(
-        *("iterates", "linear-posterior", "--trials", "2", "--out", "table/t.csv", "--quiet")
+        *("experiment", "linear-posterior", "--trials", "2", "--out", "table/t.csv", "--quiet")
     )
 
 
@@ -283,7 +283,7 @@ CASES = {
         lambda: command("study-report", "study"),
         read_report,
     ),
-    "iterates": Case(lambda: None, iterates, read_file("table/t.csv")),
+    "experiment": Case(lambda: None, experiment, read_file("table/t.csv")),
     "save_model": Case(lambda: None, lambda: save_tiny(2.0), read_saved),
     "save_model over another": Case(lambda: save_tiny(1.0), lambda: save_tiny(2.0), read_saved),
     "iterates' save": Case(

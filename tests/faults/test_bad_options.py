@@ -33,7 +33,7 @@ NEEDED = {
     "export": ("run", "-o", "program"),
     "study": ("--datasets", "yacht", "--out", "study"),
     "compare": ("--tables", "wine", "--models", "dwp", "--out", "comparison"),
-    "iterates": ("factor-analysis", "--out", "t.csv"),
+    "experiment": ("factor-analysis", "--out", "t.csv"),
     "mnist": ("--out", "mnist"),
 }
 T = ("fit", "table.csv", "--target", "price")
@@ -86,10 +86,10 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("study-report", "absent"), "absent"),
     (("study-report", "folder"), "folder"),
     (("study-report", "table.csv"), "table.csv"),
-    (("iterates", "nope", "--out", "t.csv"), "nope"),
-    (("iterates", "factor-analysis", "--out", "other.csv"), "other.csv"),
-    (("iterates", "factor-analysis", "--out", "t.csv", "--dimensions", "3"), "dimension"),
-    (("iterates", "linear-prediction", "--out", "t.csv", "--datasets", "nope"), "nope"),
+    (("experiment", "nope", "--out", "t.csv"), "nope"),
+    (("experiment", "factor-analysis", "--out", "other.csv"), "other.csv"),
+    (("experiment", "factor-analysis", "--out", "t.csv", "--dimensions", "3"), "dimension"),
+    (("experiment", "linear-prediction", "--out", "t.csv", "--datasets", "nope"), "nope"),
     (("mnist", "--out", "mnist", "--folder", "absent"), "absent"),
     (
         ("mnist", "--out", "mnist", "--folder", "folder", "--largest-dropout", "nan"),
