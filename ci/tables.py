@@ -154,40 +154,41 @@ def _study_ranks() -> str:
     return _table(rows)
 
 
+@cache
+def _grown() -> pd.DataFrame:
+    return pd.read_csv(_RESULTS / "depth" / "depth.csv")
+
+
 def _depth() -> str:
-    """Bounds of models that grew layer by layer."""
-    cells = pd.read_csv(_RESULTS / "depth" / "depth.csv")
-    bounds = cells.pivot(index=["dataset", "model"], columns="depth", values="elbo")
-    printed = study.published_scores().query("paper == 'improved' and metric == 'elbo'")
-    in_print = printed.set_index(["dataset", "depth", "model"])["mean"]
+    """Bounds of models that grew layer by layer, beside print."""
+    scores = study.published_scores().query("paper == 'improved' and metric == 'elbo'")
+    means = scores.set_index(["dataset", "depth", "model"])["mean"]
+    bounds = _grown().pivot(index=["dataset", "model"], columns="depth", values="elbo")
     rows = []
     for (dataset, model), values in bounds.iterrows():
         row = {"data set": dataset, "model": PRINTED_NAMES[model]}
         for depth, bound in values.items():
-            known = (dataset, depth, model) in in_print
-            row[str(depth)] = f"{bound:.3f}" + (
-                f" ({in_print[dataset, depth, model]:.2f})" if known else ""
-            )
+            mean = means.get((dataset, depth, model))
+            row[str(depth)] = f"{bound:.3f}" + ("" if mean is None else f" ({mean:.2f})")
         rows.append(row)
     return _table(rows)
 
 
 def _divergences() -> str:
-    """Nats of each layer of three of the models that grew."""
-    cells = pd.read_csv(_RESULTS / "depth" / "depth.csv")
+    """Nats of each layer of some of the models that grew."""
+    cells = _grown()[_grown()["depth"].isin([2, 4, 7])]
     rows = []
-    for (dataset, model), models in cells.groupby(["dataset", "model"]):
-        for row in models[models["depth"].isin([2, 4, models["depth"].max()])].itertuples():
-            *hidden, output = (f"{float(nats):.0f}" for nats in row.divergences.split("; "))
-            rows.append(
-                {
-                    "data set": str(dataset),
-                    "model": PRINTED_NAMES[str(model)],
-                    "depth": str(row.depth),
-                    "hidden layers, bottom first": ", ".join(hidden),
-                    "output": output,
-                }
-            )
+    for row in cells.sort_values(["dataset", "model", "depth"]).itertuples():
+        *hidden, output = (f"{float(nats):.0f}" for nats in row.divergences.split("; "))
+        rows.append(
+            {
+                "data set": row.dataset,
+                "model": PRINTED_NAMES[row.model],
+                "depth": str(row.depth),
+                "hidden layers, bottom first": ", ".join(hidden),
+                "output": output,
+            }
+        )
     return _table(rows)
 
 

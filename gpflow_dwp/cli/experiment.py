@@ -24,7 +24,7 @@ from gpflow_dwp.cli.parameters import (
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
-    from gpflow_dwp.lab.experiments import Experiment
+    pass
 
 __all__ = ["ExperimentOptions", "experiment"]
 
@@ -89,6 +89,7 @@ def experiment(options: ExperimentOptions) -> None:
 
     examples:
 
+        gpflow-dwp experiment depth --datasets yacht --splits 1 --steps 3000 --out depth.csv
         gpflow-dwp experiment linear-posterior --out linear-posterior.csv
         gpflow-dwp experiment factor-analysis --dimensions 100 --out factor-analysis.csv
     """
@@ -109,9 +110,11 @@ def experiment(options: ExperimentOptions) -> None:
                 print(part.title, file=sys.stderr, flush=True)
             table = add_to_table(path, table, part)
     except KeyboardInterrupt:
-        if not path.exists():
+        kept = parts[0].directory if options.what == "depth" else path
+        if not kept.exists():
             raise
-        with going_on(f"finished parts are in {path}, and the same command runs the others"):
+        what = "models" if options.what == "depth" else "parts"
+        with going_on(f"finished {what} are in {kept}, and the same command runs the others"):
             raise
     summary = summarise(table, type(parts[0]))
     if options.json:
@@ -120,7 +123,7 @@ def experiment(options: ExperimentOptions) -> None:
         print(summary.round(4).to_string())
 
 
-def _parts(options: ExperimentOptions) -> Sequence[Experiment]:
+def _parts(options: ExperimentOptions) -> Sequence[Any]:
     from gpflow_dwp.lab import experiments
 
     trials, folder = options.trials, options.uci_folder

@@ -73,7 +73,10 @@ class GrowingDepth(Experiment):
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return bound, divergences and test scores in raw units for each depth."""
+        """Return bound, divergences and test scores in raw units for each depth.
+
+        :raises KeyboardInterrupt: If Ctrl-C ended training; models before that are kept.
+        """
         data = load_uci(self.dataset, self.split, folder=self.uci_folder)
         model = None
         for depth in range(1, self.deepest + 1):
@@ -85,7 +88,7 @@ class GrowingDepth(Experiment):
                 shallower, model = model, cell.build(data.train)
                 if shallower is not None:
                     start_at(model, shallower)
-                fit(
+                history = fit(
                     model,
                     data.train,
                     self.steps,
@@ -93,6 +96,8 @@ class GrowingDepth(Experiment):
                     kl_annealing_steps=self.steps // 6 if depth > 1 else 0,
                     progress=False,
                 )
+                if history.num_steps < self.steps:
+                    raise KeyboardInterrupt(history.stop_reason)
                 save_model(model, kept)
             elbo, standard_error = whole_data_bound(model, data.train, seed=0)
             parts = [part.kl for part in model_summary(model).parts if part.kl is not None]
