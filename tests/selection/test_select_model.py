@@ -7,12 +7,16 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from sklearn.datasets import make_regression
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.models.deepening import start_at
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection._search import Search, Trial
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 2))
@@ -137,6 +141,36 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     assert selection.model.inducing_variable.num_inducing == 20
     assert len(selection.history.elbo) == 60
     assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
+
+
+def test_the_third_layer_is_added_to_two_that_are_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches a third layer below which all starts anew, and a second that starts at a GP."""
+    began: list[tuple[int, int]] = []
+    train = Search.train
+
+    def note(model: DeepWishartProcess, shallower: DeepWishartProcess) -> None:
+        began.append((len(model.layers), len(shallower.layers)))
+        start_at(model, shallower)
+
+    def better(self: Search, *arguments: Any) -> Trial:
+        trial = train(self, *arguments)
+        depth = len(trial.model.layers)
+        return trial._replace(candidate=trial.candidate._replace(elbo=float(depth)))
+
+    monkeypatch.setattr("gpflow_dwp.selection._search.start_at", note)
+    monkeypatch.setattr(Search, "train", better)
+    data = X[:12], SIGNAL[:12]
+    tf.config.run_functions_eagerly(True)
+    try:
+        selection = select_model(
+            data, kernel="Matern52", warp=False, noise="gaussian", num_steps=2, progress=False
+        )
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert began == [(3, 2)]
+    assert len(selection.model.layers) == 3
 
 
 def test_outputs_have_noises_of_their_own() -> None:
