@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tabulate import tabulate
+from speed_tables import BLOCKS as SPEED_BLOCKS
+from speed_tables import as_table
 
 from gpflow_dwp.lab import study
 from gpflow_dwp.lab.comparison.scoreboard import comparison_frame, comparison_scores
@@ -27,7 +28,12 @@ from gpflow_dwp.lab.study.published import PRINTED_NAMES
 from gpflow_dwp.lab.study.tables import AGREEMENT
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "notebooks/results.md", "notebooks/how-to/when_to_use_it.md")
+PAGES = (
+    "README.md",
+    "notebooks/results.md",
+    "notebooks/how_fast.md",
+    "notebooks/how-to/when_to_use_it.md",
+)
 
 _RESULTS = ROOT / "ci" / "results"
 _BLOCK = re.compile(r"(?<=<!-- table: )(?P<name>[^>]*)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -92,12 +98,6 @@ def _regression() -> pd.DataFrame:
     return cells[cells.groupby(["dataset", "depth", "model"])["split"].transform("size") > 1]
 
 
-def _table(rows: Iterable[dict[str, str]]) -> str:
-    return tabulate(
-        list(rows), headers="keys", tablefmt="github", showindex=False, disable_numparse=True
-    )
-
-
 def _study_scores() -> str:
     parts = [
         f"{title[0].upper()}{title[1:]}:\n\n{study.markdown_table(_regression(), metric)}"
@@ -124,7 +124,7 @@ def _study_distances() -> str:
     table = (
         table[names].rename(columns=PRINTED_NAMES).map(lambda z: "" if np.isnan(z) else f"{z:+.1f}")
     )
-    return f"{text}\n\n{_table(table.reset_index().to_dict('records'))}"
+    return f"{text}\n\n{as_table(table.reset_index().to_dict('records'))}"
 
 
 def _study_differences() -> str:
@@ -139,7 +139,7 @@ def _study_differences() -> str:
         if in_print := printed(row.printed_mean, row.printed_standard_error):
             text += f" ({in_print})"
         line[f"{PRINTED_NAMES[row.model]} − {PRINTED_NAMES[row.baseline]}"] = text
-    return _table(rows.values())
+    return as_table(rows.values())
 
 
 def _study_ranks() -> str:
@@ -151,7 +151,7 @@ def _study_ranks() -> str:
         | {"comparisons": str(block["comparisons"].max())}
         for (metric, _), block in ranks.groupby(["metric", "compared"], sort=False)
     ]
-    return _table(rows)
+    return as_table(rows)
 
 
 @cache
@@ -171,7 +171,7 @@ def _depth() -> str:
             mean = means.get((dataset, depth, model))
             row[str(depth)] = f"{bound:.3f}" + ("" if mean is None else f" ({mean:.2f})")
         rows.append(row)
-    return _table(rows)
+    return as_table(rows)
 
 
 def _divergences() -> str:
@@ -189,7 +189,7 @@ def _divergences() -> str:
                 "output": output,
             }
         )
-    return _table(rows)
+    return as_table(rows)
 
 
 def _networks() -> str:
@@ -217,7 +217,7 @@ def _densities() -> str:
         }
         for row in study.density_table(cells).itertuples()
     ]
-    return _table(rows)
+    return as_table(rows)
 
 
 def _estimate(mean: float, error: float) -> str:
@@ -252,7 +252,7 @@ def _comparison_table(task: str) -> str:
             )
         row["CPU s"] = f"{cells.loc[cells['label'] == 'dwp', 'fit_seconds'].mean():.0f}"
         rows.append(row)
-    return _table(rows)
+    return as_table(rows)
 
 
 def _number(metric: str, value: float, sign: str = "") -> str:
@@ -323,6 +323,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "comparison, labels": partial(_comparison_table, "classification"),
     "comparison, counts": _counts,
     "comparison, claim": _claim,
+    **SPEED_BLOCKS,
 }
 
 if __name__ == "__main__":

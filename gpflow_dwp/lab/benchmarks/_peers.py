@@ -1,4 +1,4 @@
-"""What runs where this package is not, or not yet: other libraries' deep GPs, and its import.
+"""What runs where this package is not, or not yet: other libraries' models, and its import.
 
 Nothing of the package is imported here.
 """
@@ -29,6 +29,30 @@ def prepare_import(names: list[str]) -> Callable[[int], None]:
     def run(times: int) -> None:
         for name in names:
             importlib.import_module(name)
+
+    return run
+
+
+def prepare_gpflow(sizes: list[int], dtype: str) -> Callable[[int], None]:
+    """The exact GP, ``GPR``: the gradient of its marginal likelihood, compiled, and no step."""
+    import gpflow
+    import tensorflow as tf
+
+    data = tuple(part.astype(dtype) for part in regression_data(*sizes[:2]))
+    gpflow.config.set_default_float(data[0].dtype.type)
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0] * sizes[1])
+    model = gpflow.models.GPR(data, kernel, noise_variance=1e-2)
+
+    @tf.function(autograph=False)
+    def take_gradient() -> tuple[Any, Any]:
+        with tf.GradientTape() as tape:
+            loss = model.training_loss()
+        return loss, tape.gradient(loss, model.trainable_variables)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            loss, _ = take_gradient()
+        float(loss)
 
     return run
 

@@ -33,11 +33,18 @@ from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_lowered, p
 
 __all__ = ["benchmark_step"]
 
-PeerName = Literal["gpflux", "gpytorch"]
-"""Distributions with deep GPs: GPflux's ``build_constant_input_dim_deep_gp`` and GPyTorch's
-``DeepGP``, both with the width of the inputs in every layer."""
+PeerName = Literal["gpflow", "gpflux", "gpytorch"]
+"""Distributions with an exact GP, GPflow's ``GPR``, of which the gradient alone is timed, or deep
+GPs: GPflux's ``build_constant_input_dim_deep_gp`` and GPyTorch's ``DeepGP``, both with the width of
+the inputs in every layer."""
 
-_PEERS = {"gpflux": _peers.prepare_gpflux, "gpytorch": _peers.prepare_gpytorch}
+_PEERS = {
+    "gpflow": _peers.prepare_gpflow,
+    "gpflux": _peers.prepare_gpflux,
+    "gpytorch": _peers.prepare_gpytorch,
+}
+_DEFAULT = "default step"
+"""A step as ``fit`` takes it by default: A-GW, two draws, the output a regression on the data."""
 _FLOORED = ("AB", "A-whitened")
 _FIRST_STEP_AT_MOST = 10.0
 # What a ratio is meant to be at most, at all shapes or at one.
@@ -52,6 +59,9 @@ _RATIOS = {
     ("AB step float64", "gpytorch step float64"): 0.12,
     ("A-whitened step float64", "gpflux step float64"): 0.33,
     ("A-whitened step float64", "gpytorch step float64"): 0.12,
+    (f"{_DEFAULT} float64", "gpflow step float64"): None,
+    (f"{_DEFAULT} float64", "gpflux step float64"): None,
+    (f"{_DEFAULT} float64", "gpytorch step float64"): None,
 }
 _VERSIONS = """
 import importlib.metadata as metadata, json, sys
@@ -77,7 +87,8 @@ def benchmark_step(
     Ratios are of wall time, and between different libraries of processor time, too. What XLA is
     given of a step where there is a GPU is counted, if TensorFlow is built for GPUs.
 
-    :param peers: Deep GPs of other libraries to compare with.
+    :param peers: Models of other libraries to compare with, and with a step of the defaults, too:
+        an exact GP (gpflow), of which the gradient is timed, and deep GPs.
     :param peer_python: Interpreter of an environment that has the peers (default: this one).
     :param show_floor: Print the dense operations of a step instead, and time nothing.
     """
@@ -94,6 +105,7 @@ def benchmark_step(
             subjects += [
                 *(Subject(f"{m} step {dtype}", prepare_step, (m, shape, dtype)) for m in models),
                 *(Subject(f"{p} step {dtype}", _PEERS[p], (shape, dtype), python) for p in peers),
+                *([_default_step(shape, dtype)] if peers else []),
                 *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
             ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)
@@ -106,6 +118,11 @@ def benchmark_step(
         values = {"timings": timings, "lowered": lowered, **({"peers": versions} if peers else {})}
         result[name] = Measured(_figures(timings) + _counts(lowered), values)
     return result
+
+
+def _default_step(shape: Shape, dtype: DtypeName) -> Subject:
+    arguments = ("A", shape._replace(num_samples=2), dtype, "regression")
+    return Subject(f"{_DEFAULT} {dtype}", prepare_step, arguments)
 
 
 def _lowered(

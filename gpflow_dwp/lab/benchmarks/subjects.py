@@ -37,9 +37,14 @@ def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[
     return Floor(operations, shape.num_samples, dtype).run
 
 
-def prepare_step(model: str, sizes: list[int], dtype: str) -> Callable[[int], None]:
-    """Take training steps of one of :data:`STEP_MODELS`."""
-    loop = _make_loop(model, Shape(*sizes), dtype)
+def prepare_step(
+    model: str, sizes: list[int], dtype: str, output: str = "pseudo_targets"
+) -> Callable[[int], None]:
+    """Take training steps of one of :data:`STEP_MODELS`.
+
+    :param output: That of the builders.
+    """
+    loop = _make_loop(model, Shape(*sizes), dtype, output=output)
 
     def run(times: int) -> None:
         loop.run(times)
@@ -128,6 +133,7 @@ def _make_loop(
     dtype: str,
     strategy: tf.distribute.Strategy | None = None,
     split: Split = "rows",
+    output: str = "pseudo_targets",
 ) -> CompiledLoop:
     import contextlib
 
@@ -138,7 +144,7 @@ def _make_loop(
     from gpflow_dwp.training.loop import CompiledLoop
 
     with contextlib.nullcontext() if strategy is None else strategy.scope():
-        built, data = _build(model, shape, dtype)
+        built, data = _build(model, shape, dtype, output)
         optimizer = Adam(1e-3)
     return CompiledLoop(
         built,
@@ -151,7 +157,9 @@ def _make_loop(
     )
 
 
-def _build(model: str, shape: Shape, dtype: str) -> tuple[DeepKernelProcess, tuple[Any, Any]]:
+def _build(
+    model: str, shape: Shape, dtype: str, output: str = "pseudo_targets"
+) -> tuple[DeepKernelProcess, tuple[Any, Any]]:
     """A model and its data, as tensors; GPflow's default float is set."""
     import gpflow
     import numpy as np
@@ -165,7 +173,7 @@ def _build(model: str, shape: Shape, dtype: str) -> tuple[DeepKernelProcess, tup
     arguments: dict[str, Any] = {
         "num_inducing": shape.num_inducing,
         "num_samples": shape.num_samples,
-        "output": "pseudo_targets",
+        "output": output,
     }
     if model == "DGP":
         return build_deep_gaussian_process(rows, shape.depth, **arguments), (X, Y)

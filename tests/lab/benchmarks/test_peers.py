@@ -18,7 +18,7 @@ def test_data_are_standardised_and_always_the_same() -> None:
     np.testing.assert_array_equal(X, _peers.regression_data(200, 3)[0])
 
 
-@pytest.mark.parametrize("peer", ["gpflux", "gpytorch"])
+@pytest.mark.parametrize("peer", ["gpflow", "gpflux", "gpytorch"])
 def test_a_peer_takes_steps(peer: str) -> None:
     try:
         importlib.import_module(peer)

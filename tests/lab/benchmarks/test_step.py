@@ -23,7 +23,12 @@ def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> N
 
     def measured(subjects: list[Subject], **_: Any) -> dict[str, Timings]:
         asked.extend(subjects)
-        seconds = {"AB step float64": 1.0, "gpflux step float64": 10.0, "AB floor float64": 2.0}
+        seconds = {
+            "AB step float64": 1.0,
+            "gpflux step float64": 10.0,
+            "default step float64": 4.0,
+            "AB floor float64": 2.0,
+        }
         return {
             s.title: Timings([seconds[s.title]], [2.0 + 8.0 * bool(s.python)], 1.0)
             for s in subjects
@@ -42,7 +47,8 @@ def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> N
     )["yacht-2"]
 
     assert lines[0] == "yacht-2:"
-    assert [subject.python for subject in asked] == [None, "/x/python", None]
+    assert [subject.python for subject in asked] == [None, "/x/python", None, None]
+    assert asked[2].arguments == ("A", (277, 6, 100, 2, 2), "float64", "regression")
     figures = {figure.name: figure for figure in result.figures}
     assert set(figures) > {
         "AB step float64 / AB floor float64",
@@ -52,6 +58,7 @@ def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> N
     }
     ratio = figures["AB step float64 / gpflux step float64"]
     assert ratio.value == pytest.approx(0.1) and ratio.at_most == 0.33
+    assert figures["default step float64 / gpflux step float64"].value == pytest.approx(0.4)
     of_processor = figures["AB step float64 / gpflux step float64, processor"]
     assert of_processor.value == pytest.approx(0.2)
     assert result.values["peers"] == {"gpflux": "9"}
