@@ -1,4 +1,4 @@
-"""How long it takes until the bound stays above a value, by two protocols of training."""
+"""How long it takes until the bound stays above a value, by two protocols and by a search."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ __all__ = [
     "benchmark_bound",
     "bound_figures",
     "prepare_run",
+    "prepare_search",
     "printed_bound",
 ]
 
 _AT_MOST = 0.1
+_SEARCH = "select_model"
+_SEARCH_AT_MOST = 0.05
 _BEHIND_PRINT = 0.02
 _STEPS_OF_A_MEAN = 50
-_MORE_RUNS = 1_000
 
 
 class BoundRun(NamedTuple):
@@ -80,20 +82,23 @@ def benchmark_bound(
     uci_folder: Path | None = None,
     level: float | None = None,
     num_steps: int = 3_000,
+    search_steps: int = 500,
     papers_steps: int = 20_000,
     hold: int = 1_000,
     threads: int = 1,
     report: Report,
 ) -> dict[str, Measured]:
-    """Time training to a bound, by two protocols.
+    """Time training to a bound, by two protocols and from a Gaussian process on.
 
-    The default one, and the papers' with ten draws and an output layer that is learned, run beside
-    each other; the one that is done first goes on, so that both have a neighbour all the time.
-    Times are processor times of one run each, tracing and compilation included. Learning rates fall
-    to the end of a run, so that a bound is passed late in one that is just long enough.
+    The papers' protocol, with ten draws and an output layer that is learned, runs beside the
+    default one, and then beside ``select_model`` of the same depth, kernel and noise, which fits a
+    Gaussian process first and starts there. Times are processor times of one run each, tracing and
+    compilation included. Learning rates fall to the end of a run, so that a bound is passed late in
+    one that is just long enough; of ``select_model`` all is timed.
 
     :param level: Bound per datum to stay above (default: the printed one, less 0.02).
     :param num_steps: Steps of the default protocol's run.
+    :param search_steps: Steps that ``select_model`` takes.
     :param papers_steps: Steps of the papers' protocol's run.
     :param hold: Steps above the level after which a run is ended.
     """
@@ -110,36 +115,40 @@ def benchmark_bound(
         Subject(f"the run by protocol {name}", prepare_run, (place, name, count, level, hold))
         for name, count in (("fast", num_steps), ("papers", papers_steps))
     )
-    with start(fast, threads) as first, start(papers, threads) as second:
-        processes = {"fast": first, "papers": second}
-        for process in processes.values():
-            for _ in range(_MORE_RUNS):
-                process.send()
-        runs = {}
-        for protocol, process in processes.items():
-            runs[protocol] = BoundRun(*process.receive()["value"])
-            report(f"{protocol}: ended after {runs[protocol].last_step} steps")
+    search = Subject(f"the run of {_SEARCH}", prepare_search, (place, search_steps, level))
+    runs = {}
+    with start(papers, threads) as neighbour:
+        neighbour.send()
+        for name, subject in (("fast", fast), (_SEARCH, search)):
+            with start(subject, threads) as process:
+                runs[name] = BoundRun(*process.ask()["value"])
+            report(f"{name}: ended after {runs[name].last_step} steps")
+        runs["papers"] = BoundRun(*neighbour.receive()["value"])
+        report(f"papers: ended after {runs['papers'].last_step} steps")
     title = f"{model} of depth {depth} on {dataset}, split {split}, above {level:g}"
     return {title: Measured(bound_figures(runs), {"runs": runs})}
 
 
 def bound_figures(runs: Mapping[str, BoundRun]) -> list[Figure]:
-    """Times and ends of runs by protocol; where one ended below, what needs it is left out."""
+    """Times and ends of runs; where one ended below, what needs it is left out."""
     figures = []
-    for protocol, run in runs.items():
+    for name, run in runs.items():
         if run.step is not None and run.seconds is not None:
             figures += [
-                Figure(f"{protocol}, steps to the bound", run.step),
-                Figure(f"{protocol}, s of processor to the bound", run.seconds),
+                Figure(f"{name}, steps to the bound", run.step),
+                Figure(f"{name}, s of processor to the bound", run.seconds),
             ]
         per_step = 1e3 * run.all_seconds / run.last_step
         figures += [
-            Figure(f"{protocol}, ms of processor a step, tracing included", per_step),
-            Figure(f"{protocol}, bound at the end", run.last_bound),
+            Figure(f"{name}, ms of processor a step, all included", per_step),
+            Figure(f"{name}, bound at the end", run.last_bound),
         ]
-    fast, papers = runs["fast"].seconds, runs["papers"].seconds
-    if fast is not None and papers is not None:
-        figures.append(Figure("time to the bound, fast / papers", fast / papers, 0.0, _AT_MOST))
+    papers = runs["papers"].seconds
+    for name, at_most in (("fast", _AT_MOST), (_SEARCH, _SEARCH_AT_MOST)):
+        own = runs[name].seconds
+        if own is not None and papers is not None:
+            title = f"time to the bound, {name} / papers"
+            figures.append(Figure(title, own / papers, 0.0, at_most))
     return figures
 
 
@@ -192,5 +201,34 @@ def prepare_run(
             progress=False,
         )
         return watch.run
+
+    return run
+
+
+def prepare_search(place: Sequence[Any], num_steps: int, level: float) -> Callable[[int], BoundRun]:
+    """Select a model of one depth, kernel and noise: see :func:`benchmark_bound`.
+
+    :param place: As for :func:`prepare_run`.
+    """
+    from gpflow_dwp.data import load_uci
+    from gpflow_dwp.selection import select_model
+
+    dataset, split, folder, model, depth, seed = place
+    data = load_uci(dataset, split, folder=folder).train
+    arguments: dict[str, Any] = {
+        "depth": depth,
+        "kernel": "SquaredExponential",
+        "warp": False,
+        "noise": "gaussian",
+        **posterior_arguments(model),
+    }
+
+    def run(times: int) -> BoundRun:
+        began = time.process_time()
+        selection = select_model(data, num_steps=num_steps, seed=seed, progress=False, **arguments)
+        seconds = time.process_time() - began
+        bound = selection.best.elbo / len(data[0])
+        ended = BoundRun(num_steps, seconds, num_steps, bound, seconds)
+        return ended if bound > level else ended._replace(step=None, seconds=None)
 
     return run

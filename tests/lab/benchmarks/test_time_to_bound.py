@@ -1,4 +1,4 @@
-"""When a bound stays above a level, and what is said of the two protocols."""
+"""When a bound stays above a level, and what is said of the ways to train."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gpflow_dwp.lab.benchmarks.time_to_bound import (
     benchmark_bound,
     bound_figures,
     prepare_run,
+    prepare_search,
     printed_bound,
 )
 from gpflow_dwp.training import TrainingProgress
@@ -62,41 +63,65 @@ def test_a_run_ends_when_it_has_held_or_below(
     assert (run.seconds or 0.0) < run.all_seconds
 
 
-def test_both_protocols_run_beside_each_other(
+@pytest.mark.parametrize(("level", "step"), [(-1e6, 3), (1e6, None)])
+def test_a_search_has_reached_the_bound_at_its_end_or_not(
+    tmp_path: Path, level: float, step: int | None
+) -> None:
+    folder = str(write_archive(tmp_path))
+
+    run = prepare_search(("yacht", 0, folder, "A", 2, 0), 3, level)(1)
+
+    assert run.step == step and run.last_step == 3 and np.isfinite(run.last_bound)
+    assert run.seconds == (None if step is None else run.all_seconds)
+
+
+def test_each_way_runs_beside_the_papers_protocol(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = write_archive(tmp_path)
     asked, lines = {}, list[str]()
 
     @contextlib.contextmanager
     def started(subject: Subject, threads: int) -> Iterator[SimpleNamespace]:
-        _, protocol, *asked[protocol] = subject.arguments
-        run = BoundRun(50, {"fast": 0.5, "papers": 10.0}[protocol], 60, -1.0, 20.0)
-        yield SimpleNamespace(send=lambda: None, receive=lambda: {"value": [*run]})
+        name = subject.title.split()[-1]
+        asked[name] = subject.arguments[-3:]
+        run = BoundRun(50, {"fast": 0.5, "select_model": 0.2, "papers": 10.0}[name], 60, -1.0, 20.0)
+        answer = {"value": [*run]}
+        yield SimpleNamespace(send=lambda: None, receive=lambda: answer, ask=lambda: answer)
 
     monkeypatch.setattr(time_to_bound, "start", started)
 
     result = benchmark_bound(
         level=-1e6,
         num_steps=60,
+        search_steps=50,
         papers_steps=70,
         hold=10,
-        uci_folder=write_archive(tmp_path),
+        uci_folder=folder,
         report=lines.append,
     )
 
-    assert asked == {"fast": [60, -1e6, 10], "papers": [70, -1e6, 10]}
+    place = ("yacht", 0, str(folder.resolve()), "A", 2, 0)
+    assert asked == {
+        "fast": (60, -1e6, 10),
+        "select_model": (place, 50, -1e6),
+        "papers": (70, -1e6, 10),
+    }
     [(title, part)] = result.items()
     assert title == "A of depth 2 on yacht, split 0, above -1e+06"
-    assert list(part.values["runs"]) == ["fast", "papers"]
-    assert lines == ["fast: ended after 60 steps", "papers: ended after 60 steps"]
-    share = {figure.name: figure for figure in part.figures}["time to the bound, fast / papers"]
-    assert share.value == pytest.approx(0.05) and share.at_most == 0.1
+    assert list(part.values["runs"]) == ["fast", "select_model", "papers"]
+    assert lines == [f"{name}: ended after 60 steps" for name in part.values["runs"]]
+    figures = {figure.name: figure for figure in part.figures}
+    for name, value, at_most in (("fast", 0.05, 0.1), ("select_model", 0.02, 0.05)):
+        share = figures[f"time to the bound, {name} / papers"]
+        assert share.value == pytest.approx(value) and share.at_most == at_most
 
 
 def test_no_ratio_where_a_run_ended_below() -> None:
     fast, papers = BoundRun(50, 1.0, 100, 0.5, 2.0), BoundRun(None, None, 100, 0.1, 10.0)
 
-    names = {figure.name for figure in bound_figures({"fast": fast, "papers": papers})}
+    runs = {"fast": fast, "select_model": fast, "papers": papers}
+    names = {figure.name for figure in bound_figures(runs)}
 
     assert "fast, steps to the bound" in names and "papers, bound at the end" in names
     assert not any("/" in name or name.startswith("papers, s of") for name in names)
