@@ -82,7 +82,7 @@ def benchmark_bound(
     uci_folder: Path | None = None,
     level: float | None = None,
     num_steps: int = 3_000,
-    search_steps: int = 500,
+    search_steps: int = 1_000,
     papers_steps: int = 20_000,
     hold: int = 1_000,
     threads: int = 1,
