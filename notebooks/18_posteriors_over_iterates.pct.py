@@ -170,7 +170,7 @@ with_errors(
 # %% [markdown]
 # ## Does it help a deep Wishart process?
 #
-# A-GW of depth 2 on three splits of three UCI sets: 8,000 steps by the fast protocol, then 2,000
+# AB-GW of depth 2 on three splits of three UCI sets: 8,000 steps by the fast protocol, then 2,000
 # more at a constant rate of 0.001, every tenth iterate collected. Each prediction mixes 300 draws
 # of the Gram matrices; SWAG's and factor analysis's are 10 at each of 30 draws of the variational
 # parameters. Test scores in raw units: mean ± standard error over splits.

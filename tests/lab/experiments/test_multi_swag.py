@@ -20,7 +20,7 @@ FEW = {"collecting_steps": 100, "num_inducing": 4}
 @pytest.fixture
 def experiment(tmp_path: Path) -> MultiSWAGOfWishart:
     archive = write_archive(tmp_path / "archive")
-    return MultiSWAGOfWishart("yacht", 1, 20, 2, tmp_path / "members", archive, FEW)
+    return MultiSWAGOfWishart(*("yacht", 1, 20, 2, tmp_path / "members", FEW), uci_folder=archive)
 
 
 def test_members_are_trained_and_mixed(experiment: MultiSWAGOfWishart, tmp_path: Path) -> None:
