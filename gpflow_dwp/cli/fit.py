@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import gpflow
+import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
@@ -18,15 +22,13 @@ from gpflow_dwp.cli.fit_data import FitData, read_fit_data
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
-from gpflow_dwp.cli.provenance import fit_provenance, list_versions
 from gpflow_dwp.cli.reports import (
     as_json,
     check_out,
-    finite,
     named_scores,
-    print_now,
+    plain,
     scores_as_text,
-    silent,
+    teller,
 )
 from gpflow_dwp.cli.run_directory import (
     FIGURES,
@@ -43,6 +45,7 @@ from gpflow_dwp.cli.trained_run import TrainedRun
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.evaluation.predictions import Judgement, judge
+from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, save_model
@@ -56,8 +59,6 @@ def run_fit(options: FitOptions) -> int:
 
     Ctrl-C leaves no model but a run that can go on.
 
-    :param options: Of ``gpflow-dwp fit``.
-    :return: The exit code.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     options = complete(options)
@@ -122,7 +123,7 @@ def _train_and_write(
     strategy: tf.distribute.Strategy | None,
 ) -> None:
     test, task = data.test, data.train.task
-    show = silent if options.json else print_now
+    show = teller(shown=not options.json)
     show(data.tell())
     scores = simple_scores(data, model, options)
     course = train(run, data, model, options, strategy)
@@ -150,10 +151,14 @@ def _train_and_write(
         "steps": course.history.num_steps,
         "best_step": course.best_step,
         "stop_reason": course.history.stop_reason,
-        "candidates": finite([candidate._asdict() for candidate in course.candidates]),
+        "candidates": plain(course.candidates),
         "prediction_seconds": prediction_seconds,
         **judged.calibration,
-        "provenance": fit_provenance(options),
+        "provenance": {
+            "command": ["gpflow-dwp", *sys.argv[1:]],
+            "seed": options.seed,
+            **describe_provenance(np.dtype(gpflow.default_float()).name, _threads()),
+        },
     }
     goes_on = course.is_interrupted and run.has_steps
 
@@ -168,6 +173,15 @@ def _train_and_write(
         show(f"To go on: gpflow-dwp fit --resume {run.directory}")
     if options.json:
         print(as_json({"directory": str(run.directory), **metrics}))
+
+
+def _threads() -> int:
+    """How many TensorFlow may use: as it was told, in the program or before it, or all cores."""
+    told = tf.config.threading.get_intra_op_parallelism_threads()
+    before = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    if told or before.isdecimal():
+        return told or int(before)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _fill(

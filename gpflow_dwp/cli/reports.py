@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tabulate import tabulate
 
@@ -21,13 +22,11 @@ from gpflow_dwp.files import write_whole
 __all__ = [
     "as_json",
     "check_out",
-    "finite",
     "named_scores",
-    "print_now",
+    "plain",
     "report_cells",
     "scores_as_text",
-    "scores_from_names",
-    "silent",
+    "teller",
     "write_json",
 ]
 
@@ -64,22 +63,21 @@ def check_out(path: Path | None, *, overwrite: bool, parents: bool = False) -> N
 
 
 def as_json(values: Any) -> str:
-    """Return plain values as one line of JSON, which has null for numbers that are not finite.
+    """Return values as one line of JSON: see :func:`plain`."""
+    return json.dumps(plain(values), allow_nan=False)
 
-    :param values: Dictionaries, lists, tuples, texts and numbers.
+
+def plain(values: Any) -> Any:
+    """Return what JSON can hold: None, its null, for numbers that are not finite.
+
+    :param values: Dictionaries, named tuples, lists, tuples, texts and numbers.
     """
-    return json.dumps(finite(values), allow_nan=False)
-
-
-def finite(values: Any) -> Any:
-    """Return plain values with None, which is JSON's null, for numbers that are not finite.
-
-    :param values: Dictionaries, lists, tuples, texts and numbers.
-    """
+    if hasattr(values, "_asdict"):
+        values = values._asdict()
     if isinstance(values, dict):
-        return {name: finite(value) for name, value in values.items()}
+        return {name: plain(value) for name, value in values.items()}
     if isinstance(values, (list, tuple)):
-        return [finite(value) for value in values]
+        return [plain(value) for value in values]
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
@@ -87,11 +85,11 @@ def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
     """Do what ``--json [FILE]`` asks for.
 
     :param where: A file to write; nothing for standard output; None for neither.
-    :param values: What to write, in plain values.
+    :param values: What to write: see :func:`plain`.
     :return: Whether nothing else is to be printed.
     """
     for file in where or ():
-        write_whole(file, json.dumps(finite(values), indent=1) + "\n")
+        write_whole(file, json.dumps(plain(values), indent=1) + "\n")
     if where is None or where:
         return False
     print(as_json(values))
@@ -101,9 +99,7 @@ def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
     """Say which columns have many categories, which training did not see, and what is missing.
 
-    :param command: Name of the command.
     :param encoder: Fitted on training rows.
-    :param cells: Rows of a table.
     """
     lines = [
         f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
@@ -125,19 +121,14 @@ def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
         print(f"gpflow-dwp {command}: {line}", file=sys.stderr)
 
 
-def print_now(text: str) -> None:
-    """Print a line at once."""
-    print(text, flush=True)
-
-
-def silent(text: str) -> None:
-    """Print nothing."""
+def teller(*, shown: bool, to: TextIO | None = None) -> Callable[[str], None]:
+    """Return what prints a line at once, or nothing; ``to`` is standard output by default."""
+    return partial(print, file=to, flush=True) if shown else lambda _: None
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
     """Return scores as plain values, each with its name in results.
 
-    :param scores: Of a model.
     :param task: What the model was trained for, which its error has a name by.
     """
     names = {"error": "rmse" if task == "regression" else "error_rate"}
@@ -146,15 +137,6 @@ def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
         for name, value in scores._asdict().items()
         if value is not None or name == "elbo"
     }
-
-
-def scores_from_names(found: Mapping[str, Any]) -> Scores:
-    """Return the inverse of :func:`named_scores`.
-
-    :raises TypeError: If a score is missing, or there is another.
-    """
-    errors = ("rmse", "error_rate")
-    return Scores(**{"error" if name in errors else name: found[name] for name in found})
 
 
 def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:

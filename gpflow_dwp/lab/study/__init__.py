@@ -1,7 +1,5 @@
 """The papers' UCI study: its cells, its results and their report."""
 
-from gpflow_dwp.evaluation.provenance import describe_provenance
-from gpflow_dwp.lab.study._job import thread_environment
 from gpflow_dwp.lab.study._models import STUDY_MODELS
 from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell
 from gpflow_dwp.lab.study.execution import run_cell
@@ -37,7 +35,6 @@ __all__ = [
     "calibration_table",
     "configurations",
     "density_table",
-    "describe_provenance",
     "make_cells",
     "markdown_table",
     "model_ranks",
@@ -55,6 +52,5 @@ __all__ = [
     "run_cells",
     "runtime_table",
     "score_table",
-    "thread_environment",
     "write_report",
 ]
