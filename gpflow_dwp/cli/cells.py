@@ -73,13 +73,7 @@ class CellOptions(PlaceOptions):
 def run_cells(
     command: str, options: CellOptions, cells: Any, *, threads: int = 1
 ) -> "list[Record]":
-    """Run cells, and keep their results with the options.
-
-    :param command: Name of the command.
-    :param options: Its options.
-    :param cells: What to run.
-    :param threads: Of each cell.
-    """
+    """Run cells, and keep their results with the options."""
     from gpflow_dwp.lab import study
 
     with going_on(f"finished cells are in {options.out}, and the same command resumes the others"):
@@ -98,9 +92,6 @@ def run_cells(
 def tell_end(command: str, options: CellOptions, records: "list[Record]", result: Any) -> int:
     """Say what became of cells, and on standard error how many failed; return the exit code.
 
-    :param command: Name of the command.
-    :param options: Its options.
-    :param records: What became of its cells.
     :param result: What JSON tells of them.
     """
     from gpflow_dwp.lab.study import RESULTS

@@ -48,17 +48,13 @@ _STEPS_OF_EACH = 1_000
 
 
 def choose_protocol(options: FitOptions) -> ProtocolName:
-    """Return the protocol that trains the model.
-
-    :param options: As ``gpflow-dwp fit`` parses them.
-    """
+    """Return the protocol that trains the model."""
     return "vmg" if options.model == "VMG" else "fast"
 
 
 def complete(options: FitOptions) -> CompleteOptions:
     """Fill in what depends on the model where the user left it open.
 
-    :param options: As ``gpflow-dwp fit`` parses them.
     :raises UsageError: If options do not go together.
     """
     for mistake in _mistakes(options):
@@ -129,7 +125,6 @@ def build_model(
 ) -> VariationalModel:
     """Return an untrained model, which has a single layer where the depth is still to be chosen.
 
-    :param options: Complete ones.
     :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
     :param likelihood: None for a Gaussian one.
     :param target_scale: What one unit of the model is in the target's.
@@ -158,10 +153,7 @@ def build_model(
 
 
 def model_arguments(options: FitOptions) -> dict[str, Any]:
-    """Return what the user says of the model, by what builders and selection call it.
-
-    :param options: As ``gpflow-dwp fit`` parses them.
-    """
+    """Return what the user says of the model, by what builders and selection call it."""
     given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
     return {name: value for name, value in given.items() if value not in (None, False)}
 

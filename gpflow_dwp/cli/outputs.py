@@ -29,8 +29,6 @@ _KINDS: dict[str, Callable[[Path], bool]] = {
 def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
 
-    :param command: Its name.
-    :param options: Its options by name.
     :raises UsageError: If a place is a file that is read, no file at all, within a directory that
         holds a run, a study or a model and is not the command's own, or cannot be written to.
     """

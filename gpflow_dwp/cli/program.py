@@ -110,7 +110,6 @@ for _place, (_name, _where) in enumerate(COMMANDS.items()):
 def run(arguments: list[str]) -> int:
     """Run the command.
 
-    :param arguments: Command-line arguments.
     :return: The exit code, as the help explains it.
     """
     debug = _DEBUG in arguments
@@ -152,7 +151,6 @@ def _run(arguments: list[str]) -> int:
 def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
     """Return the function of a command, and what it is called with.
 
-    :param arguments: The command, and what follows it.
     :raises CycloptsError: If they cannot be used.
     :raises UsageError: If the file or run that they name cannot be used.
     """
@@ -175,10 +173,7 @@ def _is_help(command: Callable[..., object]) -> bool:
 
 
 def options_by_name(bound: BoundArguments) -> dict[str, Any]:
-    """Return the options of a command, also those that it takes as one object.
-
-    :param bound: What the command is called with.
-    """
+    """Return the options of a command, also those that it takes as one object."""
     found = dict(bound.arguments)
     options = found.pop("options", None)
     return found if options is None else {**found, **asdict(options)}

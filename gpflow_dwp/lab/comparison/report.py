@@ -48,11 +48,6 @@ def write_comparison(
     Splits that claims are made on have a report of their own beside that of splits that defaults
     are chosen on: ``report-0-4.md``, ``scores-0-4.csv`` and ``relative-0-4.png`` for splits 0 to 4.
 
-    :param records: Records of a comparison.
-    :param directory: Where to.
-    :param splits: Numbers of splits.
-    :param tables: Names of tables.
-    :return: The text.
     :raises ValueError: If no cell of them is finished.
     :raises ImportError: If pandas or matplotlib is not installed.
     """

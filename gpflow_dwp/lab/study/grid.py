@@ -48,15 +48,11 @@ def make_cells(
     those of the protocol of training, for "cde" the batch size of "natural". Every split is read
     once, so that what is wrong with the data is known before anything is trained.
 
-    :param datasets: Names of UCI data sets.
     :param depths: Numbers of layers. A model whose name says its number has one cell, not several.
     :param models: Names in :data:`STUDY_MODELS`.
-    :param splits: Numbers of splits.
     :param protocol: See :class:`Cell`.
-    :param options: Further arguments of the models' builders.
     :param num_importance_samples: K in training; other models than those with latent variables
         take 1 in any case.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :param fields: Other fields of :class:`Cell`; None for those of the protocol.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
         is out of range, a number cannot be used, or a model cannot be built with the options.

@@ -54,10 +54,7 @@ class RunnableCell:
         return None
 
     def files(self, directory: Path) -> dict[str, Path]:
-        """Return where its function writes, by names of arguments, besides its checkpoints.
-
-        :param directory: The study's.
-        """
+        """Return where its function writes, by names of arguments, besides its checkpoints."""
         return {} if self.num_steps is None else {"curve": directory / "curves" / f"{self.key}.csv"}
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,8 +98,6 @@ def check_each_once(**arguments: Sequence[Any]) -> None:
 def check_split(split: int, num_splits: int, where: str) -> None:
     """Refuse a number of a split that there is not.
 
-    :param split: The number, from 0.
-    :param num_splits: How many there are.
     :param where: The name of the table.
     :raises ValueError: If it is no such number.
     """
