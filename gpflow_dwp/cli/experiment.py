@@ -93,7 +93,8 @@ def experiment(options: ExperimentOptions) -> None:
     """
     with user_mistakes():
         import_optional("pandas", "cli")
-        from gpflow_dwp.lab.experiments import add_to_table, read_table, summarise, train_members
+        from gpflow_dwp.lab.experiments.experiment import add_to_table, read_table, summarise
+        from gpflow_dwp.lab.experiments.multi_swag import train_members
 
         path, parts = options.out, _parts(options)
         table = read_table(path, type(parts[0]))
@@ -123,30 +124,34 @@ def experiment(options: ExperimentOptions) -> None:
 
 
 def _parts(options: ExperimentOptions) -> Sequence[Any]:
-    from gpflow_dwp.lab import experiments
+    from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+    from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
+    from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
+    from gpflow_dwp.lab.experiments.linear_regression import LinearPosterior, LinearPrediction
+    from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart
 
     trials, folder = options.trials, options.uci_folder
     if options.what == "factor-analysis":
         return [
-            experiments.FactorAnalysis(dimension, largest, trials)
+            FactorAnalysis(dimension, largest, trials)
             for dimension in options.dimensions
             for largest in _LARGEST
         ]
     if options.what == "linear-posterior":
-        return [experiments.LinearPosterior(trials)]
+        return [LinearPosterior(trials)]
     if options.what == "linear-prediction":
-        return [experiments.LinearPrediction(name, trials, folder) for name in options.datasets]
+        return [LinearPrediction(name, trials, folder) for name in options.datasets]
     places = [
         (name, split, options.steps) for name in options.datasets for split in range(options.splits)
     ]
     if options.what == "deep-wishart":
-        return [experiments.DeepWishart(*at, uci_folder=folder) for at in places]
+        return [DeepWishart(*at, uci_folder=folder) for at in places]
     if options.what == "depth":
         kept = options.deepest, options.out.with_suffix(".models")
         return [
-            experiments.GrowingDepth(*at, model, *kept, uci_folder=folder)
+            GrowingDepth(*at, model, *kept, uci_folder=folder)
             for at in places
             for model in options.models
         ]
     kept = options.members, options.out.with_suffix(".members")
-    return [experiments.MultiSWAGOfWishart(*at, *kept, uci_folder=folder) for at in places]
+    return [MultiSWAGOfWishart(*at, *kept, uci_folder=folder) for at in places]

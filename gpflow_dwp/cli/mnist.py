@@ -108,7 +108,7 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
 
     from gpflow_dwp.cli.reports import as_json
     from gpflow_dwp.data import load_mnist
-    from gpflow_dwp.lab.experiments import provenance_here
+    from gpflow_dwp.lab.experiments.experiment import provenance_here
     from gpflow_dwp.models import save_model
 
     with gpflow.config.as_context():

@@ -103,9 +103,9 @@ def train_member(
 
     :param member: What to run, as :meth:`Member.to_dict` gives it.
     :param iterates: The directory that they are written to.
-    :param checkpoint_directory: See :func:`~gpflow_dwp.lab.study.run_cell`.
+    :param checkpoint_directory: See :func:`~gpflow_dwp.lab.study.execution.run_cell`.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    :param report: See :func:`~gpflow_dwp.lab.study.run_cell`.
+    :param report: See :func:`~gpflow_dwp.lab.study.execution.run_cell`.
     :return: ``num_collected`` and ``training_seconds``.
     :raises KeyboardInterrupt: If Ctrl-C ended training; its state is kept then.
     """
@@ -190,7 +190,7 @@ def train_members(experiments: Sequence[MultiSWAGOfWishart], **arguments: Any) -
     """Train the members of experiments that share a directory.
 
     :param experiments: One at least.
-    :param arguments: How, as :func:`~gpflow_dwp.lab.study.run_cells` takes it.
+    :param arguments: How, as :func:`~gpflow_dwp.lab.study.runner.run_cells` takes it.
     :raises RuntimeError: If one fails.
     """
     first = experiments[0]

@@ -55,7 +55,7 @@ def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
     A printed standard error of 0.00 is drawn as its largest rounding, 0.005; a measured mean of one
     split has no bar.
 
-    :param scores: The table of :func:`~gpflow_dwp.lab.study.score_table`.
+    :param scores: The table of :func:`~gpflow_dwp.lab.study.tables.score_table`.
     :param metric: One of its metrics.
     :raises ValueError: If the table has no row of the metric.
     """
@@ -87,7 +87,7 @@ def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
 def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
     """Paired differences with one standard error: a panel for each pair of models.
 
-    :param differences: The table of :func:`~gpflow_dwp.lab.study.paired_differences`.
+    :param differences: The table of :func:`~gpflow_dwp.lab.study.tables.paired_differences`.
     """
     chosen = _rows_of(differences, metric)
     pairs = list(chosen.groupby(["model", "baseline"], sort=False))
@@ -110,7 +110,7 @@ def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
 def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
     """Seconds of an epoch, measured and printed, on a logarithmic axis.
 
-    :param runtimes: The table of :func:`~gpflow_dwp.lab.study.runtime_table`.
+    :param runtimes: The table of :func:`~gpflow_dwp.lab.study.tables.runtime_table`.
     :return: The figure. Times on several machines lie on one line.
     """
     table = _placed(runtimes)
@@ -139,7 +139,7 @@ def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
 def plot_coverage(calibration: pd.DataFrame) -> Figure:
     """Share of test points within central 50%, 90% and 95% intervals, with one standard error.
 
-    :param calibration: The table of :func:`~gpflow_dwp.lab.study.calibration_table`.
+    :param calibration: The table of :func:`~gpflow_dwp.lab.study.tables.calibration_table`.
     """
     table = _placed(calibration)
     titles = [f"{level}% intervals" for level in _LEVELS]
@@ -158,7 +158,7 @@ def plot_coverage(calibration: pd.DataFrame) -> Figure:
 def plot_densities(densities: pd.DataFrame) -> Figure:
     """Log-likelihoods of standardised targets: a panel for each data set, a row for each model.
 
-    :param densities: What :func:`~gpflow_dwp.lab.study.density_table` gives, with a row.
+    :param densities: What :func:`~gpflow_dwp.lab.study.tables.density_table` gives, with a row.
     :return: The figure, with measured and printed kernel estimates and one standard error.
     """
     models = [model for model in PRINTED_NAMES if (densities["model"] == model).any()]

@@ -58,7 +58,7 @@ def write_report(results: Iterable[Record] | pd.DataFrame, directory: str | Path
     replaced at once. Other files in the directory stay as they are.
 
     :param results: Records of a study, or the table of finished cells that
-        :func:`~gpflow_dwp.lab.study.results_frame` makes of them.
+        :func:`~gpflow_dwp.lab.study.frame.results_frame` makes of them.
     :param directory: Where to; made here if need be.
     :return: The text, as it is in ``report.txt``.
     :raises ValueError: If there is no record, or one cell of one configuration is there twice.
@@ -103,7 +103,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
     A cell says "measured ± standard error (printed ± standard error)"; without a standard error
     where one split was measured, without brackets where nothing is printed.
 
-    :param results: The flat table of :func:`~gpflow_dwp.lab.study.results_frame`.
+    :param results: The flat table of :func:`~gpflow_dwp.lab.study.frame.results_frame`.
     :param metric: "elbo", "test_log_likelihood" or "rmse".
     :param paper: "improved", "original" or "vmg".
     :return: The table. Where one place has several configurations, each has a row, with its number.

@@ -23,7 +23,7 @@ class RunnableCell:
 
     :cvar runs: Module and function, ``"module:function"``, that take what :meth:`to_dict` gives,
         the paths of :meth:`files` and ``checkpoint_directory``, ``uci_folder`` and ``report`` of
-        :func:`~gpflow_dwp.lab.study.run_cell`, and return the metrics.
+        :func:`~gpflow_dwp.lab.study.execution.run_cell`, and return the metrics.
     :cvar place: The fields that tell cells of this kind from others.
     :cvar packages: Distributions whose versions a result should tell, besides those of all.
     """

@@ -1,8 +1,8 @@
 """The numbers of a study: means over splits, what was printed, and models against each other.
 
-All functions take the flat table of :func:`~gpflow_dwp.lab.study.results_frame`, and raise a
+All functions take the flat table of :func:`~gpflow_dwp.lab.study.frame.results_frame`, and raise a
 ValueError if it is empty or not such a table. Means are taken over the splits of cells of one
-configuration only; :func:`~gpflow_dwp.lab.study.configurations` says which is which.
+configuration only; :func:`~gpflow_dwp.lab.study.frame.configurations` says which is which.
 
 A standard error is the standard deviation over splits (divisor: splits less one) over the root of
 their number. From few splits it is rough: from 5 its own relative error is about 35%, from 3, 50%.

@@ -11,8 +11,9 @@ import pytest
 from study_archive import write_archive
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.lab.experiments import DeepWishart, MultiSWAGOfWishart, read_table
-from gpflow_dwp.lab.experiments.multi_swag import train_member
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+from gpflow_dwp.lab.experiments.experiment import read_table
+from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart, train_member
 
 FEW = {"collecting_steps": 100, "num_inducing": 4}
 

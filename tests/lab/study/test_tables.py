@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from study_results import density_cells, finished, frame, invented_study, only_row, splits
 
-from gpflow_dwp.lab.study import (
+from gpflow_dwp.lab.study.frame import results_frame
+from gpflow_dwp.lab.study.tables import (
     calibration_table,
     density_table,
     model_ranks,
     paired_differences,
-    results_frame,
     runtime_table,
     score_table,
 )
