@@ -87,14 +87,12 @@ def _command(place: str) -> Callable[..., None]:
     measured_by = import_module(f"{benchmarks.__name__}.{module}")
 
     def command(*, quiet: bool, json: tuple[Path, ...] | None, **arguments: Any) -> None:
-        from gpflow_dwp.cli.reports import check_out, teller, write_json
+        from gpflow_dwp.cli.reports import teller, write_json
         from gpflow_dwp.evaluation.provenance import describe_provenance
 
         dtypes = arguments.get("dtypes", [arguments.get("dtype", "float64")])
         provenance = describe_provenance("+".join(dtypes), arguments.get("threads", 1))
         with user_mistakes():
-            for file in json or ():
-                check_out(file, overwrite=True)
             measure = getattr(measured_by, name)
             report = teller(shown=not quiet, to=sys.stderr)
             measured = measure(**arguments, report=report)

@@ -24,7 +24,6 @@ from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
 from gpflow_dwp.cli.reports import (
     as_json,
-    check_out,
     named_scores,
     plain,
     scores_as_text,
@@ -88,10 +87,9 @@ def _check(options: CompleteOptions) -> None:
     """Refuse what would be found out only once training has taken its time."""
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
-    log, resumes = options.log, options.resume is not None
+    log = options.log
     if log is not None and log.suffix not in LOGS:
         raise UsageError(f"--log must end in {' or '.join(LOGS)}, got {str(log)!r}")
-    check_out(log, overwrite=options.overwrite or resumes, parents=True)
     if options.out is not None:
         check_apart("--log", log, options.out)
         check_apart("the table", options.table, options.out)

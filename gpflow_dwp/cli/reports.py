@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 from tabulate import tabulate
 
-from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import ColumnEncoder
 from gpflow_dwp.data.cells import Cells
 from gpflow_dwp.data.table import Task
@@ -21,7 +20,6 @@ from gpflow_dwp.files import write_whole
 
 __all__ = [
     "as_json",
-    "check_out",
     "named_scores",
     "plain",
     "report_cells",
@@ -42,24 +40,6 @@ _SHOWN = {
     "ece": ("ECE", ".3f"),
     "seconds": ("seconds", ".1f"),
 }
-
-
-def check_out(path: Path | None, *, overwrite: bool, parents: bool = False) -> None:
-    """Refuse a file that cannot be written before anything is computed for it.
-
-    :param path: The file; None for none.
-    :param overwrite: Whether it may exist.
-    :param parents: Whether the folders above it are made for it.
-    :raises UsageError: If it exists, is a directory, or would be in none.
-    """
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory, not a file")
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; give --overwrite to replace it")
-    if not parents and not path.resolve().parent.is_dir():
-        raise UsageError(f"{path.resolve().parent} is not a directory")
 
 
 def as_json(values: Any) -> str:

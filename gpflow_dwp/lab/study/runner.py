@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.files import held
+from gpflow_dwp.lab.cell_process import Processes
 from gpflow_dwp.lab.study._job import Job, tidy
-from gpflow_dwp.lab.study._processes import Processes
 from gpflow_dwp.lab.study._progress import StudyProgress
 from gpflow_dwp.lab.study._ray import Ray
 from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
