@@ -66,10 +66,8 @@ def run_fit(options: FitOptions) -> int:
             _check(options)
             strategy = choose_strategy(options.devices)
             data = read_fit_data(options)
-            scale = 1.0 if data.target is None else float(data.target.scale[0])
-            rows = data.standardised(data.train)
             with contextlib.nullcontext() if strategy is None else strategy.scope():
-                model = build_model(options, rows, data.likelihood, scale)
+                model = build_model(options, data)
             run = _begin(options, holding)
         try:
             _train_and_write(run, data, model, options, strategy)

@@ -13,7 +13,6 @@ from gpflow_dwp.lab.study.scoring import whole_data_bound
 from gpflow_dwp.models import load_model, model_summary, save_model
 from gpflow_dwp.models.deepening import start_at
 from gpflow_dwp.training import fit
-from gpflow_dwp.validation import check_integers
 
 __all__ = ["GrowingDepth"]
 
@@ -45,9 +44,8 @@ class GrowingDepth(OnSplit):
     values = ("elbo", "divergence_of_added", "test_log_likelihood", "rmse")
 
     def check(self) -> None:
-        check_integers(deepest=self.deepest)
-        self.cell(self.deepest)
         super().check()
+        self.cell(self.deepest)
 
     def cell(self, depth: int) -> Cell:
         """What says how a model is built.

@@ -12,7 +12,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.study._models import STUDY_MODELS
-from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
+from gpflow_dwp.lab.study.cell import Cell, StudyProtocol
 from gpflow_dwp.lab.study.runnable import check_each_once, sorted_pairs
 from gpflow_dwp.training import PROTOCOLS
 from gpflow_dwp.validation import check_choice, check_integers
@@ -61,7 +61,6 @@ def make_cells(
     check_each_once(datasets=datasets, depths=depths, models=models, splits=splits)
     for model in models:
         check_choice(STUDY_MODELS, model=model)
-    check_choice(STUDY_PROTOCOLS, protocol=protocol)
     check_integers(num_importance_samples=num_importance_samples)
     fields = {name: value for name, value in fields.items() if value is not None}
 

@@ -240,10 +240,11 @@ def _means(table: pd.DataFrame, by: Sequence[str], **columns: str) -> pd.DataFra
     """
     grouped = table.groupby(list(by), sort=False, dropna=False)
     found = {"splits": grouped.size()}
-    for name, column in columns.items():
-        found[name] = grouped[column].agg(lambda values: values.mean(skipna=False))
-        error = grouped[column].agg(lambda values: values.sem(skipna=False))
-        found[f"{name}_standard_error"] = error
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        for name, column in columns.items():
+            found[name] = grouped[column].agg(lambda values: values.mean(skipna=False))
+            error = grouped[column].agg(lambda values: values.sem(skipna=False))
+            found[f"{name}_standard_error"] = error
     return pd.concat(found, axis=1).reset_index()
 
 
