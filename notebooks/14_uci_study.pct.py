@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
+from gpflow_dwp.lab import KEPT_RESULTS
 from gpflow_dwp.lab.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
 from gpflow_dwp.lab.study.frame import configurations, read_results_table
 from gpflow_dwp.lab.study.published import PRINTED_NAMES, published_scores

@@ -30,12 +30,12 @@ import pandas as pd
 import gpflow_dwp
 from gpflow_dwp.data import varying_sine
 from gpflow_dwp.iterates import SWAG, FactorAnalysisPosterior, IterateAverage, OnlineEM
+from gpflow_dwp.lab import KEPT_RESULTS
 from gpflow_dwp.lab.experiments.linear_regression import (
     linear_regression_posterior,
     sgd_iterates,
     window_means,
 )
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
 from gpflow_dwp.training import Adam
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
