@@ -66,9 +66,12 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def _tell_of_run(directory: Path, *, can_go_on: bool) -> dict[str, dict[str, Any]]:
+    from gpflow_dwp.cli.reports import SCORES
     from gpflow_dwp.cli.trained_run import TrainedRun
 
     run, metrics = TrainedRun.read(directory), read_sealed(directory / METRICS)
+    if {name for scores in metrics["scores"].values() for name in scores} - {*SCORES}:
+        raise UsageError(f"{directory / METRICS} is damaged: it has scores of another kind")
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
     described = {
         "target": run.target_name,

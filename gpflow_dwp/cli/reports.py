@@ -19,6 +19,7 @@ from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.files import write_whole
 
 __all__ = [
+    "SCORES",
     "as_json",
     "named_scores",
     "plain",
@@ -29,8 +30,7 @@ __all__ = [
 ]
 
 _MANY_CATEGORIES = 30
-# Titles of scores, and how they are shown.
-_SHOWN = {
+SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
     "log_likelihood": ("log-likelihood", ".3f"),
     "crps": ("CRPS", ".4g"),  # in units of any size
@@ -40,6 +40,7 @@ _SHOWN = {
     "ece": ("ECE", ".3f"),
     "seconds": ("seconds", ".1f"),
 }
+"""The scores that there are, by their names in results: titles, and how they are shown."""
 
 
 def as_json(values: Any) -> str:
@@ -124,12 +125,12 @@ def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
 
     :param scores: Of models by name, all of one task.
     """
-    known = [name for name in _SHOWN if any(name in score for score in scores.values())]
+    known = [name for name in SCORES if any(name in score for score in scores.values())]
     rows = [
-        [model, *(_show(score.get(name), _SHOWN[name][1]) for name in known)]
+        [model, *(_show(score.get(name), SCORES[name][1]) for name in known)]
         for model, score in scores.items()
     ]
-    headers = ["model", *(_SHOWN[name][0] for name in known)]
+    headers = ["model", *(SCORES[name][0] for name in known)]
     right = ["right"] * len(known)
     return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
 

@@ -101,9 +101,8 @@ def _pivot(rows: pd.DataFrame, index: str) -> str:
     """A Markdown table of texts, a column for each label."""
     names, labels = (rows[column].sort_values(key=in_order).unique() for column in (index, "label"))
     table = rows.pivot(index=index, columns="label", values="text").loc[names, labels].fillna("")
-    shown = {"headers": "keys", "tablefmt": "github", "showindex": False}
-    # Numbers are text by now, which tabulate would read and write in its own way.
-    return tabulate(table.reset_index(), **shown, disable_numparse=True)
+    # Numbers are text by now, which would be read and written in another way.
+    return table.reset_index().to_markdown(index=False, tablefmt="github", disable_numparse=True)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 
 import pandas as pd
-from tabulate import tabulate
 
 from gpflow_dwp.files import held
 from gpflow_dwp.lab.study import figures
@@ -127,9 +126,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
     table = table.reset_index()
     if not table.duplicated(place[:2]).any():
         del table["configuration"]
-    return tabulate(
-        table, headers="keys", tablefmt="github", showindex=False, disable_numparse=True
-    )
+    return table.to_markdown(index=False, tablefmt="github", disable_numparse=True)
 
 
 def _failures(records: Iterable[Record]) -> pd.DataFrame:
