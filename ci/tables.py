@@ -20,12 +20,20 @@ import pandas as pd
 from speed_tables import BLOCKS as SPEED_BLOCKS
 from speed_tables import as_table
 
-from gpflow_dwp.lab import study
 from gpflow_dwp.lab.comparison.scoreboard import comparison_frame, comparison_scores
 from gpflow_dwp.lab.comparison.scores import METRICS
 from gpflow_dwp.lab.study._report_text import estimate, printed
-from gpflow_dwp.lab.study.published import PRINTED_NAMES
-from gpflow_dwp.lab.study.tables import AGREEMENT
+from gpflow_dwp.lab.study.frame import configurations, read_results_table, results_frame
+from gpflow_dwp.lab.study.published import PRINTED_NAMES, published_scores
+from gpflow_dwp.lab.study.report import markdown_table
+from gpflow_dwp.lab.study.results import Record, read_results
+from gpflow_dwp.lab.study.tables import (
+    AGREEMENT,
+    density_table,
+    model_ranks,
+    paired_differences,
+    score_table,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -55,11 +63,11 @@ def filled(text: str) -> str:
     return _BLOCK.sub(lambda block: f"{block['name']} -->\n{BLOCKS[block['name']]()}\n", text)
 
 
-def keep(records: Iterable[study.Record]) -> None:
+def keep(records: Iterable[Record]) -> None:
     """Add finished cells of studies to ci/results/uci; of a key the later counts."""
-    for dataset, new in study.results_frame(records).groupby("dataset"):
+    for dataset, new in results_frame(records).groupby("dataset"):
         path = _RESULTS / "uci" / f"{dataset}.csv"
-        cells = pd.concat([study.read_results_table(path), new]).drop_duplicates("key", keep="last")
+        cells = pd.concat([read_results_table(path), new]).drop_duplicates("key", keep="last")
         cells.sort_values(["depth", "model", "split"], kind="stable").to_csv(path, index=False)
 
 
@@ -73,7 +81,7 @@ def main(arguments: list[str]) -> int:
         parser.error("--check adds no STUDY")
     changed: list[str] = []
     if asked.studies:
-        keep(record for folder in asked.studies for record in study.read_results(folder))
+        keep(record for folder in asked.studies for record in read_results(folder))
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         if filled(text) != text:
@@ -86,7 +94,7 @@ def main(arguments: list[str]) -> int:
 
 @cache
 def _study(folder: str) -> pd.DataFrame:
-    return pd.concat(map(study.read_results_table, sorted((_RESULTS / folder).glob("*.csv"))))
+    return pd.concat(map(read_results_table, sorted((_RESULTS / folder).glob("*.csv"))))
 
 
 def _regression() -> pd.DataFrame:
@@ -100,7 +108,7 @@ def _regression() -> pd.DataFrame:
 
 def _study_scores() -> str:
     parts = [
-        f"{title[0].upper()}{title[1:]}:\n\n{study.markdown_table(_regression(), metric)}"
+        f"{title[0].upper()}{title[1:]}:\n\n{markdown_table(_regression(), metric)}"
         for metric, title in _METRICS.items()
     ]
     return "\n\n".join(parts)
@@ -108,7 +116,7 @@ def _study_scores() -> str:
 
 def _study_distances() -> str:
     """Measured less printed, in combined standard errors."""
-    scores = study.score_table(_regression())
+    scores = score_table(_regression())
     scores = scores[scores["metric"].isin(_METRICS)]
     counts = scores["improved_verdict"].value_counts()
     within, better, worse = (counts.get(name, 0) for name in ("within", "better", "worse"))
@@ -128,7 +136,7 @@ def _study_distances() -> str:
 
 
 def _study_differences() -> str:
-    differences = study.paired_differences(_regression())
+    differences = paired_differences(_regression())
     differences = differences[differences["metric"] == "elbo"]
     rows: dict[tuple[str, int], dict[str, str]] = {}
     for row in differences.itertuples():
@@ -143,7 +151,7 @@ def _study_differences() -> str:
 
 
 def _study_ranks() -> str:
-    ranks = study.model_ranks(_regression())
+    ranks = model_ranks(_regression())
     ranks = ranks[ranks["metric"].isin(_METRICS)]
     rows = [
         {"score": _METRICS[metric]}
@@ -161,7 +169,7 @@ def _grown() -> pd.DataFrame:
 
 def _depth() -> str:
     """Bounds of models that grew layer by layer, beside print."""
-    scores = study.published_scores().query("paper == 'improved' and metric == 'elbo'")
+    scores = published_scores().query("paper == 'improved' and metric == 'elbo'")
     means = scores.set_index(["dataset", "depth", "model"])["mean"]
     bounds = _grown().pivot(index=["dataset", "model"], columns="depth", values="elbo")
     rows = []
@@ -195,7 +203,7 @@ def _divergences() -> str:
 def _networks() -> str:
     cells = _study("matrix_gaussian")
     return "\n\n".join(
-        f"{title[0].upper()}{title[1:]}:\n\n{study.markdown_table(cells, metric, paper='vmg')}"
+        f"{title[0].upper()}{title[1:]}:\n\n{markdown_table(cells, metric, paper='vmg')}"
         for metric, title in _METRICS.items()
         if metric != "elbo"
     )
@@ -203,7 +211,7 @@ def _networks() -> str:
 
 def _densities() -> str:
     cells = _study("densities")
-    steps = study.configurations(cells).set_index("configuration")["num_steps"]
+    steps = configurations(cells).set_index("configuration")["num_steps"]
     rows = [
         {
             "data set": row.dataset,
@@ -215,7 +223,7 @@ def _densities() -> str:
             "exact, over the GP": _estimate(row.over_gp, row.over_gp_standard_error),
             "exact, over VI": _estimate(row.over_vi, row.over_vi_standard_error),
         }
-        for row in study.density_table(cells).itertuples()
+        for row in density_table(cells).itertuples()
     ]
     return as_table(rows)
 
@@ -226,7 +234,7 @@ def _estimate(mean: float, error: float) -> str:
 
 @cache
 def _comparison() -> pd.DataFrame:
-    records = study.read_results(_RESULTS / "comparison")
+    records = read_results(_RESULTS / "comparison")
     return comparison_frame(r for r in records if r.cell["split"] < 5)
 
 

@@ -30,23 +30,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
-from gpflow_dwp.lab.study import (
+from gpflow_dwp.lab import KEPT_RESULTS
+from gpflow_dwp.lab.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
+from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.published import PRINTED_NAMES, published_scores
+from gpflow_dwp.lab.study.report import markdown_table
+from gpflow_dwp.lab.study.tables import (
     calibration_table,
-    configurations,
-    markdown_table,
     model_ranks,
     paired_differences,
-    plot_coverage,
-    plot_differences,
-    plot_runtimes,
-    plot_scores,
-    published_scores,
-    read_results_table,
     runtime_table,
     score_table,
 )
-from gpflow_dwp.lab.study.published import PRINTED_NAMES
 
 own = os.environ.get("GPFLOW_DWP_RESULTS")
 files = sorted(KEPT_RESULTS.glob("uci/*.csv")) if own is None else [own]

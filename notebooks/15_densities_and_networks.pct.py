@@ -21,15 +21,10 @@
 # %matplotlib inline
 import pandas as pd
 
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
-from gpflow_dwp.lab.study import (
-    configurations,
-    density_table,
-    plot_densities,
-    plot_scores,
-    read_results_table,
-    score_table,
-)
+from gpflow_dwp.lab import KEPT_RESULTS
+from gpflow_dwp.lab.study.figures import plot_densities, plot_scores
+from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.tables import density_table, score_table
 
 
 def results(name: str) -> pd.DataFrame:

@@ -33,7 +33,7 @@ from gpflow_dwp.iterates import (
     observe_all,
     relative_frobenius_distance,
 )
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
+from gpflow_dwp.lab import KEPT_RESULTS
 
 # %% [markdown]
 # A stream of 5,000 vectors with 30 entries and three factors. An algorithm has a state, which one

@@ -30,8 +30,12 @@ import pandas as pd
 import gpflow_dwp
 from gpflow_dwp.data import varying_sine
 from gpflow_dwp.iterates import SWAG, FactorAnalysisPosterior, IterateAverage, OnlineEM
-from gpflow_dwp.lab.experiments import linear_regression_posterior, sgd_iterates, window_means
-from gpflow_dwp.lab.kept_results import KEPT_RESULTS
+from gpflow_dwp.lab import KEPT_RESULTS
+from gpflow_dwp.lab.experiments.linear_regression import (
+    linear_regression_posterior,
+    sgd_iterates,
+    window_means,
+)
 from gpflow_dwp.training import Adam
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
@@ -170,7 +174,7 @@ with_errors(
 # %% [markdown]
 # ## Does it help a deep Wishart process?
 #
-# A-GW of depth 2 on three splits of three UCI sets: 8,000 steps by the fast protocol, then 2,000
+# AB-GW of depth 2 on three splits of three UCI sets: 8,000 steps by the fast protocol, then 2,000
 # more at a constant rate of 0.001, every tenth iterate collected. Each prediction mixes 300 draws
 # of the Gram matrices; SWAG's and factor analysis's are 10 at each of 30 draws of the variational
 # parameters. Test scores in raw units: mean ± standard error over splits.

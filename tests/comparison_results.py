@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpflow_dwp.lab.comparison import METRICS, TABLES
-from gpflow_dwp.lab.study import Record
+from gpflow_dwp.lab.comparison.scores import METRICS
+from gpflow_dwp.lab.comparison.tables import TABLES
+from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["compared"]
 

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.study import Cell, Record, _job, run_cells
+from gpflow_dwp.lab.study import _job
+from gpflow_dwp.lab.study.cell import Cell
+from gpflow_dwp.lab.study.results import Record
+from gpflow_dwp.lab.study.runner import run_cells
 
 __all__ = [
     "NUM_ROWS",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpflow_dwp.lab.study import results_frame
+from gpflow_dwp.lab.study.frame import results_frame
 from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["PLAN", "density_cells", "finished", "frame", "invented_study", "only_row", "splits"]

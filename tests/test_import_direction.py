@@ -14,6 +14,7 @@ ORDER = (
     "base",
     "exceptions",
     "files",
+    "interrupts",
     "optional",
     "validation",
     "papers",

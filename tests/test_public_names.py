@@ -18,6 +18,7 @@ PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 SHARED = (
     "autograph",
     "files",
+    "interrupts",
     "optional",
     "parameter_checks",
     "random",

@@ -87,17 +87,18 @@ def _command(place: str) -> Callable[..., None]:
     measured_by = import_module(f"{benchmarks.__name__}.{module}")
 
     def command(*, quiet: bool, json: tuple[Path, ...] | None, **arguments: Any) -> None:
-        from gpflow_dwp.cli.reports import check_out, silent, write_json
-        from gpflow_dwp.lab.study import describe_provenance
+        from gpflow_dwp.cli.reports import teller, write_json
+        from gpflow_dwp.evaluation.provenance import describe_provenance
 
         dtypes = arguments.get("dtypes", [arguments.get("dtype", "float64")])
         provenance = describe_provenance("+".join(dtypes), arguments.get("threads", 1))
         with user_mistakes():
-            for file in json or ():
-                check_out(file, overwrite=True)
             measure = getattr(measured_by, name)
-            measured = measure(**arguments, report=silent if quiet else _report)
-        found = {title: part.as_plain() for title, part in measured.items()}
+            report = teller(shown=not quiet, to=sys.stderr)
+            measured = measure(**arguments, report=report)
+        found = {
+            title: {"figures": part.figures, **part.values} for title, part in measured.items()
+        }
         if not write_json(json, {"provenance": provenance, **found}):
             for title, part in measured.items():
                 _print_figures(title, part.figures)
@@ -121,10 +122,6 @@ def _own_options(function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
         if name in _HELP:
             hint = Annotated[hint, Parameter(help=_HELP[name])]
         yield parameter.replace(annotation=hint)
-
-
-def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _print_figures(title: str, figures: Sequence[Figure]) -> None:

@@ -24,7 +24,7 @@ from gpflow_dwp.cli.parameters import (
 from gpflow_dwp.cli.unfinished import CONFIGURATION
 
 if TYPE_CHECKING:
-    from gpflow_dwp.lab.study import Record
+    from gpflow_dwp.lab.study.results import Record
 
 __all__ = ["CellOptions", "PlaceOptions", "run_cells", "tell_end"]
 
@@ -73,17 +73,11 @@ class CellOptions(PlaceOptions):
 def run_cells(
     command: str, options: CellOptions, cells: Any, *, threads: int = 1
 ) -> "list[Record]":
-    """Run cells, and keep their results with the options.
-
-    :param command: Name of the command.
-    :param options: Its options.
-    :param cells: What to run.
-    :param threads: Of each cell.
-    """
-    from gpflow_dwp.lab import study
+    """Run cells, and keep their results with the options."""
+    from gpflow_dwp.lab.study import runner
 
     with going_on(f"finished cells are in {options.out}, and the same command resumes the others"):
-        return study.run_cells(
+        return runner.run_cells(
             cells,
             options.out,
             **options.arguments(),
@@ -98,12 +92,9 @@ def run_cells(
 def tell_end(command: str, options: CellOptions, records: "list[Record]", result: Any) -> int:
     """Say what became of cells, and on standard error how many failed; return the exit code.
 
-    :param command: Name of the command.
-    :param options: Its options.
-    :param records: What became of its cells.
     :param result: What JSON tells of them.
     """
-    from gpflow_dwp.lab.study import RESULTS
+    from gpflow_dwp.lab.study.results import RESULTS
 
     failed = sum(record.status == "failed" for record in records)
     if options.json:

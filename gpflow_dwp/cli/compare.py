@@ -62,11 +62,15 @@ def compare(options: CompareOptions) -> int:
         gpflow-dwp compare --tables yacht diabetes --models exact-gp hist-gb dwp --out comparison
         gpflow-dwp compare --models dwp --set depth=2 --label shallow --splits 5-9 --out comparison
     """
-    from gpflow_dwp.lab import comparison, study
+    from gpflow_dwp.lab.comparison.cell import make_comparison
+    from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
+    from gpflow_dwp.lab.comparison.report import write_comparison
+    from gpflow_dwp.lab.comparison.tables import check_tables
+    from gpflow_dwp.lab.study.results import read_results
 
     with user_mistakes():
         import_optional("matplotlib", "cli")  # the end would be late to know
-        cells = comparison.make_comparison(
+        cells = make_comparison(
             options.tables,
             options.models,
             options.splits,
@@ -74,9 +78,9 @@ def compare(options: CompareOptions) -> int:
             settings=assignments(options.settings),
         )
         for model in {cell.model for cell in cells}:
-            comparison.COMPARED_MODELS[model].load()
+            COMPARED_MODELS[model].load()
         tables = list(dict.fromkeys(cell.table for cell in cells))
-        comparison.check_tables(tables, options.splits, uci_folder=options.uci_folder)
+        check_tables(tables, options.splits, uci_folder=options.uci_folder)
         if missing := [table for table in options.tables if table not in tables]:
             print(
                 f"gpflow-dwp compare: left out, for want of such a split or model: "
@@ -86,8 +90,7 @@ def compare(options: CompareOptions) -> int:
         records = run_cells("compare", options, cells)
     finished = sum(record.status == "finished" for record in records)
     if finished:
-        everything = study.read_results(options.out)
-        text = comparison.write_comparison(everything, options.out, options.splits, tables)
+        text = write_comparison(read_results(options.out), options.out, options.splits, tables)
         if not options.json:
             print(text)
     counts = {"finished": finished, "failed": len(records) - finished}

@@ -32,9 +32,6 @@ _OF_ANY_RUN = ("resume", "quiet", "json")
 def write_configuration(path: Path, command: str, options: DataclassInstance) -> None:
     """Write the options of a command as YAML, by their names; files with their full paths.
 
-    :param path: The file.
-    :param command: Name of the command.
-    :param options: What it was given, defaults included.
     :raises ImportError: If PyYAML is not installed.
     """
     plain = {
@@ -47,11 +44,7 @@ def write_configuration(path: Path, command: str, options: DataclassInstance) ->
 
 
 def options_as_plain(command: str, options: DataclassInstance) -> dict[str, Any]:
-    """Return what files about a run say of its options: all of them, files as they were given.
-
-    :param command: Name of the command.
-    :param options: What it was given, defaults included.
-    """
+    """Return what files about a run say of its options: all of them, files as they were given."""
     plain = {
         name: str(value) if isinstance(value, Path) else value
         for name, value in asdict(options).items()
@@ -62,8 +55,6 @@ def options_as_plain(command: str, options: DataclassInstance) -> dict[str, Any]
 def read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Complete arguments by the file of ``--config``, or by the run of ``--resume``.
 
-    :param app: Of the command.
-    :param commands: The command's name.
     :param arguments: What the command line says; it goes before the file of ``--config``.
     :raises UsageError: If the file or run cannot be used.
     """

@@ -45,10 +45,7 @@ def user_mistakes() -> Iterator[None]:
 
 @contextlib.contextmanager
 def going_on(how: str) -> Iterator[None]:
-    """Let the line that tells of an interruption say what is kept, and how it goes on.
-
-    :param how: What it says.
-    """
+    """Let the line that tells of an interruption say what is kept, and how it goes on."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -57,10 +54,7 @@ def going_on(how: str) -> Iterator[None]:
 
 
 def explain(error: BaseException) -> tuple[int, str]:
-    """Return the exit code that an error leads to, and the line that tells of it.
-
-    :param error: Any that a command ended with.
-    """
+    """Return the exit code that an error leads to, and the line that tells of it."""
     full = _full_disk(error)
     if full is not None:
         return 1, full

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -23,9 +23,6 @@ from gpflow_dwp.cli.parameters import (
 )
 from gpflow_dwp.optional import import_optional
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["ExperimentOptions", "experiment"]
 
 _What = Literal[
@@ -38,6 +35,7 @@ _What = Literal[
 ]
 _Model = Literal["DGP", "DIWP", "GW", "A", "AB"]
 _LARGEST = (10.0, 100.0, 1000.0)
+_IN_DIRECTORIES = {"depth": "models", "multi-swag": "members"}
 
 
 @Parameter(name="*")
@@ -95,7 +93,8 @@ def experiment(options: ExperimentOptions) -> None:
     """
     with user_mistakes():
         import_optional("pandas", "cli")
-        from gpflow_dwp.lab.experiments import add_to_table, read_table, summarise
+        from gpflow_dwp.lab.experiments.experiment import add_to_table, read_table, summarise
+        from gpflow_dwp.lab.experiments.multi_swag import train_members
 
         path, parts = options.out, _parts(options)
         table = read_table(path, type(parts[0]))
@@ -104,16 +103,17 @@ def experiment(options: ExperimentOptions) -> None:
             part.check()
     try:
         if missing and options.what == "multi-swag":
-            _train_members(missing, options)
+            with user_mistakes():
+                train_members(missing, progress=not options.quiet, **options.place.arguments())
         for part in missing:
             if not options.quiet:
                 print(part.title, file=sys.stderr, flush=True)
             table = add_to_table(path, table, part)
     except KeyboardInterrupt:
-        kept = parts[0].directory if options.what == "depth" else path
+        kept = getattr(parts[0], "directory", path)
         if not kept.exists():
             raise
-        what = "models" if options.what == "depth" else "parts"
+        what = _IN_DIRECTORIES.get(options.what, "parts")
         with going_on(f"finished {what} are in {kept}, and the same command runs the others"):
             raise
     summary = summarise(table, type(parts[0]))
@@ -124,41 +124,34 @@ def experiment(options: ExperimentOptions) -> None:
 
 
 def _parts(options: ExperimentOptions) -> Sequence[Any]:
-    from gpflow_dwp.lab import experiments
+    from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+    from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
+    from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
+    from gpflow_dwp.lab.experiments.linear_regression import LinearPosterior, LinearPrediction
+    from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart
 
     trials, folder = options.trials, options.uci_folder
     if options.what == "factor-analysis":
         return [
-            experiments.FactorAnalysis(dimension, largest, trials)
+            FactorAnalysis(dimension, largest, trials)
             for dimension in options.dimensions
             for largest in _LARGEST
         ]
     if options.what == "linear-posterior":
-        return [experiments.LinearPosterior(trials)]
+        return [LinearPosterior(trials)]
     if options.what == "linear-prediction":
-        return [experiments.LinearPrediction(name, trials, folder) for name in options.datasets]
-    places = [(name, split) for name in options.datasets for split in range(options.splits)]
+        return [LinearPrediction(name, trials, folder) for name in options.datasets]
+    places = [
+        (name, split, options.steps) for name in options.datasets for split in range(options.splits)
+    ]
     if options.what == "deep-wishart":
-        return [experiments.DeepWishart(*at, options.steps, uci_folder=folder) for at in places]
+        return [DeepWishart(*at, uci_folder=folder) for at in places]
     if options.what == "depth":
-        kept = options.out.with_suffix(".models")
+        kept = options.deepest, options.out.with_suffix(".models")
         return [
-            experiments.GrowingDepth(
-                *(name, model, split, options.steps, options.deepest, kept), uci_folder=folder
-            )
-            for name, split in places
+            GrowingDepth(*at, model, *kept, uci_folder=folder)
+            for at in places
             for model in options.models
         ]
-    kept = options.out.with_suffix(".members")
-    return [
-        experiments.MultiSWAGOfWishart(*at, options.steps, options.members, kept, folder)
-        for at in places
-    ]
-
-
-def _train_members(parts: Sequence[Any], options: ExperimentOptions) -> None:
-    from gpflow_dwp.lab.experiments import train_members
-
-    kept = f"finished members are in {parts[0].directory}, and the same command resumes the others"
-    with going_on(kept), user_mistakes():
-        train_members(parts, progress=not options.quiet, **options.place.arguments())
+    kept = options.members, options.out.with_suffix(".members")
+    return [MultiSWAGOfWishart(*at, *kept, uci_folder=folder) for at in places]

@@ -33,8 +33,6 @@ def write_figures(
 
     :param directory: Where to; made here.
     :param elbo: Bound per training row at each step, [T].
-    :param predictions: Predictions of the test rows.
-    :param test: The test rows.
     :param annealing_steps: When the weight of the log ratios had grown to 1.
     """
     curve = plot_learning_curve(

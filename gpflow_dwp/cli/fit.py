@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import gpflow
+import numpy as np
 import tensorflow as tf
 
 from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
@@ -18,15 +22,12 @@ from gpflow_dwp.cli.fit_data import FitData, read_fit_data
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
-from gpflow_dwp.cli.provenance import fit_provenance, list_versions
 from gpflow_dwp.cli.reports import (
     as_json,
-    check_out,
-    finite,
     named_scores,
-    print_now,
+    plain,
     scores_as_text,
-    silent,
+    teller,
 )
 from gpflow_dwp.cli.run_directory import (
     FIGURES,
@@ -43,6 +44,7 @@ from gpflow_dwp.cli.trained_run import TrainedRun
 from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.evaluation.predictions import Judgement, judge
+from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, save_model
@@ -56,8 +58,6 @@ def run_fit(options: FitOptions) -> int:
 
     Ctrl-C leaves no model but a run that can go on.
 
-    :param options: Of ``gpflow-dwp fit``.
-    :return: The exit code.
     :raises UsageError: If the input cannot be used; nothing has been trained then.
     """
     options = complete(options)
@@ -66,10 +66,8 @@ def run_fit(options: FitOptions) -> int:
             _check(options)
             strategy = choose_strategy(options.devices)
             data = read_fit_data(options)
-            scale = 1.0 if data.target is None else float(data.target.scale[0])
-            rows = data.standardised(data.train)
             with contextlib.nullcontext() if strategy is None else strategy.scope():
-                model = build_model(options, rows, data.likelihood, scale)
+                model = build_model(options, data)
             run = _begin(options, holding)
         try:
             _train_and_write(run, data, model, options, strategy)
@@ -87,10 +85,9 @@ def _check(options: CompleteOptions) -> None:
     """Refuse what would be found out only once training has taken its time."""
     import_optional("matplotlib", "cli")
     import_optional("yaml", "cli")
-    log, resumes = options.log, options.resume is not None
+    log = options.log
     if log is not None and log.suffix not in LOGS:
         raise UsageError(f"--log must end in {' or '.join(LOGS)}, got {str(log)!r}")
-    check_out(log, overwrite=options.overwrite or resumes, parents=True)
     if options.out is not None:
         check_apart("--log", log, options.out)
         check_apart("the table", options.table, options.out)
@@ -122,7 +119,7 @@ def _train_and_write(
     strategy: tf.distribute.Strategy | None,
 ) -> None:
     test, task = data.test, data.train.task
-    show = silent if options.json else print_now
+    show = teller(shown=not options.json)
     show(data.tell())
     scores = simple_scores(data, model, options)
     course = train(run, data, model, options, strategy)
@@ -150,10 +147,14 @@ def _train_and_write(
         "steps": course.history.num_steps,
         "best_step": course.best_step,
         "stop_reason": course.history.stop_reason,
-        "candidates": finite([candidate._asdict() for candidate in course.candidates]),
+        "candidates": plain(course.candidates),
         "prediction_seconds": prediction_seconds,
         **judged.calibration,
-        "provenance": fit_provenance(options),
+        "provenance": {
+            "command": ["gpflow-dwp", *sys.argv[1:]],
+            "seed": options.seed,
+            **describe_provenance(np.dtype(gpflow.default_float()).name, _threads()),
+        },
     }
     goes_on = course.is_interrupted and run.has_steps
 
@@ -168,6 +169,15 @@ def _train_and_write(
         show(f"To go on: gpflow-dwp fit --resume {run.directory}")
     if options.json:
         print(as_json({"directory": str(run.directory), **metrics}))
+
+
+def _threads() -> int:
+    """How many TensorFlow may use: as it was told, in the program or before it, or all cores."""
+    told = tf.config.threading.get_intra_op_parallelism_threads()
+    before = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    if told or before.isdecimal():
+        return told or int(before)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _fill(

@@ -67,7 +67,6 @@ class FitData(NamedTuple):
 def read_fit_data(options: FitOptions) -> FitData:
     """Read the table, split it, and learn units from the training rows.
 
-    :param options: Of ``gpflow-dwp fit``.
     :raises UsageError: If the training rows hold nothing to learn.
     :raises TableError: If the table cannot be used.
     """

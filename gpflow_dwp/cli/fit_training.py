@@ -112,7 +112,6 @@ def train(
     """Train the model in place, or with ``--depth auto`` others, of which the best is taken.
 
     :param run: Where the state of training is kept.
-    :param options: Complete ones of ``gpflow-dwp fit``.
     :param strategy: In whose scope the model was built, if it was in one.
     """
     rows = data.standardised(data.train)

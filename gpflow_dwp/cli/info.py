@@ -30,8 +30,8 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
 
     :param run: A directory that fit, mnist or save_model wrote (default: versions only).
     """
-    from gpflow_dwp.cli.provenance import list_versions
     from gpflow_dwp.cli.reports import as_json, scores_as_text
+    from gpflow_dwp.evaluation.provenance import list_versions
 
     found: dict[str, dict[str, Any]]
     if run is None:
@@ -66,24 +66,19 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def _tell_of_run(directory: Path, *, can_go_on: bool) -> dict[str, dict[str, Any]]:
-    from gpflow_dwp.cli.reports import scores_from_names
+    from gpflow_dwp.cli.reports import SCORES
     from gpflow_dwp.cli.trained_run import TrainedRun
 
-    run, path = TrainedRun.read(directory), directory / METRICS
+    run, metrics = TrainedRun.read(directory), read_sealed(directory / METRICS)
+    if {name for scores in metrics["scores"].values() for name in scores} - {*SCORES}:
+        raise UsageError(f"{directory / METRICS} is damaged: it has scores of another kind")
     kept = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
-    try:
-        metrics = read_sealed(path)
-        known = {name: metrics[name] for name in kept if metrics.get(name) is not None}
-        for scores in metrics["scores"].values():
-            scores_from_names(scores)
-    except (OSError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is missing or damaged: {error}") from error
     described = {
         "target": run.target_name,
         "task": run.task,
         **({} if run.classes is None else {"classes": list(run.classes)}),
         "columns": list(run.encoder.columns),
-        **known,
+        **{name: metrics[name] for name in kept if metrics.get(name) is not None},
         "can_go_on": can_go_on,
         "scores": metrics["scores"],
     }

@@ -17,6 +17,7 @@ from gpflow_dwp.cli.parameters import (
     Json,
     PositiveInteger,
     PositiveIntegers,
+    PositiveNumber,
     Quiet,
     Seed,
 )
@@ -76,7 +77,7 @@ class MnistOptions:
     validation_rows: Annotated[PositiveInteger, _TRAINING] = 10_000
     epochs: Annotated[PositiveInteger, _TRAINING] = 100
     batch_size: Annotated[PositiveInteger, _TRAINING] = 200
-    learning_rate: Annotated[float, _TRAINING] = 1e-3
+    learning_rate: Annotated[PositiveNumber, _TRAINING] = 1e-3
     prediction_samples: Annotated[PositiveInteger, _TRAINING] = 100
     seed: Annotated[Seed, _TRAINING] = 0
     folder: Annotated[Path | None, _FILES] = None
@@ -107,7 +108,7 @@ def mnist(options: MnistOptions = _DEFAULTS) -> None:
 
     from gpflow_dwp.cli.reports import as_json
     from gpflow_dwp.data import load_mnist
-    from gpflow_dwp.lab.experiments import provenance_here
+    from gpflow_dwp.lab.experiments.experiment import provenance_here
     from gpflow_dwp.models import save_model
 
     with gpflow.config.as_context():
@@ -157,8 +158,6 @@ def _check(options: MnistOptions, num_rows: int) -> None:
         raise UsageError(
             f"--validation-rows {options.validation_rows} leaves none of {num_rows} training images"
         )
-    if not options.learning_rate > 0.0:
-        raise UsageError(f"--learning-rate must be positive, got {options.learning_rate}")
     out = options.out
     if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"{out} exists; choose another --out")

@@ -7,10 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from gpflow.likelihoods import Likelihood
-
-from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
@@ -48,17 +46,13 @@ _STEPS_OF_EACH = 1_000
 
 
 def choose_protocol(options: FitOptions) -> ProtocolName:
-    """Return the protocol that trains the model.
-
-    :param options: As ``gpflow-dwp fit`` parses them.
-    """
+    """Return the protocol that trains the model."""
     return "vmg" if options.model == "VMG" else "fast"
 
 
 def complete(options: FitOptions) -> CompleteOptions:
     """Fill in what depends on the model where the user left it open.
 
-    :param options: As ``gpflow-dwp fit`` parses them.
     :raises UsageError: If options do not go together.
     """
     for mistake in _mistakes(options):
@@ -121,36 +115,28 @@ def _for_one_model(options: FitOptions) -> list[str]:
     return [option for option, is_given in are_given.items() if is_given]
 
 
-def build_model(
-    options: CompleteOptions,
-    data: tuple[Array, Array],
-    likelihood: Likelihood | None,
-    target_scale: float,
-) -> VariationalModel:
+def build_model(options: CompleteOptions, data: FitData) -> VariationalModel:
     """Return an untrained model, which has a single layer where the depth is still to be chosen.
 
-    :param options: Complete ones.
-    :param data: Training rows in the model's units, X [N, D] and Y [N, 1].
-    :param likelihood: None for a Gaussian one.
-    :param target_scale: What one unit of the model is in the target's.
     :raises ValueError: If an option's value cannot be used.
     """
+    rows = data.standardised(data.train)
     known = _known(options)
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
-        arguments["target_scale"] = target_scale
+        arguments["target_scale"] = 1.0 if data.target is None else float(data.target.scale[0])
     elif "output" not in arguments:
         arguments["output"] = suitable_output(
-            len(data[0]),
-            likelihood,
+            len(rows[0]),
+            data.likelihood,
             options.latent_dim or 0,
             options.batch_size,
             options.noise or "gaussian",
         )
     return _MODELS[options.model][1](
-        data,
+        rows,
         1 if options.depth == "auto" else options.depth,
-        likelihood=likelihood,
+        likelihood=data.likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
         **arguments,
@@ -158,10 +144,7 @@ def build_model(
 
 
 def model_arguments(options: FitOptions) -> dict[str, Any]:
-    """Return what the user says of the model, by what builders and selection call it.
-
-    :param options: As ``gpflow-dwp fit`` parses them.
-    """
+    """Return what the user says of the model, by what builders and selection call it."""
     given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
     return {name: value for name, value in given.items() if value not in (None, False)}
 

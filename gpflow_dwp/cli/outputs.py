@@ -29,10 +29,9 @@ _KINDS: dict[str, Callable[[Path], bool]] = {
 def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
 
-    :param command: Its name.
-    :param options: Its options by name.
     :raises UsageError: If a place is a file that is read, no file at all, within a directory that
-        holds a run, a study or a model and is not the command's own, or cannot be written to.
+        holds a run, a study or a model and is not the command's own, or cannot be written to; if it
+        is to be a file, also if that exists and is not to be replaced, or would be in no directory.
     """
     others = {"the table that is read": options.get("table")}
     others["also that of config"] = options.get("config")
@@ -59,6 +58,8 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
                     "place for it"
                 )
         _check_writable(name, path)
+        if name != "out" or command == "predict":
+            _check_file(path, options, parents=name == "log")
         others[f"also that of --{name}"] = path
 
 
@@ -91,6 +92,16 @@ def _check_writable(option: str, path: Path) -> None:
             pass
     except OSError as error:
         raise UsageError(f"--{option} {path} cannot be written: {error.strerror}") from error
+
+
+def _check_file(path: Path, options: Mapping[str, Any], *, parents: bool) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory, not a file")
+    goes_on = options.get("resume") is not None
+    if path.exists() and not (goes_on or options.get("overwrite", True)):
+        raise UsageError(f"{path} exists; give --overwrite to replace it")
+    if not parents and not path.resolve().parent.is_dir():
+        raise UsageError(f"{path.resolve().parent} is not a directory")
 
 
 def _is_same(path: Path, other: Path) -> bool:

@@ -29,7 +29,7 @@ def predict(
     out: Annotated[Path, Parameter(alias="-o")],
     num_samples: NumSamples = 100,
     seed: Seed = 0,
-    overwrite: bool = False,
+    overwrite: bool = False,  # which the gate of outputs asks for
     json: Json = False,
 ) -> None:
     """Add predictions to a table, with the model of a run directory.
@@ -47,11 +47,10 @@ def predict(
     :param seed: Seed of the draws.
     """
     from gpflow_dwp import evaluation
-    from gpflow_dwp.cli.reports import as_json, check_out, report_cells
+    from gpflow_dwp.cli.reports import as_json, report_cells
     from gpflow_dwp.cli.trained_run import read_model
 
     with user_mistakes():
-        check_out(out, overwrite=overwrite)
         if _is_parquet(out):
             import_optional("pyarrow", "cli")
         trained, units = read_model(run)

@@ -5,14 +5,11 @@ TensorFlow takes seconds to import, so it is only once arguments are right.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from inspect import BoundArguments
@@ -24,6 +21,7 @@ from cyclopts import App, CycloptsError, Parameter
 from gpflow_dwp.cli.configuration import read_configuration
 from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain
 from gpflow_dwp.cli.outputs import check_outputs
+from gpflow_dwp.interrupts import ending_signals
 
 __all__ = ["COMMANDS", "app", "completion", "options_by_name", "parse", "run"]
 
@@ -110,7 +108,6 @@ for _place, (_name, _where) in enumerate(COMMANDS.items()):
 def run(arguments: list[str]) -> int:
     """Run the command.
 
-    :param arguments: Command-line arguments.
     :return: The exit code, as the help explains it.
     """
     debug = _DEBUG in arguments
@@ -119,7 +116,7 @@ def run(arguments: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # of what its encoding has not
     try:
-        with _signals_as_errors():
+        with ending_signals(_end):
             code = _run(arguments)
             sys.stdout.flush()
         return code
@@ -152,7 +149,6 @@ def _run(arguments: list[str]) -> int:
 def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
     """Return the function of a command, and what it is called with.
 
-    :param arguments: The command, and what follows it.
     :raises CycloptsError: If they cannot be used.
     :raises UsageError: If the file or run that they name cannot be used.
     """
@@ -175,35 +171,14 @@ def _is_help(command: Callable[..., object]) -> bool:
 
 
 def options_by_name(bound: BoundArguments) -> dict[str, Any]:
-    """Return the options of a command, also those that it takes as one object.
-
-    :param bound: What the command is called with.
-    """
+    """Return the options of a command, also those that it takes as one object."""
     found = dict(bound.arguments)
     options = found.pop("options", None)
     return found if options is None else {**found, **asdict(options)}
 
 
-@contextlib.contextmanager
-def _signals_as_errors() -> Iterator[None]:
-    """Let what asks the process to end be an error, so that nothing is left half done."""
-
-    def end(number: int, frame: object) -> NoReturn:
-        raise TerminatedError(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # What is ignored, as after nohup, stays so.
-    taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+def _end(number: int, _: object) -> NoReturn:
+    raise TerminatedError(number)
 
 
 def _discard_output() -> None:

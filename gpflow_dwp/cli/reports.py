@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tabulate import tabulate
 
-from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import ColumnEncoder
 from gpflow_dwp.data.cells import Cells
 from gpflow_dwp.data.table import Task
@@ -19,21 +19,18 @@ from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.files import write_whole
 
 __all__ = [
+    "SCORES",
     "as_json",
-    "check_out",
-    "finite",
     "named_scores",
-    "print_now",
+    "plain",
     "report_cells",
     "scores_as_text",
-    "scores_from_names",
-    "silent",
+    "teller",
     "write_json",
 ]
 
 _MANY_CATEGORIES = 30
-# Titles of scores, and how they are shown.
-_SHOWN = {
+SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
     "log_likelihood": ("log-likelihood", ".3f"),
     "crps": ("CRPS", ".4g"),  # in units of any size
@@ -43,43 +40,25 @@ _SHOWN = {
     "ece": ("ECE", ".3f"),
     "seconds": ("seconds", ".1f"),
 }
-
-
-def check_out(path: Path | None, *, overwrite: bool, parents: bool = False) -> None:
-    """Refuse a file that cannot be written before anything is computed for it.
-
-    :param path: The file; None for none.
-    :param overwrite: Whether it may exist.
-    :param parents: Whether the folders above it are made for it.
-    :raises UsageError: If it exists, is a directory, or would be in none.
-    """
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory, not a file")
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; give --overwrite to replace it")
-    if not parents and not path.resolve().parent.is_dir():
-        raise UsageError(f"{path.resolve().parent} is not a directory")
+"""The scores that there are, by their names in results: titles, and how they are shown."""
 
 
 def as_json(values: Any) -> str:
-    """Return plain values as one line of JSON, which has null for numbers that are not finite.
+    """Return values as one line of JSON: see :func:`plain`."""
+    return json.dumps(plain(values), allow_nan=False)
 
-    :param values: Dictionaries, lists, tuples, texts and numbers.
+
+def plain(values: Any) -> Any:
+    """Return what JSON can hold: None, its null, for numbers that are not finite.
+
+    :param values: Dictionaries, named tuples, lists, tuples, texts and numbers.
     """
-    return json.dumps(finite(values), allow_nan=False)
-
-
-def finite(values: Any) -> Any:
-    """Return plain values with None, which is JSON's null, for numbers that are not finite.
-
-    :param values: Dictionaries, lists, tuples, texts and numbers.
-    """
+    if hasattr(values, "_asdict"):
+        values = values._asdict()
     if isinstance(values, dict):
-        return {name: finite(value) for name, value in values.items()}
+        return {name: plain(value) for name, value in values.items()}
     if isinstance(values, (list, tuple)):
-        return [finite(value) for value in values]
+        return [plain(value) for value in values]
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
@@ -87,11 +66,11 @@ def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
     """Do what ``--json [FILE]`` asks for.
 
     :param where: A file to write; nothing for standard output; None for neither.
-    :param values: What to write, in plain values.
+    :param values: What to write: see :func:`plain`.
     :return: Whether nothing else is to be printed.
     """
     for file in where or ():
-        write_whole(file, json.dumps(finite(values), indent=1) + "\n")
+        write_whole(file, json.dumps(plain(values), indent=1) + "\n")
     if where is None or where:
         return False
     print(as_json(values))
@@ -101,9 +80,7 @@ def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
     """Say which columns have many categories, which training did not see, and what is missing.
 
-    :param command: Name of the command.
     :param encoder: Fitted on training rows.
-    :param cells: Rows of a table.
     """
     lines = [
         f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
@@ -125,19 +102,14 @@ def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
         print(f"gpflow-dwp {command}: {line}", file=sys.stderr)
 
 
-def print_now(text: str) -> None:
-    """Print a line at once."""
-    print(text, flush=True)
-
-
-def silent(text: str) -> None:
-    """Print nothing."""
+def teller(*, shown: bool, to: TextIO | None = None) -> Callable[[str], None]:
+    """Return what prints a line at once, or nothing; ``to`` is standard output by default."""
+    return partial(print, file=to, flush=True) if shown else lambda _: None
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
     """Return scores as plain values, each with its name in results.
 
-    :param scores: Of a model.
     :param task: What the model was trained for, which its error has a name by.
     """
     names = {"error": "rmse" if task == "regression" else "error_rate"}
@@ -148,26 +120,17 @@ def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
     }
 
 
-def scores_from_names(found: Mapping[str, Any]) -> Scores:
-    """Return the inverse of :func:`named_scores`.
-
-    :raises TypeError: If a score is missing, or there is another.
-    """
-    errors = ("rmse", "error_rate")
-    return Scores(**{"error" if name in errors else name: found[name] for name in found})
-
-
 def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of what :func:`named_scores` gives, by model: of test rows, but for the ELBO.
 
     :param scores: Of models by name, all of one task.
     """
-    known = [name for name in _SHOWN if any(name in score for score in scores.values())]
+    known = [name for name in SCORES if any(name in score for score in scores.values())]
     rows = [
-        [model, *(_show(score.get(name), _SHOWN[name][1]) for name in known)]
+        [model, *(_show(score.get(name), SCORES[name][1]) for name in known)]
         for model, score in scores.items()
     ]
-    headers = ["model", *(_SHOWN[name][0] for name in known)]
+    headers = ["model", *(SCORES[name][0] for name in known)]
     right = ["right"] * len(known)
     return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
 

@@ -72,7 +72,6 @@ def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) 
 def resume_directory(directory: Path, table: Path | None = None) -> Iterator[UnfinishedRun]:
     """Hold the directory of a run that goes on.
 
-    :param table: The user's table.
     :raises UsageError: If it is in use, or holds no run that could go on with this table.
     """
     UnfinishedRun.find(directory)
@@ -125,8 +124,6 @@ def check_apart(name: str, path: Path | None, directory: Path) -> None:
     """Refuse a file of the user's in a place where the run has its own.
 
     :param name: What the message calls the file.
-    :param path: The file; None for none.
-    :param directory: Of the run.
     :raises UsageError: If the run would replace the file.
     """
     if path is None or directory.resolve() not in path.resolve().parents:

@@ -24,9 +24,7 @@ def simple_scores(
 ) -> dict[str, Scores]:
     """Train simpler models, and return their scores in raw units, by name.
 
-    :param data: Rows to train and to judge on.
     :param model: An untrained one, whose inducing points a sparse GP starts at, too.
-    :param options: Complete ones of ``gpflow-dwp fit``.
     """
     train, test = data.standardised(data.train), data.standardised(data.test)
     if isinstance(model, DeepKernelProcess):

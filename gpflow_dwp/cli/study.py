@@ -99,14 +99,14 @@ def study(options: StudyOptions) -> int:
         gpflow-dwp study --protocol cde --datasets power --models GP LV-GP-GP --out studies/density
         gpflow-dwp study --config studies/full/config.yaml --seed 1 --out studies/seed-1
     """
-    from gpflow_dwp.lab import study
+    from gpflow_dwp.lab.study.grid import make_cells
 
     apart = {"threads", "options", *(field.name for field in fields(CellOptions))}
     asked = {name: value for name, value in vars(options).items() if name not in apart}
     with user_mistakes():
         # A score of each cell; the end of training would be late to know.
         import_optional("scoringrules", "cli")
-        cells = study.make_cells(
+        cells = make_cells(
             **asked, options=assignments(options.options), uci_folder=options.uci_folder
         )
         records = run_cells("study", options, cells, threads=options.threads)
@@ -128,16 +128,19 @@ def study_report(
     :param studies: What study --out wrote.
     :param out: Where tables and figures go (default: report in the first of the studies).
     """
-    from gpflow_dwp.lab import study
+    from gpflow_dwp.lab.study.frame import results_frame
+    from gpflow_dwp.lab.study.report import write_report
+    from gpflow_dwp.lab.study.results import read_results
+    from gpflow_dwp.lab.study.tables import score_table
 
     with user_mistakes():
-        records = [record for path in studies for record in study.read_results(path)]
+        records = [record for path in studies for record in read_results(path)]
         first = studies[0] if studies[0].is_dir() else studies[0].parent
         directory = first / "report" if out is None else out
-        text = study.write_report(records, directory)
+        text = write_report(records, directory)
     if json:
-        finished = study.results_frame(records)
-        scores = "[]" if finished.empty else study.score_table(finished).to_json(orient="records")
+        finished = results_frame(records)
+        scores = "[]" if finished.empty else score_table(finished).to_json(orient="records")
         print(dumps({"directory": str(directory), "scores": loads(scores)}))
         return
     print(text)

@@ -110,7 +110,6 @@ class TrainedRun:
     def read_rows(self, path: Path) -> tuple[Cells, Array]:
         """Return a table's cells, and its inputs in raw units, [N, D].
 
-        :param path: The table.
         :raises TableError: If the table cannot be used.
         """
         cells = read_cells(path)
@@ -124,7 +123,6 @@ class TrainedRun:
     def read_target(self, cells: Cells) -> Array:
         """Return the target of a table's rows, in raw units or as class indices, [N, 1].
 
-        :param cells: The rows.
         :raises TableError: If a target is missing, or cannot be used.
         """
         name = self.target_name
@@ -148,7 +146,6 @@ class TrainedRun:
 def read_model(directory: Path) -> tuple[TrainedRun, RawUnits]:
     """Read what a run says of itself, and its model, from the table's units to the target's.
 
-    :param directory: Of the run.
     :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
     :raises SavedModelError: If the model cannot be read.
     """

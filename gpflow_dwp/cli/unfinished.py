@@ -60,10 +60,7 @@ class UnfinishedRun:
 
     @classmethod
     def latest(cls, directory: Path) -> UnfinishedRun | None:
-        """Return what is unfinished in a directory, if anything is.
-
-        :param directory: Of the run.
-        """
+        """Return what is unfinished in a directory, if anything is."""
         return next(reversed(_all(directory)), None)
 
     @classmethod
@@ -94,7 +91,6 @@ class UnfinishedRun:
 
         :param directory: Of the run; it must be held.
         :param write_options: Writes the options into the file that it is given.
-        :param table: The user's table.
         :param log: A file that is to be replaced; what it holds is kept for :meth:`discard`.
         """
         before = _all(directory)
@@ -123,7 +119,6 @@ class UnfinishedRun:
     def check_table(self, table: Path | None) -> None:
         """Refuse a table that is no longer what the run began with.
 
-        :param table: The user's table.
         :raises UsageError: If the file has changed.
         """
         if table is None:
@@ -165,10 +160,7 @@ class UnfinishedRun:
 
 
 def number_of(name: str) -> int:
-    """Return what number an entry of a run's directory has as an unfinished run; 0 for another.
-
-    :param name: Of the entry.
-    """
+    """Return what number an entry of a run's directory has as an unfinished run; 0 for another."""
     match = _NAME.fullmatch(name)
     return int(match[1] or 1) if match else 0
 

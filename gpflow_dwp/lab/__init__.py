@@ -5,4 +5,9 @@ The command line runs it. Nothing in it is part of the public interface.
 
 from __future__ import annotations
 
-__all__ = []
+from pathlib import Path
+
+__all__ = ["KEPT_RESULTS"]
+
+KEPT_RESULTS = Path(__file__).resolve().parents[2] / "ci" / "results"
+"""The folder of results under version control in the checkout, without which there is no lab."""

@@ -1,4 +1,4 @@
-"""The process of a cell as its parent sees it; who only waits for one imports nothing heavy."""
+"""Processes of cells as their parents see them; who only waits for one imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["end_processes", "run_process", "start_process"]
+if TYPE_CHECKING:
+    from gpflow_dwp.lab.study._job import Job
 
-_SECONDS_BETWEEN_LOOKS = 0.1
+__all__ = ["Processes", "end_processes", "run_process", "start_process"]
+
+_SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_TO_SAVE = 20.0
 
 
@@ -47,6 +50,45 @@ def end_processes(processes: Iterable[subprocess.Popen[bytes]]) -> None:
     for process in everyone:
         if process.stdin is not None:
             process.stdin.close()  # not before: who reads its end interrupts itself, too
+
+
+class Processes:
+    """A context that runs jobs in processes of their own, and at its end ends those that run.
+
+    :ivar running: The jobs that were started and have not ended.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[Job, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end_processes(self.running.values())
+
+    def start(self, job: Job) -> None:
+        """Start a job."""
+        self.running[job] = start_process(job.task)
+
+    def ended(self, seconds: float) -> dict[Job, str]:
+        """Wait until a job has ended, but not long; return those that have, and how."""
+        deadline = time.monotonic() + seconds
+        while not (ended := [j for j, p in self.running.items() if p.poll() is not None]):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        return {job: _tell_end(self.running.pop(job)) for job in ended}
+
+
+def _tell_end(process: subprocess.Popen[bytes]) -> str:
+    end_processes([process])
+    code = process.returncode
+    if code >= 0:
+        return f"the process ended with exit code {code}"
+    known = {number.value: number.name for number in signal.Signals}
+    hint = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+    return f"the process was ended by {known.get(-code, f'signal {-code}')}{hint}"
 
 
 def run_process(task: Mapping[str, Any]) -> int:

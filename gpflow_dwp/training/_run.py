@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from tqdm import tqdm
 
+from gpflow_dwp.interrupts import deferred_signals
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._failure import describe_failure
-from gpflow_dwp.training._interrupt import deferred_signals
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.distribution import Workers
 from gpflow_dwp.training.history import TrainingHistory

@@ -11,11 +11,13 @@ import pytest
 from command_line import parse, run
 from comparison_results import compared
 
-from gpflow_dwp.lab import study
-from gpflow_dwp.lab.comparison import COMPARED_MODELS, TABLES, ComparisonCell
-from gpflow_dwp.lab.study import RESULTS, Record, append_record, read_results
+from gpflow_dwp.lab.comparison.cell import ComparisonCell
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
+from gpflow_dwp.lab.comparison.tables import TABLES
+from gpflow_dwp.lab.study.frame import results_frame
+from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
 
-RUN = "gpflow_dwp.lab.study.run_cells"
+RUN = "gpflow_dwp.lab.study.runner.run_cells"
 NEEDED = ["--out", "there", "--tables", "wine", "--models", "svc"]
 
 
@@ -181,4 +183,4 @@ def test_cells_run_in_processes_of_their_own_and_once(
     assert record.metrics is not None and 0.0 < record.metrics["fit_seconds"] < 5.0
     assert "scikit-learn" in record.provenance["versions"]
     with pytest.raises(ValueError, match="must be of a study, got those of a comparison"):
-        study.results_frame([record])
+        results_frame([record])

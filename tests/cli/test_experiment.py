@@ -11,12 +11,10 @@ import pytest
 from command_line import run
 from package_source import ROOT
 
-from gpflow_dwp.lab.experiments import (
-    DeepWishart,
-    FactorAnalysis,
-    GrowingDepth,
-    MultiSWAGOfWishart,
-)
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
+from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
+from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart
 
 
 @pytest.fixture
@@ -214,7 +212,7 @@ def test_members_are_trained_where_they_are_asked_to(
         key["num_members"] = self.members
         yield {**key, "predictor": "SWAG", "test_log_likelihood": -1.0, "rmse": 2.0}
 
-    monkeypatch.setattr("gpflow_dwp.lab.experiments.train_members", train)
+    monkeypatch.setattr("gpflow_dwp.lab.experiments.multi_swag.train_members", train)
     monkeypatch.setattr(MultiSWAGOfWishart, "rows", rows)
     monkeypatch.setattr(MultiSWAGOfWishart, "check", lambda _: None)
     command = ["experiment", "multi-swag", "--datasets", "yacht", "--splits", "2", "--members", "4"]

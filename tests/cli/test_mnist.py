@@ -100,7 +100,7 @@ def test_training_that_fails_leaves_nothing(
     ("options", "message"),
     [
         (["--validation-rows", "220"], "--validation-rows 220 leaves none of 220 training images"),
-        (["--learning-rate", "0"], "--learning-rate must be positive, got 0.0"),
+        (["--learning-rate", "0"], "--learning-rate: must be a positive number, got '0'"),
         (["--largest-dropout", "2"], "largest_dropout must be above 0 and at most 1, got 2.0"),
         (["--epochs", "0"], "--epochs: must be a positive integer, got '0'"),
         (["--out", "."], ". exists; choose another --out"),

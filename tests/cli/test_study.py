@@ -11,17 +11,11 @@ from command_line import declared_options, parse, run
 from study_archive import write_archive
 from study_results import invented_study
 
-from gpflow_dwp.lab.study import (
-    RESULTS,
-    STUDY_MODELS,
-    STUDY_PROTOCOLS,
-    Cell,
-    Record,
-    append_record,
-    read_results,
-)
+from gpflow_dwp.lab.study._models import STUDY_MODELS
+from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell
+from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
 
-RUN = "gpflow_dwp.lab.study.run_cells"
+RUN = "gpflow_dwp.lab.study.runner.run_cells"
 OUT = ["--out", "study"]
 NEEDED = ["--datasets", "yacht", *OUT]
 

@@ -22,7 +22,8 @@ from study_results import invented_study
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, MultiSWAG, parameter_vector
-from gpflow_dwp.lab.study import append_record, run_cell
+from gpflow_dwp.lab.study.execution import run_cell
+from gpflow_dwp.lab.study.results import append_record
 from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.training import Callback, CSVLog, TrainingProgress
 
@@ -330,7 +331,7 @@ def small_parts() -> Iterator[None]:
     with quick_commands(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{execution}.whole_data_bound", lambda *_, **__: (-1.0, 0.1))
         patch.setattr(f"{execution}.prediction_scores", lambda *_, **__: {"rmse": 1.0})
-        patch.setattr("gpflow_dwp.lab.experiments.LinearPosterior.rows", rows)
+        patch.setattr("gpflow_dwp.lab.experiments.linear_regression.LinearPosterior.rows", rows)
         patch.setattr("gpflow_dwp.lab.study._job._PROGRAM", (sys.executable, "-c", CHILD))
         yield
 

@@ -18,7 +18,7 @@ from study_results import invented_study
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, parameter_vector
-from gpflow_dwp.lab.study import append_record
+from gpflow_dwp.lab.study.results import append_record
 from gpflow_dwp.models import load_model, model_from_bytes, model_to_bytes, save_model
 from gpflow_dwp.training.loop import CompiledLoop
 

@@ -118,11 +118,8 @@ def prepare_gpytorch(sizes: list[int], dtype: str) -> Callable[[int], None]:
                 if output_dims is None
                 else gpytorch.means.LinearMean(num_inputs)
             )
-            self.covar_module = gpytorch.kernels.ScaleKernel(
-                gpytorch.kernels.RBFKernel(batch_shape=batch, ard_num_dims=num_inputs),
-                batch_shape=batch,
-                ard_num_dims=None,
-            )
+            kernel = gpytorch.kernels.RBFKernel(batch_shape=batch, ard_num_dims=num_inputs)
+            self.covar_module = gpytorch.kernels.ScaleKernel(kernel, batch_shape=batch)
 
         def forward(self, x: Any) -> Any:
             return gpytorch.distributions.MultivariateNormal(

@@ -43,7 +43,6 @@ def floor_operations(shape: Shape, model: str) -> list[Operation]:
     solves; what is element-wise, unbatched (A' = L U, V Vᵀ) or costs less than M R² is left out,
     but for products with R columns, which are counted.
 
-    :param shape: The step's sizes.
     :param model: One of :data:`WISHART_MODELS`. "GW", "A" and "AB" have the same operations: GW's
         A' = I would save two products of M³, which neither the layer nor this count makes use of.
     """

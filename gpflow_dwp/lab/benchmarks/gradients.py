@@ -45,7 +45,6 @@ Sampler = Callable[[int, int], Draws]
 def gradient_sampler(model: DeepWishartProcess, bound: Callable[[tf.Tensor], tf.Tensor]) -> Sampler:
     """Return what draws gradients.
 
-    :param model: Whose parameters gradients are taken with respect to.
     :param bound: Of a stateless seed, [2]; differentiated in a compiled function.
     """
     variables = model.trainable_variables

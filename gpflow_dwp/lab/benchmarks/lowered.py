@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,34 +16,24 @@ from gpflow.base import RegressionData
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import as_seed
 
-__all__ = ["Lowered", "lower_for_gpu"]
+__all__ = ["lower_for_gpu"]
 
 _NO_WORK = ("constant", "get-tuple-element", "parameter", "tuple")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?\S+ = .*? ([a-z][\w-]*)\(", re.MULTILINE)
 
 
-class Lowered(NamedTuple):
-    """Counts of a bound's and its gradient's instructions for XLA, before it fuses them.
-
-    :param operations: Those that compute something, with what is inside loops and branches.
-    :param loops: Loops whose number of steps is known at run time only.
-    :param branches: Of each, one side is run.
-    """
-
-    operations: int
-    loops: int
-    branches: int
-
-
-def lower_for_gpu(model: VariationalModel, data: RegressionData) -> Lowered:
+def lower_for_gpu(model: VariationalModel, data: RegressionData) -> dict[str, int] | None:
     """Lower a model's bound and its gradient for a GPU, which need not be there.
 
     :param model: The model, which is as it was afterwards.
     :param data: A batch, of the model's dtype.
-    :raises ValueError: If this TensorFlow is not built for GPUs.
+    :return: Counts of instructions for XLA, before it fuses them: ``operations`` that compute
+        something, with what is inside loops and branches; ``loops`` whose number of steps is known
+        at run time only; ``branches``, of each of which one side is run. None where this TensorFlow
+        is not built for GPUs.
     """
     if not tf.test.is_built_with_cuda():
-        raise ValueError("TensorFlow must be built for GPUs to lower a step for one.")
+        return None
     parameters = list(model.parameters)
 
     def bound_and_gradient(*inputs: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor | None]]:
@@ -61,7 +51,7 @@ def lower_for_gpu(model: VariationalModel, data: RegressionData) -> Lowered:
     text = compiled.experimental_get_compiler_ir(*specs)(stage="hlo", platform_name="GPU")
     counts = Counter(_INSTRUCTION.findall(text))
     operations = sum(count for kind, count in counts.items() if kind not in _NO_WORK)
-    return Lowered(operations, counts["while"], counts["conditional"])
+    return {"operations": operations, "loops": counts["while"], "branches": counts["conditional"]}
 
 
 @contextlib.contextmanager

@@ -38,7 +38,6 @@ _SECONDS_PER_TURN = 0.4
 class Subject(NamedTuple):
     """One thing that a process does over and over.
 
-    :param title: What it is.
     :param prepare: A function at the top of a file, which the process runs; what it returns does
         the thing a number of times and returns when it is done.
     :param arguments: Of ``prepare``: plain values, for JSON.
@@ -55,7 +54,6 @@ class Subject(NamedTuple):
 class Figure(NamedTuple):
     """One number of a benchmark.
 
-    :param name: What it is.
     :param value: Its median over turns; or the number, where there are no turns.
     :param spread: Half of the distance between its quartiles over turns, or its standard error; 0
         for none that was measured.
@@ -77,10 +75,6 @@ class Measured(NamedTuple):
 
     figures: list[Figure]
     values: dict[str, Any]
-
-    def as_plain(self) -> dict[str, Any]:
-        """Return all of it in dictionaries and lists, for JSON."""
-        return {"figures": _plain(self.figures), **_plain(self.values)}
 
 
 class Timings(NamedTuple):
@@ -134,11 +128,10 @@ class Process(NamedTuple):
 def start(subject: Subject, threads: int = 1, **variables: str) -> Iterator[Process]:
     """Start the process of a subject, and end it in the end.
 
-    :param subject: What it does.
     :param threads: Of TensorFlow, BLAS and LAPACK.
     :param variables: Further variables of its environment.
     """
-    from gpflow_dwp.lab.study import thread_environment
+    from gpflow_dwp.lab.study._job import thread_environment
 
     # Isolated: neither this package's folder nor PYTHONPATH are where modules are looked for.
     python = [sys.executable] if subject.python is None else [subject.python, "-I"]
@@ -166,8 +159,6 @@ def measure(
 
     :param subjects: What to time; all are in memory at once.
     :param turns: How often each one is timed, for about 0.4 seconds each time.
-    :param threads: Threads of each process.
-    :param report: Called with a line of progress.
     :return: For each subject, by its title.
     :raises RuntimeError: If a process ends by itself.
     """
@@ -211,11 +202,3 @@ def summary(
 
     low, middle, high = np.percentile(np.asarray(values) / unit, [25, 50, 75])
     return Figure(name, float(middle), float(0.5 * (high - low)), at_most)
-
-
-def _plain(values: Any) -> Any:
-    if hasattr(values, "_asdict"):
-        values = values._asdict()
-    if isinstance(values, dict):
-        return {name: _plain(value) for name, value in values.items()}
-    return [_plain(value) for value in values] if isinstance(values, (list, tuple)) else values

@@ -74,7 +74,6 @@ def kept_elements(shape: Shape, model: str) -> dict[str, int]:
     for all draws, every other one is one for each. Gradients themselves, parameters and the state
     of the optimiser are not counted.
 
-    :param shape: The step's sizes.
     :param model: "GW", "A", "AB" (the same arrays) or "A-whitened".
     """
     n, m, s = shape.num_data, shape.num_inducing, shape.num_samples

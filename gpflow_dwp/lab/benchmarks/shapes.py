@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 __all__ = [
     "SHAPES",
@@ -23,12 +23,12 @@ DatasetName = Literal[
 DtypeName = Literal["float64", "float32"]
 ShapeName = Literal["yacht-2", "yacht-5", "protein-5", "large-3", "larger-3", "largest-3"]
 WishartName = Literal["GW", "A", "AB", "A-whitened"]
-ModelName = Literal["GW", "A", "AB", "A-whitened", "DGP"]
+ModelName = Literal[WishartName, "DGP"]
 
-WISHART_MODELS: tuple[WishartName, ...] = ("GW", "A", "AB", "A-whitened")
+WISHART_MODELS: tuple[WishartName, ...] = get_args(WishartName)
 """Deep Wishart processes by posterior family."""
 
-STEP_MODELS: tuple[ModelName, ...] = (*WISHART_MODELS, "DGP")
+STEP_MODELS: tuple[ModelName, ...] = get_args(ModelName)
 """These, and the deep GP with the same prior."""
 
 

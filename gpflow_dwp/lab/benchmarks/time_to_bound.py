@@ -157,7 +157,7 @@ def printed_bound(dataset: str, depth: int, model: str) -> float:
 
     :raises ValueError: If it prints none.
     """
-    from gpflow_dwp.lab.study import published_scores
+    from gpflow_dwp.lab.study.published import published_scores
 
     table = published_scores().query("paper == 'improved' and metric == 'elbo'")
     wanted = (table["dataset"] == dataset) & (table["depth"] == depth) & (table["model"] == model)

@@ -4,19 +4,6 @@ Every model is what its user gets without choosing anything, every split of a ta
 process of its own, and all are scored by the same formulas: ``gpflow-dwp compare``.
 """
 
-from gpflow_dwp.lab.comparison.cell import ComparisonCell, make_comparison, run_comparison_cell
-from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
-from gpflow_dwp.lab.comparison.report import write_comparison
-from gpflow_dwp.lab.comparison.scores import METRICS
-from gpflow_dwp.lab.comparison.tables import TABLES, check_tables
+from __future__ import annotations
 
-__all__ = [
-    "COMPARED_MODELS",
-    "METRICS",
-    "TABLES",
-    "ComparisonCell",
-    "check_tables",
-    "make_comparison",
-    "run_comparison_cell",
-    "write_comparison",
-]
+__all__ = []

@@ -48,9 +48,7 @@ def split_package_table(
 ) -> tuple[Array, Array, Array, Array]:
     """Split a table as ``gpflow-dwp fit`` splits a file; categories are those of training rows.
 
-    :param table: What to read.
     :param test_fraction: Share of test rows, between 0 and 1.
-    :param seed: The same seed gives the same split.
     :return: Training inputs [N, D] and targets [N], and those of test rows.
     :raises ImportError: If a package is not installed.
     """

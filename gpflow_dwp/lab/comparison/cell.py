@@ -109,7 +109,6 @@ def make_comparison(
 
     :param tables: Names in :data:`TABLES`.
     :param models: Names in :data:`COMPARED_MODELS`.
-    :param splits: Numbers of splits.
     :param label: What the report calls the deep Wishart process; None for "dwp", followed by the
         settings if there are any.
     :param settings: Arguments of its constructor, in place of their defaults.

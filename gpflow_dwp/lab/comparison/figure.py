@@ -51,8 +51,6 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
     The scale is linear up to 0.1 and logarithmic beyond; what is more than 3 is drawn at 3.
 
     :param scores: As :func:`comparison_scores` gives them.
-    :return: The figure.
-    :raises ImportError: If matplotlib is not installed.
     """
     tasks = [task for task in _SHOWN if (scores["task"] == task).any()]
     heights = [scores.loc[scores["task"] == task, "table"].nunique() + 1.5 for task in tasks]

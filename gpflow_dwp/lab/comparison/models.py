@@ -49,7 +49,6 @@ class ComparedModel(NamedTuple):
 def estimator_class(task: str) -> Any:
     """Return our estimator for a task.
 
-    :param task: "regression" or "classification".
     :raises ImportError: If scikit-learn is not installed.
     """
     check_choice(("regression", "classification"), task=task)

@@ -48,11 +48,6 @@ def write_comparison(
     Splits that claims are made on have a report of their own beside that of splits that defaults
     are chosen on: ``report-0-4.md``, ``scores-0-4.csv`` and ``relative-0-4.png`` for splits 0 to 4.
 
-    :param records: Records of a comparison.
-    :param directory: Where to.
-    :param splits: Numbers of splits.
-    :param tables: Names of tables.
-    :return: The text.
     :raises ValueError: If no cell of them is finished.
     :raises ImportError: If pandas or matplotlib is not installed.
     """
@@ -106,9 +101,8 @@ def _pivot(rows: pd.DataFrame, index: str) -> str:
     """A Markdown table of texts, a column for each label."""
     names, labels = (rows[column].sort_values(key=in_order).unique() for column in (index, "label"))
     table = rows.pivot(index=index, columns="label", values="text").loc[names, labels].fillna("")
-    shown = {"headers": "keys", "tablefmt": "github", "showindex": False}
-    # Numbers are text by now, which tabulate would read and write in its own way.
-    return tabulate(table.reset_index(), **shown, disable_numparse=True)
+    # Numbers are text by now, which would be read and written in another way.
+    return table.reset_index().to_markdown(index=False, tablefmt="github", disable_numparse=True)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

@@ -31,7 +31,6 @@ def comparison_frame(records: Iterable[Record]) -> pd.DataFrame:
 
     That is so where a label has been used for other settings, or defaults have changed.
 
-    :param records: Records of a comparison.
     :return: Columns ``table``, ``task``, ``label``, ``split`` and the metrics of both tasks, NaN
         where a task has others; rows in the order of tables, labels and splits.
     :raises ValueError: If no cell is finished.

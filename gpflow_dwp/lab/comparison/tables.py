@@ -128,12 +128,10 @@ def check_tables(
 ) -> None:
     """Read tables, so that what is missing is known before anything is computed.
 
+    Errors are those of :func:`load_split`.
+
     :param tables: Names in :data:`TABLES`.
     :param splits: Numbers of splits. Published ones, which are files, are all read.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    :raises ValueError: If there is no such table.
-    :raises DatasetError: If the files of a UCI set cannot be had.
-    :raises ImportError: If the package that brings a table is not installed.
     """
     for table in tables:
         found = [split for split in splits if split < TABLES[table].num_splits]

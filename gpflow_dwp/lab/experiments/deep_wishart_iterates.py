@@ -4,55 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
 from gpflow_dwp.iterates import (
     SWAG,
     FactorAnalysisPosterior,
     IterateAverage,
     OnlineEM,
 )
-from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
+from gpflow_dwp.lab.experiments.experiment import OnSplit, mixture_scores
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.training import Adam, fit
-from gpflow_dwp.validation import check_choice
 
-__all__ = ["STEPS_BETWEEN_ITERATES", "DeepWishart", "OfDeepWishart", "collecting"]
+__all__ = ["STEPS_BETWEEN_ITERATES", "DeepWishart", "collecting"]
 
 STEPS_BETWEEN_ITERATES = 10
 _RANK = 10
 _NUM_DRAWS = 30
 _SAMPLES_PER_DRAW = 10
-
-
-class OfDeepWishart(Experiment):
-    """Predictions of a deep Wishart process whose last iterates are collected.
-
-    :ivar dataset: Name of a UCI data set.
-    :ivar split: Number of the split.
-    :ivar steps: Before iterates are collected.
-    :ivar uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    """
-
-    dataset: str
-    split: int
-    steps: int
-    uci_folder: Path | None
-
-    key = ("dataset", "split")
-    is_counted = False
-    groups = ("dataset", "predictor")
-    values = ("test_log_likelihood", "rmse")
-
-    def check(self) -> None:
-        check_choice(UCI_DATASETS, dataset=self.dataset)
-        self.load()
-
-    def load(self) -> UCISplit:
-        """Read the split."""
-        return load_uci(self.dataset, self.split, folder=self.uci_folder)
 
 
 def collecting(learning_rate: float) -> dict[str, Any]:
@@ -61,31 +30,23 @@ def collecting(learning_rate: float) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class DeepWishart(OfDeepWishart):
-    """A deep Wishart process (A-GW, depth 2) that goes on at a constant rate once it is trained.
+class DeepWishart(OnSplit):
+    """A deep Wishart process (AB-GW, depth 2) that goes on at a constant rate once it is trained.
 
     Every tenth iterate of the second run is collected. Each kind of prediction is a mixture of 300
     draws of the Gram matrices: 10 at each of 30 draws of the variational parameters, or 300 at one
     value of them.
 
-    :param dataset: Name of a UCI data set.
-    :param split: Number of the split.
-    :param steps: Of the first run, by the fast protocol.
-    :param collecting_steps: Of the second.
+    :param collecting_steps: Of the second run; the first has ``steps``, by the fast protocol.
     :param learning_rate: Of the second.
     :param num_inducing: Number of inducing points, M.
     :param seed: For starting values and draws.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     """
 
-    dataset: str
-    split: int
-    steps: int = 8_000
     collecting_steps: int = 2_000
     learning_rate: float = 1e-3
     num_inducing: int = 100
     seed: int = 0
-    uci_folder: Path | None = None
 
     effort = (("steps", "num_steps"), ("collecting_steps", "num_collecting_steps"))
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import tensorflow as tf
 
-from gpflow_dwp.data import UCISplit
+from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
 from gpflow_dwp.evaluation import rmse
+from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.files import replacing
 from gpflow_dwp.iterates import MixturePredictions
-from gpflow_dwp.lab.study import describe_provenance
 from gpflow_dwp.models import VariationalModel
+from gpflow_dwp.validation import check_choice
 
 __all__ = [
     "Experiment",
+    "OnSplit",
     "add_to_table",
     "mixture_scores",
     "provenance_here",
@@ -80,11 +83,37 @@ class Experiment(abc.ABC):
         return True
 
 
-def provenance_here(dtype: str) -> dict[str, Any]:
-    """Describe software and machine of what runs in this process; 0 threads are as many as fit.
+@dataclass(frozen=True)
+class OnSplit(Experiment):
+    """An experiment on one split of a UCI data set.
 
-    :param dtype: Precision of the computation.
+    :param dataset: Name of the data set.
+    :param split: Number of the split.
+    :param steps: Of training: of each model, or before iterates are collected.
+    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     """
+
+    dataset: str
+    split: int
+    steps: int
+    uci_folder: Path | None = field(default=None, kw_only=True)
+
+    key: ClassVar[tuple[str, ...]] = ("dataset", "split")
+    is_counted = False
+    groups: ClassVar[tuple[str, ...]] = ("dataset", "predictor")
+    values: ClassVar[tuple[str, ...]] = ("test_log_likelihood", "rmse")
+
+    def check(self) -> None:
+        check_choice(UCI_DATASETS, dataset=self.dataset)
+        self.load()
+
+    def load(self) -> UCISplit:
+        """Read the split."""
+        return load_uci(self.dataset, self.split, folder=self.uci_folder)
+
+
+def provenance_here(dtype: str) -> dict[str, Any]:
+    """Describe software and machine of what runs in this process; 0 threads are as many as fit."""
     return describe_provenance(dtype, int(os.environ.get("TF_NUM_INTRAOP_THREADS", "0")))
 
 
@@ -126,8 +155,6 @@ def mixture_scores(
 ) -> dict[str, float]:
     """Return test log-likelihood and RMSE, in raw units, of a mixture of draws.
 
-    :param predictions: What predicts.
-    :param data: Of which the test rows are predicted.
     :param options: Numbers of draws.
     """
     X, Y = data.test

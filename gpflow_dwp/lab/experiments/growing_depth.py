@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpflow_dwp.data import load_uci
-from gpflow_dwp.lab.experiments.experiment import Experiment, mixture_scores
+from gpflow_dwp.lab.experiments.experiment import OnSplit, mixture_scores
 from gpflow_dwp.lab.study.cell import Cell
 from gpflow_dwp.lab.study.scoring import whole_data_bound
 from gpflow_dwp.models import load_model, model_summary, save_model
 from gpflow_dwp.models.deepening import start_at
 from gpflow_dwp.training import fit
-from gpflow_dwp.validation import check_integers
 
 __all__ = ["GrowingDepth"]
 
@@ -22,42 +20,32 @@ _SAMPLES = 100
 
 
 @dataclass(frozen=True)
-class GrowingDepth(Experiment):
+class GrowingDepth(OnSplit):
     """Models of growing depth, each of which starts at the one before, and the divergence of each
     of their layers.
 
     They have regression outputs and are trained by the fast protocol on two draws, with annealing
     over the first sixth of the steps, as one layer is new.
 
-    :param dataset: Name of a UCI data set.
     :param model: The deep GP or a deep kernel process, in :data:`STUDY_MODELS`.
-    :param split: Number of the split.
-    :param steps: Of each model.
     :param deepest: Layers of the last one.
     :param directory: Where trained models are kept, from which a run that was stopped goes on.
     :param num_inducing: Number of inducing points, M.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     """
 
-    dataset: str
     model: str
-    split: int
-    steps: int
     deepest: int
     directory: Path
     num_inducing: int = 100
-    uci_folder: Path | None = None
 
     key = ("dataset", "model", "split")
     effort = (("steps", "num_steps"), ("deepest", "deepest"))
-    is_counted = False
     groups = ("dataset", "model", "depth")
     values = ("elbo", "divergence_of_added", "test_log_likelihood", "rmse")
 
     def check(self) -> None:
-        check_integers(deepest=self.deepest)
+        super().check()
         self.cell(self.deepest)
-        load_uci(self.dataset, self.split, folder=self.uci_folder)
 
     def cell(self, depth: int) -> Cell:
         """What says how a model is built.
@@ -77,7 +65,7 @@ class GrowingDepth(Experiment):
 
         :raises KeyboardInterrupt: If Ctrl-C ended training; models before that are kept.
         """
-        data = load_uci(self.dataset, self.split, folder=self.uci_folder)
+        data = self.load()
         model = None
         for depth in range(1, self.deepest + 1):
             cell = self.cell(depth)

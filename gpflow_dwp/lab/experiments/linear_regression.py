@@ -21,7 +21,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.data import UCI_DATASETS, Standardiser, load_uci
 from gpflow_dwp.iterates import (
     OnlineEM,
     OnlineFactorAnalysis,
@@ -222,9 +222,8 @@ class LinearPrediction(Experiment):
         order = np.random.default_rng(0).permutation(len(inputs))
         for fold, test in enumerate(np.array_split(order, self.trials)):
             train = np.setdiff1d(order, test)
-            mean, deviation = inputs[train].mean(axis=0), inputs[train].std(axis=0)
-            deviation[deviation == 0.0] = 1.0
-            X = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
+            scaled = Standardiser.fit(inputs[train]).transform(inputs)
+            X = np.column_stack([scaled, np.ones(len(inputs))])
             for name, value in _predictive_weights(X[train], targets[train], fold).items():
                 error = float(np.mean((X[test] @ value - targets[test]) ** 2))
                 yield {"dataset": self.dataset, "fold": fold, "predictor": name, "mse": error}

@@ -11,10 +11,9 @@ from gpflow_dwp.data import UCI_DATASETS, UCISplit, load_uci
 from gpflow_dwp.iterates import SWAG, MultiSWAG
 from gpflow_dwp.lab.experiments.deep_wishart_iterates import (
     STEPS_BETWEEN_ITERATES,
-    OfDeepWishart,
     collecting,
 )
-from gpflow_dwp.lab.experiments.experiment import mixture_scores
+from gpflow_dwp.lab.experiments.experiment import OnSplit, mixture_scores
 from gpflow_dwp.lab.study.execution import Report, Watch
 from gpflow_dwp.lab.study.results import CELL_PLACE
 from gpflow_dwp.lab.study.runnable import RunnableCell, check_split
@@ -104,9 +103,9 @@ def train_member(
 
     :param member: What to run, as :meth:`Member.to_dict` gives it.
     :param iterates: The directory that they are written to.
-    :param checkpoint_directory: See :func:`~gpflow_dwp.lab.study.run_cell`.
+    :param checkpoint_directory: See :func:`~gpflow_dwp.lab.study.execution.run_cell`.
     :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
-    :param report: See :func:`~gpflow_dwp.lab.study.run_cell`.
+    :param report: See :func:`~gpflow_dwp.lab.study.execution.run_cell`.
     :return: ``num_collected`` and ``training_seconds``.
     :raises KeyboardInterrupt: If Ctrl-C ended training; its state is kept then.
     """
@@ -138,27 +137,19 @@ def train_member(
 
 
 @dataclass(frozen=True)
-class MultiSWAGOfWishart(OfDeepWishart):
+class MultiSWAGOfWishart(OnSplit):
     """An equal mixture of SWAG posteriors from several starts beside the first of them alone.
 
     Each is a deep Wishart process (A-GW, depth 2); every prediction is a mixture of 10 draws of the
     Gram matrices at each of 10 draws of every member's variational parameters.
 
-    :param dataset: Name of a UCI data set.
-    :param split: Number of the split.
-    :param steps: Of each member, before iterates are collected.
     :param members: How many starts there are.
     :param directory: Where :func:`train_members` has left the members.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :param options: Further settings of the members.
     """
 
-    dataset: str
-    split: int
-    steps: int
     members: int
     directory: Path
-    uci_folder: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     effort = (("steps", "num_steps"), ("members", "num_members"))
@@ -199,7 +190,7 @@ def train_members(experiments: Sequence[MultiSWAGOfWishart], **arguments: Any) -
     """Train the members of experiments that share a directory.
 
     :param experiments: One at least.
-    :param arguments: How, as :func:`~gpflow_dwp.lab.study.run_cells` takes it.
+    :param arguments: How, as :func:`~gpflow_dwp.lab.study.runner.run_cells` takes it.
     :raises RuntimeError: If one fails.
     """
     first = experiments[0]

@@ -34,9 +34,6 @@ def thread_environment(threads: int) -> dict[str, str]:
 class Job:
     """A cell that runs, or waits for Ray to have room.
 
-    :param cell: What to run.
-    :param directory: The study's.
-    :param threads: Threads of the process.
     :param uci_folder: Where the data are; None for the default.
     :ivar task: What :func:`~gpflow_dwp.lab.cell_process.start_process` takes.
     :ivar step: How far it is; None before it has started.
@@ -134,8 +131,6 @@ class Job:
 def tidy(directory: Path, key: str, *, log: bool = True) -> None:
     """Remove what a cell needs no more, once its result is kept.
 
-    :param directory: The study's.
-    :param key: Of the cell.
     :param log: Whether to remove what it printed, too.
     """
     checkpoints, printed, messages = _parts(directory, key)

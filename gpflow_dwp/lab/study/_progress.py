@@ -28,9 +28,7 @@ _TOLD = {
 class StudyProgress:
     """A context that shows bars on a terminal; elsewhere, such as in a file, lines only.
 
-    :param num_cells: How many cells there are.
     :param kept: Results of those that need not be run.
-    :param shown: Whether anything is shown.
     """
 
     def __init__(self, num_cells: int, kept: Sequence[Record], *, shown: bool) -> None:

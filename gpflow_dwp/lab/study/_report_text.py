@@ -214,7 +214,7 @@ def _recipes(results: pd.DataFrame) -> str:
 
 def _provenance(results: pd.DataFrame) -> str:
     lines = []
-    for column in (name for name in PROVENANCE_COLUMNS if name in results):
+    for column in PROVENANCE_COLUMNS:
         values = results[column].dropna()
         if column == "seconds":
             lines.append(f"hours of all cells: {values.sum() / 3600:.1f}")

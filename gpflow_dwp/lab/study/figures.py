@@ -1,6 +1,7 @@
 """Figures of a study: measured beside printed, each from one of its tables.
 
-No global state of pyplot is touched: ``figure.savefig(path)`` writes a figure.
+No global state of pyplot is touched: ``figure.savefig(path)`` writes a figure. Without matplotlib
+there is an ImportError.
 """
 
 from __future__ import annotations
@@ -54,11 +55,9 @@ def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
     A printed standard error of 0.00 is drawn as its largest rounding, 0.005; a measured mean of one
     split has no bar.
 
-    :param scores: The table of :func:`~gpflow_dwp.lab.study.score_table`.
+    :param scores: The table of :func:`~gpflow_dwp.lab.study.tables.score_table`.
     :param metric: One of its metrics.
-    :return: The figure.
     :raises ValueError: If the table has no row of the metric.
-    :raises ImportError: If matplotlib is not installed.
     """
     blocks = list(_rows_of(scores, metric).groupby("place", sort=False))
     columns = min(len(blocks), _PANELS_IN_A_ROW)
@@ -88,11 +87,7 @@ def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
 def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
     """Paired differences with one standard error: a panel for each pair of models.
 
-    :param differences: The table of :func:`~gpflow_dwp.lab.study.paired_differences`.
-    :param metric: One of its metrics.
-    :return: The figure.
-    :raises ValueError: If the table has no row of the metric.
-    :raises ImportError: If matplotlib is not installed.
+    :param differences: The table of :func:`~gpflow_dwp.lab.study.tables.paired_differences`.
     """
     chosen = _rows_of(differences, metric)
     pairs = list(chosen.groupby(["model", "baseline"], sort=False))
@@ -115,9 +110,8 @@ def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
 def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
     """Seconds of an epoch, measured and printed, on a logarithmic axis.
 
-    :param runtimes: The table of :func:`~gpflow_dwp.lab.study.runtime_table`.
+    :param runtimes: The table of :func:`~gpflow_dwp.lab.study.tables.runtime_table`.
     :return: The figure. Times on several machines lie on one line.
-    :raises ImportError: If matplotlib is not installed.
     """
     table = _placed(runtimes)
     title = "seconds of one epoch (printed ones on the papers' machines)"
@@ -145,9 +139,7 @@ def plot_runtimes(runtimes: pd.DataFrame) -> Figure:
 def plot_coverage(calibration: pd.DataFrame) -> Figure:
     """Share of test points within central 50%, 90% and 95% intervals, with one standard error.
 
-    :param calibration: The table of :func:`~gpflow_dwp.lab.study.calibration_table`.
-    :return: The figure.
-    :raises ImportError: If matplotlib is not installed.
+    :param calibration: The table of :func:`~gpflow_dwp.lab.study.tables.calibration_table`.
     """
     table = _placed(calibration)
     titles = [f"{level}% intervals" for level in _LEVELS]
@@ -166,9 +158,8 @@ def plot_coverage(calibration: pd.DataFrame) -> Figure:
 def plot_densities(densities: pd.DataFrame) -> Figure:
     """Log-likelihoods of standardised targets: a panel for each data set, a row for each model.
 
-    :param densities: What :func:`~gpflow_dwp.lab.study.density_table` gives, with a row.
+    :param densities: What :func:`~gpflow_dwp.lab.study.tables.density_table` gives, with a row.
     :return: The figure, with measured and printed kernel estimates and one standard error.
-    :raises ImportError: If matplotlib is not installed.
     """
     models = [model for model in PRINTED_NAMES if (densities["model"] == model).any()]
     names = [PRINTED_NAMES[model] for model in models]

@@ -41,7 +41,6 @@ def results_frame(records: Iterable[Record]) -> pd.DataFrame:
 
     Written with ``to_csv(path, index=False)`` it is what :func:`read_results_table` reads.
 
-    :param records: Records of a study.
     :return: Columns: ``key``; ``dataset``, ``depth``, ``model`` and ``split``; the fields of the
         cell's configuration; the metrics, and those of marginals where there are any; ``commit``,
         ``date``, ``machine``, ``seconds``, ``threads`` and ``versions`` ("gpflow 2.11.2; numpy
@@ -59,8 +58,6 @@ def results_frame(records: Iterable[Record]) -> pd.DataFrame:
 def read_results_table(path: str | PathLike[str]) -> pd.DataFrame:
     """Read the CSV file of a :func:`results_frame`.
 
-    :param path: The file.
-    :return: The table, as :func:`results_frame` gives it.
     :raises ValueError: If it is no such table.
     :raises OSError: If the file cannot be read.
     """

@@ -12,7 +12,7 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.data import load_uci
 from gpflow_dwp.lab.study._models import STUDY_MODELS
-from gpflow_dwp.lab.study.cell import STUDY_PROTOCOLS, Cell, StudyProtocol
+from gpflow_dwp.lab.study.cell import Cell, StudyProtocol
 from gpflow_dwp.lab.study.runnable import check_each_once, sorted_pairs
 from gpflow_dwp.training import PROTOCOLS
 from gpflow_dwp.validation import check_choice, check_integers
@@ -48,15 +48,11 @@ def make_cells(
     those of the protocol of training, for "cde" the batch size of "natural". Every split is read
     once, so that what is wrong with the data is known before anything is trained.
 
-    :param datasets: Names of UCI data sets.
     :param depths: Numbers of layers. A model whose name says its number has one cell, not several.
     :param models: Names in :data:`STUDY_MODELS`.
-    :param splits: Numbers of splits.
     :param protocol: See :class:`Cell`.
-    :param options: Further arguments of the models' builders.
     :param num_importance_samples: K in training; other models than those with latent variables
         take 1 in any case.
-    :param uci_folder: See :func:`gpflow_dwp.data.load_uci`.
     :param fields: Other fields of :class:`Cell`; None for those of the protocol.
     :raises ValueError: If a sequence is empty or holds something twice, a name is unknown, a split
         is out of range, a number cannot be used, or a model cannot be built with the options.
@@ -65,7 +61,6 @@ def make_cells(
     check_each_once(datasets=datasets, depths=depths, models=models, splits=splits)
     for model in models:
         check_choice(STUDY_MODELS, model=model)
-    check_choice(STUDY_PROTOCOLS, protocol=protocol)
     check_integers(num_importance_samples=num_importance_samples)
     fields = {name: value for name, value in fields.items() if value is not None}
 

@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 
 import pandas as pd
-from tabulate import tabulate
 
 from gpflow_dwp.files import held
 from gpflow_dwp.lab.study import figures
@@ -58,7 +57,7 @@ def write_report(results: Iterable[Record] | pd.DataFrame, directory: str | Path
     replaced at once. Other files in the directory stay as they are.
 
     :param results: Records of a study, or the table of finished cells that
-        :func:`~gpflow_dwp.lab.study.results_frame` makes of them.
+        :func:`~gpflow_dwp.lab.study.frame.results_frame` makes of them.
     :param directory: Where to; made here if need be.
     :return: The text, as it is in ``report.txt``.
     :raises ValueError: If there is no record, or one cell of one configuration is there twice.
@@ -103,7 +102,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
     A cell says "measured ± standard error (printed ± standard error)"; without a standard error
     where one split was measured, without brackets where nothing is printed.
 
-    :param results: The flat table of :func:`~gpflow_dwp.lab.study.results_frame`.
+    :param results: The flat table of :func:`~gpflow_dwp.lab.study.frame.results_frame`.
     :param metric: "elbo", "test_log_likelihood" or "rmse".
     :param paper: "improved", "original" or "vmg".
     :return: The table. Where one place has several configurations, each has a row, with its number.
@@ -127,9 +126,7 @@ def markdown_table(results: pd.DataFrame, metric: str = "elbo", *, paper: str = 
     table = table.reset_index()
     if not table.duplicated(place[:2]).any():
         del table["configuration"]
-    return tabulate(
-        table, headers="keys", tablefmt="github", showindex=False, disable_numparse=True
-    )
+    return table.to_markdown(index=False, tablefmt="github", disable_numparse=True)
 
 
 def _failures(records: Iterable[Record]) -> pd.DataFrame:

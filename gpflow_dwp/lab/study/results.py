@@ -115,7 +115,6 @@ def append_record(path: str | Path, record: Record) -> None:
     The rest of a write that was cut off is taken away first.
 
     :param path: The file; made here if need be.
-    :param record: What to add.
     """
     path = Path(path)
     path.touch()

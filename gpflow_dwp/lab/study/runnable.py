@@ -23,7 +23,7 @@ class RunnableCell:
 
     :cvar runs: Module and function, ``"module:function"``, that take what :meth:`to_dict` gives,
         the paths of :meth:`files` and ``checkpoint_directory``, ``uci_folder`` and ``report`` of
-        :func:`~gpflow_dwp.lab.study.run_cell`, and return the metrics.
+        :func:`~gpflow_dwp.lab.study.execution.run_cell`, and return the metrics.
     :cvar place: The fields that tell cells of this kind from others.
     :cvar packages: Distributions whose versions a result should tell, besides those of all.
     """
@@ -54,10 +54,7 @@ class RunnableCell:
         return None
 
     def files(self, directory: Path) -> dict[str, Path]:
-        """Return where its function writes, by names of arguments, besides its checkpoints.
-
-        :param directory: The study's.
-        """
+        """Return where its function writes, by names of arguments, besides its checkpoints."""
         return {} if self.num_steps is None else {"curve": directory / "curves" / f"{self.key}.csv"}
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,8 +98,6 @@ def check_each_once(**arguments: Sequence[Any]) -> None:
 def check_split(split: int, num_splits: int, where: str) -> None:
     """Refuse a number of a split that there is not.
 
-    :param split: The number, from 0.
-    :param num_splits: How many there are.
     :param where: The name of the table.
     :raises ValueError: If it is no such number.
     """

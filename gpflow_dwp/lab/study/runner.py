@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpflow_dwp.files import held
+from gpflow_dwp.interrupts import ending_signals
+from gpflow_dwp.lab.cell_process import Processes
 from gpflow_dwp.lab.study._job import Job, tidy
-from gpflow_dwp.lab.study._processes import Processes
 from gpflow_dwp.lab.study._progress import StudyProgress
 from gpflow_dwp.lab.study._ray import Ray
 from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
@@ -85,7 +85,7 @@ def run_cells(
     folder = None if uci_folder is None else Path(uci_folder).resolve()
     lock = directory / _LOCK
     lock.touch()
-    with held(lock), _terminated_as_interrupted():
+    with held(lock), ending_signals(signal.default_int_handler):
         done = _read_done(directory, cells, retry_failed=retry_failed)
         waiting = [cell for cell in cells if cell.key not in done]
         kept = [done[key] for key in keys if key in done]
@@ -139,24 +139,3 @@ def _read_done(
     if any(place - set(record.cell) for record in records):
         raise ValueError(f"directory {directory} holds the results of another command.")
     return {r.key: r for r in records if r.status == "finished" or not retry_failed}
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the study as Ctrl-C does, also where Ctrl-C is ignored.
-
-    A handler of the caller's is left as it is.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if is_main and signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in numbers:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)

@@ -44,12 +44,10 @@ def whole_data_bound(
 ) -> tuple[float, float]:
     """Estimate the bound per row of the whole training set, and the estimate's standard error.
 
-    :param model: A trained model.
     :param data: Its training data, standardised, [N, D] and [N, 1].
     :param estimator: Of the bound; by default the evidence lower bound.
     :param num_seeds: Estimates to average, each of S draws; None for 100, and for fewer, but not
         fewer than 10, above 2,000 rows.
-    :param seed: Seed of the draws.
     :return: Mean and standard error, in nats per row.
     """
     X, Y = (tf.convert_to_tensor(part, default_float()) for part in data)
@@ -97,12 +95,10 @@ def prediction_scores(
     :param model: A trained model with a Gaussian likelihood, of targets or of warped ones.
     :param X: Test inputs, standardised, [N, D].
     :param Y: Test targets in raw units, [N, 1].
-    :param target: The target's standardiser.
     :param num_samples: S, the draws that make up the predictive mixture. CRPS and intervals take
         the first 200 of them.
     :param marginals: Whether to add what Salimbeni, Dutordoir, Hensman and Deisenroth (2019)
         print, in standardised units.
-    :param seed: Seed of the draws.
     :return: test_log_likelihood (nats per row), rmse, crps, and the shares of targets within
         central intervals: coverage_50, coverage_90, coverage_95. With ``marginals``
         log_likelihood_standardised, that of the mixture itself; log_likelihood_kernel, by kernel

@@ -1,8 +1,8 @@
 """The numbers of a study: means over splits, what was printed, and models against each other.
 
-All functions take the flat table of :func:`~gpflow_dwp.lab.study.results_frame`, and raise a
+All functions take the flat table of :func:`~gpflow_dwp.lab.study.frame.results_frame`, and raise a
 ValueError if it is empty or not such a table. Means are taken over the splits of cells of one
-configuration only; :func:`~gpflow_dwp.lab.study.configurations` says which is which.
+configuration only; :func:`~gpflow_dwp.lab.study.frame.configurations` says which is which.
 
 A standard error is the standard deviation over splits (divisor: splits less one) over the root of
 their number. From few splits it is rough: from 5 its own relative error is about 35%, from 3, 50%.
@@ -67,9 +67,8 @@ def score_table(results: pd.DataFrame) -> pd.DataFrame:
     decimal, which prints as 0.00, counts as that half unit, 0.005. What rounding does to the
     printed mean, at most 0.005 as well, is in neither.
 
-    :param results: The flat table.
     :return: One row for each metric, dataset, depth, model and configuration: ``splits``,
-        ``commits`` (how many versions of the code the cells are of, where that is known), ``mean``,
+        ``commits`` (how many versions of the code the cells are known to be of), ``mean``,
         ``standard_error`` (NaN from one split), and for ``P`` each of the papers ``P_mean``,
         ``P_standard_error``, ``P_difference``, ``P_difference_in_se`` and ``P_verdict``: "within"
         three combined standard errors, "better", "worse", "one split" or "not finite" where there
@@ -77,7 +76,6 @@ def score_table(results: pd.DataFrame) -> pd.DataFrame:
         in nats; the others are in raw units.
     """
     table, printed = numbered(results), published_scores()
-    table = table.assign(commit=table.get("commit"))
     by = ["metric", *_PLACE]
     long = table.melt([*_PLACE, "commit"], printed["metric"].unique(), "metric")
     means = _means(long, by, mean="value").rename(columns={"mean_standard_error": "standard_error"})
@@ -106,7 +104,6 @@ def score_table(results: pd.DataFrame) -> pd.DataFrame:
 def calibration_table(results: pd.DataFrame) -> pd.DataFrame:
     """Continuous ranked probability score and coverage of central intervals, means over splits.
 
-    :param results: The flat table.
     :return: One row for each dataset, depth, model and configuration: ``splits``, and for each of
         ``crps`` (raw units, lower is better), ``coverage_50``, ``coverage_90`` and ``coverage_95``
         (shares of test points) its mean and, with ``_standard_error``, that one's error.
@@ -118,8 +115,6 @@ def calibration_table(results: pd.DataFrame) -> pd.DataFrame:
 def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
     """Times, averaged over the splits that ran on one kind of machine, beside the printed ones.
 
-    :param results: The flat table; without columns ``machine`` and ``threads`` all cells are taken
-        to have run on one.
     :return: One row for each dataset, depth, model, configuration, machine and number of threads:
         ``splits``, mean ``seconds_per_step``, ``seconds_per_epoch`` and ``training_seconds``;
         ``step_over_dgp``, the time of a step over that of the DGP on the same split, and the median
@@ -128,9 +123,9 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
         at the time is in all of them.
     """
     table, printed = numbered(results), published_runtimes()
-    kind = [column for column in ("machine", "threads") if column in table]
-    table = _over_dgp(table, ["dataset", "depth", "configuration", *kind, "split"], _TIMES[0])
-    grouped = table.groupby([*_PLACE, *kind], sort=False, dropna=False)
+    where = ["machine", "threads"]
+    table = _over_dgp(table, ["dataset", "depth", "configuration", *where, "split"], _TIMES[0])
+    grouped = table.groupby([*_PLACE, *where], sort=False, dropna=False)
     times = grouped.agg(
         splits=("split", "size"),
         **{name: (name, "mean") for name in _TIMES},
@@ -147,7 +142,6 @@ def runtime_table(results: pd.DataFrame) -> pd.DataFrame:
 def paired_differences(results: pd.DataFrame) -> pd.DataFrame:
     """Mean differences between models over the splits that both were measured on.
 
-    :param results: The flat table.
     :return: One row for each metric, dataset, depth, pair of :data:`PAIRS` and configuration with a
         common split: ``splits``, ``mean`` of model minus baseline, its ``standard_error`` (NaN from
         one split), ``mean_in_se``, and ``printed_mean`` and ``printed_standard_error`` of the
@@ -176,7 +170,6 @@ def model_ranks(results: pd.DataFrame) -> pd.DataFrame:
     mean of their ranks. Ranks among different sets of models are not comparable, so each set that
     was measured together has its own.
 
-    :param results: The flat table.
     :return: One row for each metric, set of models (``compared``, such as "DGP, GW, A-GW, AB-GW"),
         and model of it: ``mean_rank``, and the number of ``comparisons`` behind it. Comparisons
         with a score that is not finite are left out.
@@ -247,21 +240,12 @@ def _means(table: pd.DataFrame, by: Sequence[str], **columns: str) -> pd.DataFra
     """
     grouped = table.groupby(list(by), sort=False, dropna=False)
     found = {"splits": grouped.size()}
-    for name, column in columns.items():
-        found[name] = grouped[column].agg(_mean)
-        found[f"{name}_standard_error"] = grouped[column].agg(_standard_error)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        for name, column in columns.items():
+            found[name] = grouped[column].agg(lambda values: values.mean(skipna=False))
+            error = grouped[column].agg(lambda values: values.sem(skipna=False))
+            found[f"{name}_standard_error"] = error
     return pd.concat(found, axis=1).reset_index()
-
-
-def _mean(values: pd.Series) -> float:
-    return float(np.mean(values.to_numpy(float)))
-
-
-def _standard_error(values: pd.Series) -> float:
-    """That of independent splits, from two on, else NaN."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return float("nan")
-    return float(np.std(values.to_numpy(float), ddof=1) / np.sqrt(len(values)))
 
 
 def _beside(

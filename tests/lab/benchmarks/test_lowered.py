@@ -24,14 +24,14 @@ def test_only_failed_factorisations_have_loops(name: str, factorisations: int) -
 
     lowered = lower_for_gpu(model, (gpu_steps.X, gpu_steps.REAL))
 
-    assert lowered.loops == lowered.branches == factorisations
-    assert lowered.operations > 1_000
+    assert lowered is not None
+    assert lowered["loops"] == lowered["branches"] == factorisations
+    assert lowered["operations"] > 1_000
     for parameter, value in zip(model.parameters, before, strict=True):
         np.testing.assert_array_equal(parameter, value)
 
 
-def test_tensorflow_without_gpus_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorflow_without_gpus_has_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: False)
 
-    with pytest.raises(ValueError, match="TensorFlow must be built for GPUs"):
-        lower_for_gpu(gpu_steps.MODELS["AB"].model(), (gpu_steps.X, gpu_steps.REAL))
+    assert lower_for_gpu(gpu_steps.MODELS["AB"].model(), (gpu_steps.X, gpu_steps.REAL)) is None

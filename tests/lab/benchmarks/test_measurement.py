@@ -12,10 +12,7 @@ import pytest
 
 from gpflow_dwp.lab.benchmarks import _child, _peers
 from gpflow_dwp.lab.benchmarks.measurement import (
-    Figure,
-    Measured,
     Subject,
-    Timings,
     measure,
     ratio,
     start,
@@ -107,12 +104,3 @@ def test_ratios_are_taken_turn_by_turn() -> None:
 
 def test_spread_is_half_of_the_distance_of_the_quartiles() -> None:
     assert summary("x", [0.0, 1.0, 2.0, 3.0, 4.0], unit=0.5) == ("x", 4.0, 2.0, None)
-
-
-def test_all_values_are_plain() -> None:
-    measured = Measured([Figure("x", 1.0)], {"timings": {"x": Timings([1.0], [2.0], 3.0)}})
-
-    assert measured.as_plain() == {
-        "figures": [{"name": "x", "value": 1.0, "spread": 0.0, "at_most": None}],
-        "timings": {"x": {"seconds": [1.0], "processor_seconds": [2.0], "first_step": 3.0}},
-    }

@@ -13,15 +13,10 @@ from package_source import ROOT
 from study_archive import write_archive
 
 from gpflow_dwp.files import unseal
-from gpflow_dwp.lab.comparison import (
-    COMPARED_MODELS,
-    METRICS,
-    ComparisonCell,
-    make_comparison,
-    run_comparison_cell,
-)
 from gpflow_dwp.lab.comparison import cell as module
-from gpflow_dwp.lab.comparison.models import ComparedModel, estimator_class
+from gpflow_dwp.lab.comparison.cell import ComparisonCell, make_comparison, run_comparison_cell
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS, ComparedModel, estimator_class
+from gpflow_dwp.lab.comparison.scores import METRICS
 from gpflow_dwp.lab.comparison.tables import load_split
 
 CELL = ComparisonCell("yacht", "dwp", "dwp", 3, (("depth", 2),), (("num_steps", 7),))

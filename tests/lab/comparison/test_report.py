@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from comparison_results import compared
 
-from gpflow_dwp.lab.comparison import TABLES, report, write_comparison
+from gpflow_dwp.lab.comparison import report
+from gpflow_dwp.lab.comparison.report import write_comparison
+from gpflow_dwp.lab.comparison.tables import TABLES
 
 RECORDS = [
     *compared("yacht", "exact-gp", [1.0, 2.0, 6.0]),

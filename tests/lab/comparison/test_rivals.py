@@ -10,8 +10,8 @@ import pytest
 
 from gpflow_dwp.evaluation import baselines
 from gpflow_dwp.evaluation.sklearn_models import fit_boosting
-from gpflow_dwp.lab.comparison import COMPARED_MODELS, rivals
-from gpflow_dwp.lab.comparison.models import estimator_class
+from gpflow_dwp.lab.comparison import rivals
+from gpflow_dwp.lab.comparison.models import COMPARED_MODELS, estimator_class
 
 FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
 # Ours is run, with its settings, by a test of cells.

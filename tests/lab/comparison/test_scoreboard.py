@@ -14,7 +14,7 @@ from gpflow_dwp.lab.comparison.scoreboard import (
     comparison_scores,
     tables_won,
 )
-from gpflow_dwp.lab.study import Record
+from gpflow_dwp.lab.study.results import Record
 
 GP, FOREST, OWN = [1.0, 2.0, 6.0], [1.2, 2.1, 6.6], [0.0, 3.0, 9.0]
 

@@ -12,9 +12,9 @@ import pytest
 from study_archive import NUM_ROWS, TEST_ROWS, write_archive
 
 from gpflow_dwp.exceptions import DatasetError
-from gpflow_dwp.lab.comparison import TABLES, _package_tables, check_tables
+from gpflow_dwp.lab.comparison import _package_tables
 from gpflow_dwp.lab.comparison._package_tables import PackageTable, split_package_table
-from gpflow_dwp.lab.comparison.tables import load_split
+from gpflow_dwp.lab.comparison.tables import TABLES, check_tables, load_split
 
 PACKAGED = [name for name, table in TABLES.items() if isinstance(table.load, PackageTable)]
 BUNDLED = [name for name, table in TABLES.items() if callable(table.load)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpflow_dwp.lab.experiments import DeepWishart
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
 
 
 def test_every_prediction_is_scored(uci_folder: Path) -> None:

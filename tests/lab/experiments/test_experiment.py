@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from gpflow_dwp.lab.experiments import Experiment, add_to_table, read_table, summarise
+from gpflow_dwp.lab.experiments.experiment import Experiment, add_to_table, read_table, summarise
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.experiments import FactorAnalysis
+from gpflow_dwp.lab.experiments.factor_analysis import FactorAnalysis
 
 pytest.importorskip("sklearn")
 

@@ -11,7 +11,7 @@ from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
 def test_models_grow_and_are_kept(uci_folder: Path, tmp_path: Path) -> None:
     """Catches a layer too many, divergences of other layers, and models that are trained twice."""
     experiment = GrowingDepth(
-        *("yacht", "A", 0, 12, 2, tmp_path), num_inducing=8, uci_folder=uci_folder
+        *("yacht", 0, 12, "A", 2, tmp_path), num_inducing=8, uci_folder=uci_folder
     )
     experiment.check()
 
@@ -39,7 +39,7 @@ def test_a_model_that_was_interrupted_is_not_kept(
 
     monkeypatch.setattr(f"{GrowingDepth.__module__}.fit", lambda *_, **__: Ended)
     experiment = GrowingDepth(
-        *("yacht", "A", 0, 12, 2, tmp_path), num_inducing=8, uci_folder=uci_folder
+        *("yacht", 0, 12, "A", 2, tmp_path), num_inducing=8, uci_folder=uci_folder
     )
     with pytest.raises(KeyboardInterrupt):
         list(experiment.rows())

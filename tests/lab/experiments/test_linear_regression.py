@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpflow_dwp.lab.experiments import (
+from gpflow_dwp.lab.experiments.linear_regression import (
     LinearPosterior,
     LinearPrediction,
     linear_regression_posterior,

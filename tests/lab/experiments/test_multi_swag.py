@@ -11,8 +11,9 @@ import pytest
 from study_archive import write_archive
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.lab.experiments import DeepWishart, MultiSWAGOfWishart, read_table
-from gpflow_dwp.lab.experiments.multi_swag import train_member
+from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
+from gpflow_dwp.lab.experiments.experiment import read_table
+from gpflow_dwp.lab.experiments.multi_swag import MultiSWAGOfWishart, train_member
 
 FEW = {"collecting_steps": 100, "num_inducing": 4}
 
@@ -20,7 +21,7 @@ FEW = {"collecting_steps": 100, "num_inducing": 4}
 @pytest.fixture
 def experiment(tmp_path: Path) -> MultiSWAGOfWishart:
     archive = write_archive(tmp_path / "archive")
-    return MultiSWAGOfWishart("yacht", 1, 20, 2, tmp_path / "members", archive, FEW)
+    return MultiSWAGOfWishart(*("yacht", 1, 20, 2, tmp_path / "members", FEW), uci_folder=archive)
 
 
 def test_members_are_trained_and_mixed(experiment: MultiSWAGOfWishart, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
-from gpflow_dwp.lab.study import Cell, make_cells
-from gpflow_dwp.lab.study.cell import RECIPE
+from gpflow_dwp.lab.study.cell import RECIPE, Cell
+from gpflow_dwp.lab.study.grid import make_cells
 from gpflow_dwp.latent_variable_deep_gp import LatentVariableDeepGP
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,

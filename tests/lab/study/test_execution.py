@@ -12,8 +12,9 @@ import pytest
 from study_archive import tiny_cell
 
 from gpflow_dwp.data import load_uci
-from gpflow_dwp.lab.study import execution, run_cell
+from gpflow_dwp.lab.study import execution
 from gpflow_dwp.lab.study.cell import RECIPE
+from gpflow_dwp.lab.study.execution import run_cell
 from gpflow_dwp.lab.study.scoring import whole_data_bound
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import fit

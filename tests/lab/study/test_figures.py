@@ -11,16 +11,18 @@ import pandas as pd
 import pytest
 from study_results import PLAN, density_cells, finished, invented_study
 
-from gpflow_dwp.lab.study import (
-    calibration_table,
-    density_table,
-    paired_differences,
+from gpflow_dwp.lab.study.figures import (
     plot_coverage,
     plot_densities,
     plot_differences,
     plot_runtimes,
     plot_scores,
-    results_frame,
+)
+from gpflow_dwp.lab.study.frame import results_frame
+from gpflow_dwp.lab.study.tables import (
+    calibration_table,
+    density_table,
+    paired_differences,
     runtime_table,
     score_table,
 )

@@ -10,13 +10,8 @@ import pandas as pd
 import pytest
 from study_results import density_cells, finished, frame, invented_study, splits
 
-from gpflow_dwp.lab.study import (
-    calibration_table,
-    configurations,
-    read_results_table,
-    runtime_table,
-    score_table,
-)
+from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.tables import calibration_table, runtime_table, score_table
 
 ELBOS = (2.05, 2.08, 2.11)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpflow_dwp.lab.study import make_cells
+from gpflow_dwp.lab.study.grid import make_cells
 from gpflow_dwp.training import PROTOCOLS
 
 

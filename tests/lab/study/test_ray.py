@@ -15,7 +15,7 @@ import pytest
 from study_archive import replace_process
 from study_archive import run_tiny_cells as run
 
-from gpflow_dwp.lab.study import read_results
+from gpflow_dwp.lab.study.results import read_results
 
 pytest.importorskip("ray")
 # Older versions of Ray leave files to be closed by Python.

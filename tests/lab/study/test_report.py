@@ -9,16 +9,11 @@ import pandas as pd
 import pytest
 from study_results import density_cells, finished, invented_study
 
-from gpflow_dwp.lab.study import (
-    figures,
-    markdown_table,
-    read_results_table,
-    results_frame,
-    score_table,
-    write_report,
-)
+from gpflow_dwp.lab.study import figures
+from gpflow_dwp.lab.study.frame import read_results_table, results_frame
 from gpflow_dwp.lab.study.published import PAPERS
-from gpflow_dwp.lab.study.report import REPORT_FILES
+from gpflow_dwp.lab.study.report import REPORT_FILES, markdown_table, write_report
+from gpflow_dwp.lab.study.tables import score_table
 
 DENSITIES = {"densities.csv", "densities.png"}  # of other models
 

@@ -11,7 +11,7 @@ import pytest
 from study_results import finished
 
 from gpflow_dwp.files import seal, unseal
-from gpflow_dwp.lab.study import RESULTS, Record, append_record, read_results
+from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
 
 FIRST, SECOND = (finished("yacht", 2, model, 0, cell={}) for model in ("GW", "A"))
 FAILED = replace(FIRST, status="failed", error="ValueError: no", metrics=None)

@@ -19,16 +19,11 @@ from study_archive import run_tiny_cells as run
 
 from gpflow_dwp.files import held
 from gpflow_dwp.lab import cell_process
-from gpflow_dwp.lab.comparison import ComparisonCell
-from gpflow_dwp.lab.study import (
-    RESULTS,
-    Record,
-    _job,
-    append_record,
-    read_results,
-    run_cells,
-)
+from gpflow_dwp.lab.comparison.cell import ComparisonCell
+from gpflow_dwp.lab.study import _job
 from gpflow_dwp.lab.study import runner as runner_module
+from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
+from gpflow_dwp.lab.study.runner import run_cells
 
 # Stands in for the process of a cell: what it does depends on the cell's seed.
 STAND_IN = """
