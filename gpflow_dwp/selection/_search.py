@@ -59,6 +59,9 @@ _ROWS_OF_LABELS = 500
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
+# Heavy tails have to gain as little: where there are none they cost nothing, and where there are
+# some, normal noise can cost more for a single new row.
+_NATS_OF_TAILS = 1.0
 # Deeper models start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
 # With more rows in a step, each trial of a depth takes three fifths of the steps.
@@ -172,7 +175,9 @@ class Search:
         if of_rows is not None:
             precisions = np.ones(len(self.X))
             precisions[rows] = of_rows
-        penalty = 0.5 * _size(start.likelihood.trainable_parameters) * math.log(len(rows))
+        has_tails = isinstance(start.likelihood, WarpedStudentT)
+        num_counted = _size(start.likelihood.trainable_parameters) - has_tails
+        penalty = 0.5 * num_counted * math.log(len(rows)) + _NATS_OF_TAILS * has_tails
         penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
         return start._replace(evidence=elbo - penalty, course=course, precisions=precisions)
 

@@ -57,11 +57,11 @@ def select_model(
     single layer and Gaussian noise the bound is the marginal likelihood of a Gaussian process, or
     that of sparse regression, which L-BFGS maximises within seconds. So kernel and warp are chosen
     there: the kernel that has the highest, with a lengthscale for each input where they gain more
-    than a nat each over a common one, and a warp and Student's noise where they gain more than
-    their parameters count for in the Bayesian information criterion. Deeper models start at what
-    the one before has learned. They are given up as soon as their bound would not reach the best
-    one's at its present pace. So is, in the end, a single layer whose noise is a function of the
-    inputs.
+    than a nat each over a common one, a warp where it gains more than its parameters count for in
+    the Bayesian information criterion, and Student's noise where it gains more than a nat. Deeper
+    models start at what the one before has learned. They are given up as soon as their bound would
+    not reach the best one's at its present pace. So is, in the end, a single layer whose noise is a
+    function of the inputs.
 
     For other likelihoods only the depth is chosen. Functions start with a variance of 10, so that
     labels can be sure.

@@ -11,12 +11,13 @@ import tensorflow as tf
 from sklearn.datasets import make_regression
 
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import WarpedGaussian
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.models.deepening import start_at
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection import _search, select_model
 from gpflow_dwp.selection._search import Search, Trial
+from gpflow_dwp.selection.gaussian_process import GaussianProcessFit
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 2))
@@ -78,6 +79,23 @@ def test_tails_are_heavy_where_that_pays() -> None:
         for each in (model, gaussian)
     ]
     assert errors[0] < 0.7 * errors[1]
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.5, WarpedGaussian), (1.5, WarpedStudentT)])
+def test_tails_count_a_nat(
+    gain: float, chosen: type[WarpedGaussian], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches tails that rows which need them cannot afford: half the log of the rows is 2."""
+
+    def fitted(*arguments: Any, **_: Any) -> GaussianProcessFit:
+        has_tails = isinstance(arguments[2], WarpedStudentT)
+        return GaussianProcessFit(gain if has_tails else 0.0, np.zeros(1), None)
+
+    monkeypatch.setattr(_search, "fit_gaussian_process", fitted)
+    search = Search(X, SIGNAL, None, 10, None, 1, None, False, {}, seed=0)
+    start = search.choose_kernel(("Matern52",), warp=True)
+
+    assert type(search.choose_noise(start, True, "auto").likelihood) is chosen
 
 
 @pytest.mark.parametrize(
