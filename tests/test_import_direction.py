@@ -95,6 +95,7 @@ def test_optional_packages_are_imported_where_they_are_used(module: SourceModule
 
 
 def test_core_can_be_imported_without_the_optional_packages() -> None:
+    """And estimators say what they need."""
     # Keras itself tries to import pandas, so the packages are hidden from everything: None in
     # sys.modules makes their import raise ImportError.
     program = f"""
@@ -103,6 +104,12 @@ for name in {OPTIONAL_PACKAGES!r}:
     sys.modules[name] = None
 for name in {[module.name for module in CORE]!r}:
     importlib.import_module(name)
+try:
+    sys.modules["gpflow_dwp"].estimator
+except ImportError as error:
+    assert 'pip install "gpflow-dwp[sklearn]"' in str(error), error
+else:
+    raise AssertionError("estimators were imported without scikit-learn")
 """
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
