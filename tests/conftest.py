@@ -10,6 +10,7 @@ os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is imported; not every 
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gpflow
 import hypothesis
@@ -88,6 +89,24 @@ def _no_replaced_functions(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if replaces:
         _forget_kept()
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Compile nothing: where few steps are taken, that takes far longer than the steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are written without being drawn."""
+
+    def save(figure: Any, path: Path, **_: Any) -> None:
+        path.write_bytes(b"a figure")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
 
 
 @pytest.fixture(autouse=True)

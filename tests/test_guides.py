@@ -1,8 +1,8 @@
-"""The Python of the how-to guides runs."""
+"""The Python of README and how-to guides runs, and README's links lead somewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,24 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from package_source import ROOT
-from test_readme import python_blocks
 
 import gpflow_dwp
+from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.training import fit
 
 # What TensorFlow says of data sets where nothing is compiled.
 pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_fun")
 # What a guide may import and the tests' environment need not have; it runs there every night.
 ELSEWHERE = ("mlflow", "optuna", "trieste")
-GUIDES = sorted((ROOT / "notebooks" / "how-to").glob("*.md"))
+README = ROOT / "README.md"
+GUIDES = [README, *sorted((ROOT / "notebooks" / "how-to").glob("*.md"))]
+FEW = 3  # steps; estimators that say nothing else take as many
+
+
+def python_blocks(text: str) -> list[tuple[int, str]]:
+    """The text's Python code blocks, each with the line before its first."""
+    blocks = re.finditer(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [(text[: block.start(1)].count("\n"), block.group(1)) for block in blocks]
 
 
 def given() -> dict[str, Any]:
@@ -35,12 +43,7 @@ def given() -> dict[str, Any]:
     return {"__name__": "guide", **data, **new, "model": model}
 
 
-@pytest.fixture(autouse=True)
-def _compiled_afterwards() -> Iterator[None]:
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -48,18 +51,24 @@ def test_python_blocks_run_one_after_the_other(
     def fit_shortly(model: Any, data: Any, num_steps: int, **arguments: Any) -> Any:
         if not isinstance(data, tf.data.Dataset):
             arguments["batch_size"] = 10
-        return fit(model, data, min(num_steps, 3), **arguments)
+        return fit(model, data, min(num_steps, FEW), **arguments)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
-    text, namespace = guide.read_text(encoding="utf-8"), given()
-    # To compile takes longer than a few steps; estimators take more.
-    tf.config.run_functions_eagerly("Regressor(" not in text)
+    defaults = DeepWishartRegressor.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "num_steps", FEW)
+    namespace = given()
 
-    for line, block in python_blocks(text):
+    # The empty lines make a traceback name the guide's line.
+    for line, block in python_blocks(guide.read_text(encoding="utf-8")):
         for package in ELSEWHERE:
             if f"import {package}\n" in block and find_spec(package) is None:
                 pytest.skip(f"{package} is not installed; what comes before it runs")
         # The default float is set back, lest other blocks get data of another type.
         with gpflow.config.as_context(gpflow.config.config()):
             exec(compile("\n" * line + block, str(guide), "exec"), namespace)
+
+
+def test_relative_links_lead_to_files() -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)", README.read_text(encoding="utf-8")):
+        assert "://" in link or (ROOT / link).exists(), link

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -41,21 +41,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In an empty directory, nothing is compiled or drawn, and no simpler model is trained."""
-
-    def save(figure: Any, path: Path, **_: Any) -> None:
-        path.write_bytes(b"a figure")
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
     stopping = partial(EarlyStopping, num_samples=3)
     monkeypatch.setattr(f"{FIT}_training.EarlyStopping", stopping)
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture

@@ -8,37 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import parse, run
+from command_line import run
 from comparison_results import compared
 
 from gpflow_dwp.lab.comparison.cell import ComparisonCell
-from gpflow_dwp.lab.comparison.models import COMPARED_MODELS
-from gpflow_dwp.lab.comparison.tables import TABLES
 from gpflow_dwp.lab.study.frame import results_frame
 from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_results
 
 RUN = "gpflow_dwp.lab.study.runner.run_cells"
 NEEDED = ["--out", "there", "--tables", "wine", "--models", "svc"]
-
-
-def test_defaults_are_everything_there_is() -> None:
-    """The options list names by themselves, so that help does not wait for TensorFlow."""
-    assert parse("compare", "--out", "there") == {
-        "tables": tuple(TABLES),
-        "models": tuple(COMPARED_MODELS),
-        "splits": (0, 1, 2, 3, 4),
-        "settings": (),
-        "label": None,
-        "jobs": None,
-        "ray": None,
-        "gpus_per_cell": None,
-        "uci_folder": None,
-        "out": Path("there"),
-        "retry_failed": False,
-        "quiet": False,
-        "json": False,
-        "config": None,
-    }
 
 
 @pytest.fixture
@@ -122,7 +100,6 @@ def test_tables_that_are_left_out_are_named(
     [
         (["--set", "depth=2"], "settings and label are those of dwp"),
         (["--splits", "10"], "have no split 10"),
-        (["--label", "mine"], "settings and label are those of dwp"),
     ],
 )
 def test_refusals_compute_nothing(

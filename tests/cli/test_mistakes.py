@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
-from command_line import TINY, TrainedRun, columns, run, write_csv
+from command_line import columns, run, write_csv
 
 from gpflow_dwp.cli.program import COMMANDS, app, parse
 from gpflow_dwp.cli.unfinished import UnfinishedRun
-from gpflow_dwp.files import seal
 
 EXAMPLES = [
     line.strip()
@@ -86,14 +82,6 @@ def test_tables_of_no_use(
     assert re.search(message, refused("fit", table, "--target", "y"))
 
 
-def test_a_table_with_other_separators(refused: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("a;b;price\n1;2;3\n")
-
-    message = refused("fit", "table.csv", "--target", "price")
-
-    assert message.endswith("columns must be separated by commas\n")
-
-
 def test_fractions_that_leave_no_training_rows(refused: Callable[..., str], tmp_path: Path) -> None:
     table = write_csv(tmp_path / "table.csv", columns("regression"))
 
@@ -129,38 +117,3 @@ def test_results_of_benchmarks_go_where_they_can(
     for place in ("absent/x.json", "file/x.json", "."):
         assert run("benchmark", *arguments.split(), "--json", tmp_path / place) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_full_disk_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    error = tf.errors.ResourceExhaustedError(None, None, "/a/ckpt-1.tmp; No space left on device")
-
-    def fail(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", fail)
-    table = write_csv(tmp_path / "table.csv", columns("regression"))
-
-    assert run("fit", table, "--target", "price", *TINY, "--out", tmp_path / "run") == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == "gpflow-dwp fit: the disk is full: /a/ckpt-1.tmp"
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    "content", ["[]", "{", '{"scores": {}}', json.dumps(seal({"scores": {"x": {"nope": 1}}}))]
-)
-def test_damaged_scores(
-    trained: Callable[[str], TrainedRun],
-    tmp_path: Path,
-    content: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shutil.copytree(trained("regression").directory, tmp_path / "run")
-    (tmp_path / "run" / "metrics.json").write_text(content)
-    capsys.readouterr()
-
-    assert run("info", tmp_path / "run") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert re.search("metrics.json is (missing or )?damaged", line)

@@ -10,7 +10,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-from command_line import parse, run
+from command_line import run
 
 from gpflow_dwp.models import load_model
 from gpflow_dwp.training import TrainingHistory
@@ -112,9 +112,3 @@ def test_refuses_options(
 ) -> None:
     assert run("mnist", "--folder", folder, *TINY, *options) == 2
     assert message in capsys.readouterr().err
-
-
-def test_defaults_are_the_papers() -> None:
-    options = parse("mnist")
-    assert (options["hidden"], options["batch_size"]) == ((150, 150, 150), 200)
-    assert (options["largest_dropout"], options["validation_rows"]) == (0.25, 10_000)

@@ -21,14 +21,6 @@ STUDY = ["study", "--datasets", "yacht", "--out", "study"]
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "info", "export", "mnist"])
-def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(command, "--help") == 0
-    output, error = capsys.readouterr()
-    assert f"\n gpflow-dwp {command} " in output and "example" in output
-    assert error == ""
-
-
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     output = capsys.readouterr().out

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import declared_options, parse, run
+from command_line import declared_options, run
 from study_archive import write_archive
 from study_results import invented_study
 
@@ -18,40 +18,6 @@ from gpflow_dwp.lab.study.results import RESULTS, Record, append_record, read_re
 RUN = "gpflow_dwp.lab.study.runner.run_cells"
 OUT = ["--out", "study"]
 NEEDED = ["--datasets", "yacht", *OUT]
-
-
-def test_defaults() -> None:
-    assert parse("study", *NEEDED) == {
-        "datasets": ("yacht",),
-        "depths": (2,),
-        "models": ("DGP", "GW", "A", "AB"),
-        "splits": (0,),
-        "num_steps": None,
-        "num_inducing": None,
-        "batch_size": None,
-        "dtype": "float64",
-        "seed": 0,
-        "protocol": "papers",
-        "num_samples": None,
-        "num_importance_samples": 1,
-        "kl_annealing_steps": None,
-        "options": (),
-        "jobs": None,
-        "ray": None,
-        "gpus_per_cell": None,
-        "threads": 1,
-        "uci_folder": None,
-        "out": Path("study"),
-        "retry_failed": False,
-        "quiet": False,
-        "json": False,
-        "config": None,
-    }
-    assert parse("study-report", "a", "b") == {
-        "studies": (Path("a"), Path("b")),
-        "out": None,
-        "json": False,
-    }
 
 
 @pytest.mark.parametrize(
@@ -264,6 +230,7 @@ def write_study(directory: Path, records: list[Record]) -> Path:
     return directory
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_several_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = invented_study()
     first = write_study(tmp_path / "first", records[:5])
@@ -278,6 +245,7 @@ def test_report_of_several_studies(tmp_path: Path, capsys: pytest.CaptureFixture
     assert read_results(first) == records[:5]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = write_study(tmp_path / "study", invented_study())
 

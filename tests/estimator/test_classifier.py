@@ -74,7 +74,7 @@ def test_what_is_no_classification_is_refused() -> None:
             DeepWishartClassifier(**SMALL).fit(X, labels)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_early_stopping_holds_out_rows_of_each_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches rows that are both learned from and judged, and a rare class that is left out."""
     seen: list[np.ndarray] = []
@@ -102,7 +102,7 @@ def test_early_stopping_holds_out_rows_of_each_class(monkeypatch: pytest.MonkeyP
         classifier.set_params(validation_fraction=0.9).fit(X, labels)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_warm_start_knows_the_first_labels_only() -> None:
     """Catches labels that are numbered anew: a second fit may lack some, and brings no new ones."""
     classifier = DeepWishartClassifier(**{**SMALL, "num_steps": 2}, warm_start=True).fit(X, LABELS)

@@ -136,7 +136,7 @@ def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishart
     np.testing.assert_allclose(scale, [Y.std(), 0.01 * Y.std()])
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("noise", ["gaussian", "student_t"])
 def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
     """Catches quantiles and densities of warped targets, also after a pickle."""
@@ -164,7 +164,7 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
     np.testing.assert_array_equal(again.predict_quantiles(X, [0.1, 0.8]), quantiles)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "noisy",
     [{"noise": "heteroskedastic"}, {"latent_dim": 1, "num_importance_samples": 3}],
@@ -220,7 +220,7 @@ class Wiggly(gpflow.kernels.SquaredExponential):
     """A kernel of one's own."""
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_kernels_are_copied_and_come_back() -> None:
     kernel = Wiggly(variance=2.0)
     short = {**SMALL, "num_steps": 1}
@@ -238,7 +238,7 @@ def test_kernels_are_copied_and_come_back() -> None:
     assert several.model_.layers[0].kernel.lengthscales.shape == (2,)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_feature_names_are_kept() -> None:
     frame = pd.DataFrame(X, columns=["length", "weight"])
     regressor = DeepWishartRegressor(**{**SMALL, "num_steps": 1}).fit(frame, pd.Series(Y))
@@ -249,7 +249,7 @@ def test_feature_names_are_kept() -> None:
         regressor.predict(frame[["weight", "length"]])
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_single_precision() -> None:
     with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
         short = {**SMALL, "depth": 1, "num_steps": 2}
@@ -261,7 +261,7 @@ def test_single_precision() -> None:
         np.testing.assert_array_equal(again.predict(X), regressor.predict(X))
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_seeds() -> None:
     first, same, other = (
         DeepWishartRegressor(**{**SMALL, "num_steps": 2, "random_state": seed}).fit(X, Y)
@@ -272,7 +272,7 @@ def test_seeds() -> None:
     assert not np.allclose(other.predict(X), first.predict(X))
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_cross_validation_of_a_pipeline() -> None:
     short = {**SMALL, "depth": 1, "num_steps": 5}
     pipeline = make_pipeline(StandardScaler(), DeepWishartRegressor(**short))
@@ -319,7 +319,7 @@ def test_bad_arguments_are_named_in_fit(arguments: dict[str, Any], message: str)
         regressor.predict(X)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("kernel", ["SquaredExponential", gpflow.kernels.SquaredExponential()])
 def test_early_stopping_ends_the_steps_and_keeps_the_best(
     monkeypatch: pytest.MonkeyPatch, kernel: Any
@@ -344,7 +344,7 @@ def test_early_stopping_ends_the_steps_and_keeps_the_best(
     assert made[0].steps == [5, 6, 7] and made[0].best_step == 5
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.mark.usefixtures("eager")
 def test_warm_start_goes_on_from_the_model_there_is() -> None:
     """Catches a new model, new units or old rows, also with weights and after a pickle."""
     short = {**SMALL, "num_steps": 3, "num_inducing": 5, "warm_start": True}

@@ -410,6 +410,7 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
         build(**arguments)
 
 
+@pytest.mark.usefixtures("eager")
 def test_single_precision_from_building_to_predicting() -> None:
     gpflow.config.set_default_float(np.float32)
     model = build(depth=3, posterior="GW", whiten=True)

@@ -7,7 +7,6 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 from sklearn.datasets import make_regression
 
 from gpflow_dwp.layers import RegressionGPLayer
@@ -161,6 +160,7 @@ def test_a_depth_that_is_asked_for_is_trained() -> None:
     assert np.mean(np.square(selection.model.predict_f(data[0])[0] - data[1])) < 0.25
 
 
+@pytest.mark.usefixtures("eager")
 def test_the_third_layer_is_added_to_two_that_are_trained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -180,13 +180,9 @@ def test_the_third_layer_is_added_to_two_that_are_trained(
     monkeypatch.setattr("gpflow_dwp.selection._search.start_at", note)
     monkeypatch.setattr(Search, "train", better)
     data = X[:12], SIGNAL[:12]
-    tf.config.run_functions_eagerly(True)
-    try:
-        selection = select_model(
-            data, kernel="Matern52", warp=False, noise="gaussian", num_steps=2, progress=False
-        )
-    finally:
-        tf.config.run_functions_eagerly(False)
+    selection = select_model(
+        data, kernel="Matern52", warp=False, noise="gaussian", num_steps=2, progress=False
+    )
     assert began == [(3, 2)]
     assert len(selection.model.layers) == 3
 

@@ -90,6 +90,7 @@ def test_without_any_finite_metric_the_last_parameters_stay() -> None:
     check_equal(values(model), seen[4])
 
 
+@pytest.mark.usefixtures("eager")
 def test_metrics_are_those_of_the_models_predictions() -> None:
     X, Y = HELD_OUT
     density = EarlyStopping(HELD_OUT)

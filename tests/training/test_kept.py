@@ -157,6 +157,7 @@ def test_likelihoods_that_draw_themselves_draw_anew() -> None:
     assert not np.array_equal(first[0], other[0])
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_kept_steps_keep_no_model() -> None:
     model = regression_model()
     run(model)

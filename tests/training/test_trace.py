@@ -21,6 +21,7 @@ def functions_in_memory() -> int:
     return sum(issubclass(type(thing), FuncGraph) for thing in gc.get_objects())
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_a_fit_leaves_no_function_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     loops = []
     original = CompiledLoop.run
@@ -68,6 +69,7 @@ def test_gradients_from_elsewhere_are_kept() -> None:
     assert float(outer(tf.constant(1.0))) == 2.0
 
 
+@pytest.mark.usefixtures("eager")
 def test_steps_can_be_followed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """A debugger, and tests that have no time to compile, ask TensorFlow to compile nothing."""
     model, data = tiny_model(2), toy_data()
@@ -79,11 +81,7 @@ def test_steps_can_be_followed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> 
         return original(*arguments, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(model), "_estimate_terms", estimate)
-    tf.config.run_functions_eagerly(True)
-    try:
-        history = fit(model, data, 2, callbacks=[EarlyStopping(data)], progress=False)
-    finally:
-        tf.config.run_functions_eagerly(False)
+    history = fit(model, data, 2, callbacks=[EarlyStopping(data)], progress=False)
 
     assert history.num_steps == 2
     assert were_eager == [True, True]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -127,17 +125,6 @@ def test_gram_matrices_share_one_scale() -> None:
 def test_refuses(plot: Any, arguments: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot(*arguments)
-
-
-def test_import_needs_no_optional_package() -> None:
-    """Neither data nor evaluation import matplotlib, pandas or scikit-learn until they are used."""
-    code = (
-        "import sys\n"
-        "for name in ('matplotlib', 'pandas', 'sklearn', 'scoringrules'):\n"
-        "    sys.modules[name] = None\n"
-        "import gpflow_dwp.data, gpflow_dwp.evaluation\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_every_plot_is_shown_in_a_notebook() -> None:

@@ -11,7 +11,6 @@ import pytest
 from gpflow_dwp.lab.benchmarks import devices
 from gpflow_dwp.lab.benchmarks.devices import benchmark_devices
 from gpflow_dwp.lab.benchmarks.measurement import Subject, Timings
-from gpflow_dwp.lab.benchmarks.shapes import SHAPES, Shape
 
 
 def test_what_is_timed_is_over_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,16 +42,3 @@ def test_what_is_timed_is_over_one_device(monkeypatch: pytest.MonkeyPatch) -> No
         "2 devices, samples, ms": 2e3,
         "gradients to average, MB": 2.0,
     }
-
-
-@pytest.mark.slow
-def test_parts_of_a_cpu_are_timed_beside_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches devices that are not used, and gradients that are counted once for each."""
-    monkeypatch.setitem(SHAPES, "yacht-2", Shape(8, 2, 4, 2, 1))
-    lines: list[str] = []
-
-    result = benchmark_devices(shapes=("yacht-2",), turns=1, report=lines.append)["yacht-2"]
-
-    assert lines[0] == "yacht-2, on CPU:0, CPU:1:"
-    # Z [4, 2], 4 pseudo-targets, 10 entries of their precision, 2 lengthscales, 2 variances.
-    assert result.figures[-1].value == pytest.approx(8e-6 * 26)

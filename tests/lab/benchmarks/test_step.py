@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from gpflow_dwp.lab.benchmarks import step
@@ -74,9 +73,3 @@ def test_a_peer_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_interpreter_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="--peer-python must be .*, got /no/python"):
         benchmark_step(peers=("gpflux",), peer_python="/no/python", report=pytest.fail)
-
-
-def test_versions_are_found() -> None:
-    import sys
-
-    assert step._peer_versions(["numpy"], sys.executable)["numpy"] == np.__version__

@@ -14,12 +14,14 @@ from gpflow_dwp.lab.benchmarks.subjects import prepare_floor, prepare_prediction
 SHAPE = list(Shape(8, 2, 4, 2, 2))
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("model", ["A-whitened", "DGP"])
 def test_a_step_can_be_taken(model: str) -> None:
     with gpflow.config.as_context():
         prepare_step(model, SHAPE, "float64")(2)
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("task", ["predict_f", "predict_y", "draws and predict_y"])
 def test_every_prediction_can_be_made(task: str) -> None:
     with gpflow.config.as_context():

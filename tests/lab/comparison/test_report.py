@@ -24,6 +24,7 @@ FAILED = replace(
 )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_it_says(tmp_path: Path) -> None:
     text = write_comparison([*RECORDS, FAILED], tmp_path, [0, 1, 2], list(TABLES))
 
@@ -35,6 +36,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert any(line.startswith("| wine    | classification | 178 |  13 |") for line in lines)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_split_has_no_standard_error(tmp_path: Path) -> None:
     text = write_comparison(RECORDS, tmp_path, [0], ["yacht"])
 
@@ -57,6 +59,7 @@ def test_files_are_named_by_the_splits(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 9
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_failure_leaves_the_earlier_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,18 +35,3 @@ def test_distances_fall_with_the_number_of_vectors(rows: list[dict]) -> None:
         ]
         assert means == sorted(means, reverse=True)
         assert means[-1] < 0.15
-
-
-@pytest.mark.parametrize(
-    ("experiment", "message"),
-    [
-        (
-            FactorAnalysis(12, 10.0, rank=2, sample_sizes=(1,)),
-            r"sample_sizes\[0\] must be .* least 2",
-        ),
-        (FactorAnalysis(5, 10.0), "dimension must be an integer of at least 10, got 5"),
-    ],
-)
-def test_settings_are_checked(experiment: FactorAnalysis, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        experiment.check()

@@ -98,15 +98,3 @@ def test_predictions_on_a_uci_set(uci_folder: Path) -> None:
     assert len(errors) == 8
     for fold in range(2):
         assert abs(errors[fold, "EM ensemble"] / errors[fold, "SWA"] - 1.0) < 0.1
-
-
-@pytest.mark.parametrize(
-    ("trials", "message"),
-    [
-        (1, "trials must be an integer of at least 2, got 1"),
-        (309, "trials must be at most the rows of yacht, 308, got 309"),
-    ],
-)
-def test_numbers_of_folds_are_checked(uci_folder: Path, trials: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LinearPrediction("yacht", trials, uci_folder).check()

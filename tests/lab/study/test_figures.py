@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from study_results import PLAN, density_cells, finished, invented_study
+from study_results import density_cells, finished, invented_study
 
 from gpflow_dwp.lab.study.figures import (
     plot_coverage,
@@ -26,14 +24,6 @@ from gpflow_dwp.lab.study.tables import (
     runtime_table,
     score_table,
 )
-
-FIGURES: dict[str, Any] = {
-    "elbo": lambda results: plot_scores(score_table(results), "elbo"),
-    "rmse": lambda results: plot_scores(score_table(results), "rmse"),
-    "differences": lambda results: plot_differences(paired_differences(results)),
-    "runtimes": lambda results: plot_runtimes(runtime_table(results)),
-    "coverage": lambda results: plot_coverage(calibration_table(results)),
-}
 
 
 @pytest.fixture
@@ -54,17 +44,6 @@ def points(ax: Any) -> list[tuple[float, float]]:
         for x, y in np.column_stack(line.get_data())
         if np.isfinite(x) and np.isfinite(y)
     ]
-
-
-@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
-@pytest.mark.parametrize("plan", [PLAN, PLAN[-1:], [("wine", 3, (0,), ("GW", "A"))]])
-def test_can_be_written(draw: Any, plan: Any) -> None:
-    before = plt.get_fignums()
-    figure = draw(results_frame(invented_study(plan)))
-    assert plt.get_fignums() == before
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    assert file.tell() > 5_000
 
 
 def test_scores_hold_measured_and_printed_means(results: pd.DataFrame) -> None:

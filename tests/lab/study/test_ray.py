@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -126,100 +125,6 @@ def test_ray_is_an_extra(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         run(stand_in, 0, ray="local")
 
 
-STUDY = """
-import sys
-from study_archive import tiny_cell
-from gpflow_dwp.lab.study import run_cells
-cells = [
-    tiny_cell(split=split, model=model, depth=2, num_steps=4_000)
-    for split in (0, 1) for model in ("GW", "A", "DGP", "AB")
-]
-ray = None if sys.argv[3] == "none" else sys.argv[3]
-run_cells(cells, sys.argv[1], uci_folder=sys.argv[2], ray=ray, jobs=2, progress=False)
-"""
-NOT_RESULTS = {"seconds_per_step", "seconds_per_epoch", "training_seconds"}
-
-
-@pytest.mark.slow
-def test_real_cells_are_the_same_whatever_is_killed(archive: Path, tmp_path: Path) -> None:
-    """With a worker killed, then the study, and resumed: to the bit what is had without Ray."""
-    directory, other = tmp_path / "ray", tmp_path / "processes"
-
-    def start(where: Path, ray: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", STUDY, where, archive, ray]
-        path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-        return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path})
-
-    with start(directory, "local") as study:
-        key, cell = _cell_that_trains(directory)
-        os.kill(_parent(cell), signal.SIGKILL)
-        _wait_until(lambda: not Path(f"/proc/{cell}").exists())
-        assert list((directory / "checkpoints" / key).glob("save-*"))
-        _wait_until(lambda: _num_results(directory) >= 3)
-        key, cell = _cell_that_trains(directory)
-        study.kill()
-    _wait_until(lambda: not _cells(directory))
-    assert list((directory / "checkpoints" / key).glob("save-*"))
-    kept = (directory / "results.jsonl").read_bytes()
-    with start(directory, "local") as study:
-        assert study.wait() == 0
-    with start(other, "none") as study:
-        assert study.wait() == 0
-
-    assert (directory / "results.jsonl").read_bytes().startswith(kept)
-    first, second = (
-        {
-            record.key: {k: v for k, v in record.metrics.items() if k not in NOT_RESULTS}
-            for record in read_results(where)
-            if record.metrics
-        }
-        for where in (directory, other)
-    )
-    assert len(first) == 8 and first == second
-    for curve in (other / "curves").iterdir():
-        assert (directory / "curves" / curve.name).read_bytes() == curve.read_bytes()
-    assert not list((directory / "checkpoints").iterdir())
-    assert not list((directory / "logs").iterdir())
-
-
-def _cells(directory: Path) -> list[int]:
-    """Processes that work on the cells of a study."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"_child" in command and str(directory).encode() in command:
-            found.append(int(process.name))
-    return found
-
-
-def _cell_that_trains(directory: Path) -> tuple[str, int]:
-    """The key and the process of a cell in the midst of its training."""
-    latest = time.monotonic() + 200.0
-    while time.monotonic() < latest:
-        for file in (directory / "logs").glob("*.jsonl"):
-            lines = file.read_text().splitlines()
-            if lines and '"bound"' in lines[-1]:
-                for number in _cells(directory):
-                    if file.stem in Path(f"/proc/{number}/cmdline").read_text():
-                        return file.stem, number
-        time.sleep(0.05)
-    raise AssertionError("no cell trains")
-
-
 def _num_results(directory: Path) -> int:
     results = directory / "results.jsonl"
     return results.read_bytes().count(b"\n") if results.exists() else 0
-
-
-def _parent(number: int) -> int:
-    return int(Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2].split()[1])
-
-
-def _wait_until(is_so: Any) -> None:
-    latest = time.monotonic() + 200.0
-    while not is_so():
-        assert time.monotonic() < latest
-        time.sleep(0.05)

@@ -42,6 +42,7 @@ def test_files_of_a_report(tmp_path: Path) -> None:
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_text(tmp_path: Path) -> None:
     elbos = (2.05, 2.08, 2.11)
     records = [finished("yacht", 2, "A", s, cell={}, elbo=elbo) for s, elbo in enumerate(elbos)]
@@ -59,6 +60,7 @@ def test_text(tmp_path: Path) -> None:
     assert "4 finished cells, 0 failed cells." in lines
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_matrix_gaussian_networks_beside_their_own_paper(tmp_path: Path) -> None:
     records = [
         finished("yacht", 2, "VMG", split, cell={}, elbo=-2.0, rmse=rmse)
@@ -72,6 +74,7 @@ def test_matrix_gaussian_networks_beside_their_own_paper(tmp_path: Path) -> None
     assert "Against the vmg paper: 1 within." in lines
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_configuration_is_not_numbered_and_two_are(tmp_path: Path) -> None:
     records = [finished("yacht", 2, "A", 0, cell={})]
     assert "conf." not in write_report(records, tmp_path)
@@ -81,6 +84,7 @@ def test_one_configuration_is_not_numbered_and_two_are(tmp_path: Path) -> None:
     assert "0.500 *" in text and "1.000 *" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_failed_cells_are_listed_unless_a_later_try_finished(tmp_path: Path) -> None:
     records = invented_study()
     lost = replace(records[0], key="lost", status="failed", error="LayerError: layer\n 2 broke")
@@ -93,6 +97,7 @@ def test_failed_cells_are_listed_unless_a_later_try_finished(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_only_failures(tmp_path: Path) -> None:
     (record, *_) = invented_study()
     lost = replace(record, status="failed", error="no", metrics=None)
@@ -102,6 +107,7 @@ def test_only_failures(tmp_path: Path) -> None:
     assert names(tmp_path) == ["failures.csv", "report.txt", "results.csv"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_table_of_results_will_do(tmp_path: Path) -> None:
     records = invented_study()
     text = write_report(results_frame(records), tmp_path / "a")
@@ -114,6 +120,7 @@ def test_nothing_to_report(tmp_path: Path) -> None:
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interrupted_report_leaves_the_earlier_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +137,7 @@ def test_an_interrupted_report_leaves_the_earlier_one(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_new_report_takes_what_is_stale_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text("of the study")
     write_report(invented_study(), tmp_path)
@@ -171,6 +179,7 @@ def test_markdown_of_unknown_names() -> None:
         markdown_table(results, paper="both")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_densities(tmp_path: Path) -> None:
     by_iwvi = density_cells("LV-GP-GP", (-0.30, -0.28, -0.31, -0.21), samples=5)
     records = [
@@ -188,6 +197,6 @@ def test_densities(tmp_path: Path) -> None:
     ) in lines
     densities = pd.read_csv(tmp_path / "densities.csv")
     assert list(densities["inference"]) == ["VI", "VI", "IWVI"]
-    assert (tmp_path / "densities.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "densities.png").is_file()
     write_report(invented_study(), tmp_path)
     assert not list(tmp_path.glob("densities.*"))
