@@ -5,7 +5,6 @@ Annotations are no text here: those of other modules would be looked up where op
 
 import sys
 from dataclasses import dataclass
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,11 +93,12 @@ def tell_end(command: str, options: CellOptions, records: "list[Record]", result
 
     :param result: What JSON tells of them.
     """
+    from gpflow_dwp.cli.reports import as_json
     from gpflow_dwp.lab.study.results import RESULTS
 
     failed = sum(record.status == "failed" for record in records)
     if options.json:
-        print(dumps({"out": str(options.out), "cells": result}))
+        print(as_json({"out": str(options.out), "cells": result}))
     else:
         print(f"{len(records) - failed} of {len(records)} cells are in {options.out}")
     if failed:

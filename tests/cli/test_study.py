@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,19 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPFLOW_DWP_UCI", str(write_archive(tmp_path / "archive", splits=8)))
     return calls
+
+
+def test_json_has_null_for_what_is_no_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Catches NaN, which is no JSON, of a cell that has diverged."""
+    monkeypatch.setenv("GPFLOW_DWP_UCI", str(write_archive(tmp_path / "archive")))
+    diverged = Record("key", {}, "finished", None, {"elbo": float("nan")}, {})
+    monkeypatch.setattr(RUN, lambda *_, **__: [diverged])
+
+    assert run("study", "--datasets", "yacht", "--out", tmp_path / "study", "--json") == 0
+    (cell,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["cells"]
+    assert cell["metrics"] == {"elbo": None}
 
 
 def test_cells_that_are_asked_for(
