@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from package_source import MODULES, PACKAGE, SourceModule
 
 # A module imports from its own group and from those before it.
@@ -72,26 +71,26 @@ def own_imports(module: SourceModule) -> list[tuple[list[str], int]]:
     return found
 
 
-@pytest.mark.parametrize("module", BELOW_THE_ROOT, ids=repr)
-def test_imports_point_downwards(module: SourceModule) -> None:
-    assert module.group in ORDER, f"say in ORDER where {module.group} stands"
-    allowed = ORDER[: ORDER.index(module.group) + 1]
-
-    for parts, line in own_imports(module):
-        assert parts[1:2] and parts[1] in allowed, f"{module.path}:{line} imports {'.'.join(parts)}"
-
-
-@pytest.mark.parametrize("module", BELOW_THE_ROOT, ids=repr)
-def test_what_is_private_stays_in_its_group(module: SourceModule) -> None:
-    for parts, line in own_imports(module):
-        is_private = any(part.startswith("_") for part in parts)
-        assert not is_private or parts[1] == module.group, f"{module.path}:{line}"
+def test_imports_point_downwards() -> None:
+    for module in BELOW_THE_ROOT:
+        assert module.group in ORDER, f"say in ORDER where {module.group} stands"
+        allowed = ORDER[: ORDER.index(module.group) + 1]
+        for parts, line in own_imports(module):
+            what = f"{module.path}:{line} imports {'.'.join(parts)}"
+            assert parts[1:2] and parts[1] in allowed, what
 
 
-@pytest.mark.parametrize("module", CORE, ids=repr)
-def test_optional_packages_are_imported_where_they_are_used(module: SourceModule) -> None:
-    for module_name, _, line in module.imports_when_imported():
-        assert module_name.split(".")[0] not in OPTIONAL_PACKAGES, f"{module.path}:{line}"
+def test_what_is_private_stays_in_its_group() -> None:
+    for module in BELOW_THE_ROOT:
+        for parts, line in own_imports(module):
+            is_private = any(part.startswith("_") for part in parts)
+            assert not is_private or parts[1] == module.group, f"{module.path}:{line}"
+
+
+def test_optional_packages_are_imported_where_they_are_used() -> None:
+    for module in CORE:
+        for module_name, _, line in module.imports_when_imported():
+            assert module_name.split(".")[0] not in OPTIONAL_PACKAGES, f"{module.path}:{line}"
 
 
 def test_core_can_be_imported_without_the_optional_packages() -> None:
