@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from command_line import TrainedRun, run
+
+from gpflow_dwp.files import seal
 
 Trained = Callable[[str], TrainedRun]
 Printed = pytest.CaptureFixture[str]
@@ -63,6 +66,17 @@ def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:
     (folder / "config.yaml").write_text("")
 
     assert info(capsys, tmp_path) == {"run": {"unfinished": True, "has_steps": False}}
+
+
+def test_scores_of_other_names_are_told_of(
+    trained: Trained, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    """As another version might have written them, whole and sealed."""
+    shutil.copytree(trained("three classes").directory, tmp_path / "run")
+    scores = json.dumps(seal({"scores": {"x": {"nope": 1}}}))
+    (tmp_path / "run" / "metrics.json").write_text(scores)
+
+    assert "metrics.json is missing or damaged" in refused("info", tmp_path / "run")
 
 
 def test_refuses(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import tensorflow as tf
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
@@ -22,20 +20,13 @@ SMALL = {
     "num_steps": 1,
 }
 # Two checks want good predictions, which a single layer makes after one step.
-TRAINED = {"depth": 1, "num_inducing": 100, "num_steps": 20}
+TRAINED = {"depth": 1, "num_inducing": 30, "num_steps": 10}
 
 # A list, because pytest takes no generator from version 10 on, which older scikit-learns give it.
 CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClassifier(**SMALL)])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _quick() -> Iterator[None]:
-    """Take steps without compiling them, which would take far longer than the steps."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_checks(estimator: Any, check: functools.partial[None]) -> None:
     if check.func.__name__ in ("check_classifiers_train", "check_regressors_train"):

@@ -85,8 +85,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "whitened A with latent inputs": lambda: tiny_model(
         2, data=(X, Y), posterior="A", whiten=True, latent_dim=1
     ),
-    "regression output": lambda: tiny_model(2, data=(X, Y), output="regression", posterior="GW"),
-    "inverse Wishart": lambda: tiny_model(2, build_deep_inverse_wishart_process, data=(X, Y)),
+    "regression output": lambda: tiny_model(
+        2, build_deep_inverse_wishart_process, data=(X, Y), output="regression"
+    ),
     "warped": warped,
     "network": network,
     "latent variables": latent_variable_deep_gp,
