@@ -113,11 +113,6 @@ def distance(strategy: Any, build: Build, **arguments: Any) -> float:
 
 
 @case
-def pseudo_targets(strategy: Any) -> object:
-    return distance(strategy, lambda: wishart(2))
-
-
-@case
 def regression_on_minibatches(strategy: Any) -> object:
     return distance(strategy, lambda: wishart(2, output="regression"), batch_size=5)
 
@@ -202,11 +197,6 @@ def samples(strategy: Any) -> object:
 @case
 def network_by_rows(strategy: Any) -> object:
     return step_apart(strategy, network, "rows")
-
-
-@case
-def latent_variables_by_rows(strategy: Any) -> object:
-    return step_apart(strategy, lambda: wishart(latent_dim=1), "rows", Estimator(3))
 
 
 @case

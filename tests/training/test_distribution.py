@@ -20,7 +20,6 @@ from package_source import ROOT
 REPLICAS, WORKERS = (str(ROOT / "tests" / name) for name in ("replicas.py", "workers.py"))
 
 SAME = [
-    "pseudo_targets",
     "regression_on_minibatches",
     "deep_gaussian_process_with_keras",
     "inverse_wishart_with_weights",
@@ -33,7 +32,6 @@ SAME = [
 OWN_DRAWS = [
     "samples",
     "network_by_rows",
-    "latent_variables_by_rows",
     "latent_gp_by_rows",
 ]
 """Replicas have draws of their own."""
