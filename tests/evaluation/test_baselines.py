@@ -48,7 +48,7 @@ def svgp(monkeypatch: pytest.MonkeyPatch) -> list[gpflow.models.SVGP]:
             made.append(self)
 
     monkeypatch.setattr(gpflow.models, "SVGP", Recorded)
-    monkeypatch.setattr(f"{BASELINES}._ADAM_STEPS", 50)
+    monkeypatch.setattr(f"{BASELINES}._ADAM_STEPS", 30)
     return made
 
 
