@@ -44,7 +44,7 @@ _PEERS = {
     "gpytorch": _peers.prepare_gpytorch,
 }
 _DEFAULT = "default step"
-"""A step as ``fit`` takes it by default: A-GW, two draws, the output a regression on the data."""
+"""A step by the defaults: AB-GW, two draws, the output a regression on the data."""
 _FLOORED = ("AB", "A-whitened")
 _FIRST_STEP_AT_MOST = 10.0
 # What a ratio is meant to be at most, at all shapes or at one.
@@ -121,7 +121,7 @@ def benchmark_step(
 
 
 def _default_step(shape: Shape, dtype: DtypeName) -> Subject:
-    arguments = ("A", shape._replace(num_samples=2), dtype, "regression")
+    arguments = ("AB", shape._replace(num_samples=2), dtype, "regression")
     return Subject(f"{_DEFAULT} {dtype}", prepare_step, arguments)
 
 

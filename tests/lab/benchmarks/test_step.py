@@ -47,7 +47,7 @@ def test_peers_are_timed_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert lines[0] == "yacht-2:"
     assert [subject.python for subject in asked] == [None, "/x/python", None, None]
-    assert asked[2].arguments == ("A", SHAPES["yacht-2"], "float64", "regression")
+    assert asked[2].arguments == ("AB", SHAPES["yacht-2"], "float64", "regression")
     figures = {figure.name: figure for figure in result.figures}
     assert set(figures) > {
         "AB step float64 / AB floor float64",
