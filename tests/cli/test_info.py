@@ -76,7 +76,9 @@ def test_scores_of_other_names_are_told_of(
     scores = json.dumps(seal({"scores": {"x": {"nope": 1}}}))
     (tmp_path / "run" / "metrics.json").write_text(scores)
 
-    assert "metrics.json is damaged: it has scores of another kind" in refused("info", tmp_path / "run")
+    assert "metrics.json is damaged: it has scores of another kind" in refused(
+        "info", tmp_path / "run"
+    )
 
 
 def test_refuses(refused: Callable[..., str], tmp_path: Path) -> None:
