@@ -1,4 +1,4 @@
-"""Tables of speed and of rounding, from what `gpflow-dwp benchmark --out` wrote."""
+"""Tables of speed and of rounding, from what `gpflow-dwp benchmark --json` wrote."""
 
 from __future__ import annotations
 
