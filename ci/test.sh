@@ -8,8 +8,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 make_environment all
 cd "$root"
 
-# With the oldest versions only behaviour is checked: their type hints say less.
-if [[ "${GPFLOW_DWP_PINS:-newest}" == newest ]]; then
+# With the oldest versions and with numpy 2 only behaviour is checked: their type hints are others.
+if [[ "${GPFLOW_DWP_PINS:-newest}" == newest ]] &&
+    python -c 'import sys, numpy; sys.exit(not numpy.__version__.startswith("1."))'; then
     ci/check.sh
 fi
 
