@@ -40,7 +40,7 @@ def user_mistakes() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, ImportError) as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_one_line(error)) from error
 
 
 @contextlib.contextmanager
@@ -109,4 +109,6 @@ def _is_tensorflow(error: BaseException, kind: str) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__
