@@ -42,8 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runslow", action="store_true", help="run the tests that are marked slow")
 
 
+LONGEST = ("test_distribution", "test_notebooks")
+"""Modules that one worker is busy with for minutes: at the end, the other would wait for it."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is marked slow, unless it is asked for."""
+    """Begin with what takes longest; skip what is marked slow, unless it is asked for."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
     if config.getoption("--runslow"):
         return
     skip = pytest.mark.skip(reason="slow: runs with --runslow")

@@ -17,6 +17,7 @@ from gpflow_dwp.evaluation import rmse
 from gpflow_dwp.evaluation.provenance import describe_provenance
 from gpflow_dwp.files import replacing
 from gpflow_dwp.iterates import MixturePredictions
+from gpflow_dwp.lab.exact_csv import read_exact_csv
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.validation import check_choice
 
@@ -123,7 +124,7 @@ def read_table(path: Path, kind: type[Experiment]) -> pd.DataFrame:
     :raises ValueError: If it is no table, or that of another experiment.
     """
     try:
-        table = pd.read_csv(path) if path.exists() else pd.DataFrame()
+        table = read_exact_csv(path) if path.exists() else pd.DataFrame()
     except (OSError, ValueError) as error:
         raise ValueError(f"--out {path} cannot be read as a table: {error}") from error
     expected = {*kind.groups, *kind.values, *dict(kind.effort).values()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from gpflow_dwp.lab.exact_csv import read_exact_csv
 from gpflow_dwp.lab.study.published import PRINTED_NAMES
 from gpflow_dwp.lab.study.results import CELL_PLACE, Record
 
@@ -63,7 +64,7 @@ def read_results_table(path: str | PathLike[str]) -> pd.DataFrame:
     """
     text = {"key", "dataset", "model", *PROVENANCE_COLUMNS} - {"seconds", "threads"}
     try:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(text, str), float_precision="round_trip")
+        frame = read_exact_csv(path, dtype=dict.fromkeys(text, str))
         return _checked(frame.loc[:, ~frame.columns.str.startswith("Unnamed:")])  # an index column
     except ValueError as error:
         raise ValueError(f"{path} is not the table of a study's results: {error}") from error

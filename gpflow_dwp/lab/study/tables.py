@@ -180,10 +180,9 @@ def model_ranks(results: pd.DataFrame) -> pd.DataFrame:
     block = ["metric", *block]
     finite = long.assign(finite=np.isfinite(long["value"])).groupby(block)["finite"]
     long = long[finite.transform("all") & (finite.transform("size") > 1)]
-    falling = long["metric"].map(
-        {name: -1.0 if up else 1.0 for name, up in LARGER_IS_BETTER.items()}
-    )
-    long = long.assign(value=falling * long["value"], compared=long["model"].map(PRINTED_NAMES))
+    rising = long["metric"].isin([name for name, is_up in LARGER_IS_BETTER.items() if is_up])
+    falling = long["value"].where(~rising, -long["value"])
+    long = long.assign(value=falling, compared=long["model"].map(PRINTED_NAMES))
     blocks = long.groupby(block)
     long = long.assign(
         rank=blocks["value"].rank(), compared=blocks["compared"].transform(", ".join)
