@@ -51,11 +51,13 @@ print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
 # %% [markdown]
 # ## What was run
 #
-# One row for each way in which cells were run. Means are never taken over cells of different rows.
-# Figures leave out where one model alone was run, such as in float32; tables have it all.
+# One row for each way in which cells were run, by what differs between them. Means are never taken
+# over cells of different rows. Figures leave out where one model alone was run, such as in float32;
+# tables have it all.
 
 # %%
-configurations(results)
+ways = configurations(results)
+ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
 
 
 # %%
@@ -67,7 +69,12 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 
 # %%
-results.groupby(["machine", "threads", "commit", "versions"], dropna=False).size().to_frame("cells")
+results.groupby(["machine", "threads"], dropna=False).agg(
+    cells=("key", "size"),
+    commits=("commit", "nunique"),
+    first=("date", "min"),
+    last=("date", "max"),
+)
 
 # %% [markdown]
 # ## ELBO per training datum
@@ -186,7 +193,8 @@ runtimes = runtime_table(results)
 plot_runtimes(compared(runtimes))
 
 # %%
-runtimes.drop(columns=["machine", "threads"], errors="ignore").round(3)
+columns = ["dataset", "depth", "model", "configuration", "splits"]
+runtimes[[*columns, "seconds_per_step", "training_seconds", "step_over_dgp"]].round(3)
 
 # %% [markdown]
 # ## Calibration
@@ -199,4 +207,4 @@ calibration = calibration_table(results)
 plot_coverage(compared(calibration))
 
 # %%
-calibration.round(3)
+calibration[[*columns, "crps", "coverage_50", "coverage_90", "coverage_95"]].round(3)

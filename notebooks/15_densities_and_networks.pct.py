@@ -44,7 +44,8 @@ def results(name: str) -> pd.DataFrame:
 
 # %%
 densities = results("densities")
-configurations(densities)
+ways = configurations(densities)
+ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
 
 # %% [markdown]
 # The paper's numbers are kernel density estimates from 2,000 draws of each marginal. Where a target
@@ -71,7 +72,8 @@ plot_densities(table)
 
 # %%
 networks = results("matrix_gaussian")
-configurations(networks)
+ways = configurations(networks)
+ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
 
 # %%
 scores = score_table(networks)

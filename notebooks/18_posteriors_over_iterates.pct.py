@@ -145,11 +145,15 @@ def with_errors(table: pd.DataFrame, groups: list[str], values: list[str]) -> pd
     return mean.map("{:.4f}".format) + " ± " + error.map("{:.4f}".format)
 
 
-metrics = ["distance_of_means", "distance_of_covariances", "squared_wasserstein_distance"]
+metrics = {
+    "distance_of_means": "of means",
+    "distance_of_covariances": "of covariances",
+    "squared_wasserstein_distance": "Wasserstein, squared",
+}
 ours = with_errors(
-    pd.read_csv(ITERATES / "linear_posterior.csv"),
+    pd.read_csv(ITERATES / "linear_posterior.csv").rename(columns=metrics),
     ["learning_rate", "weight_decay", "batch_size", "window"],
-    metrics,
+    [*metrics.values()],
 )
 printed = {
     (0.1, 0.1, 100, 1): ["0.0666 ± 0.0078", "0.6200 ± 0.0750", "1.3480 ± 0.5087"],
@@ -157,9 +161,9 @@ printed = {
     (0.01, 0.1, 100, 1): ["0.0620 ± 0.0070", "1.7110 ± 0.6187", "1.1776 ± 0.4434"],
     (0.01, 0.001, 100, 1): ["0.0010 ± 0.0002", "0.9870 ± 0.0042", "0.0219 ± 0.0006"],
 }
-print_ = pd.DataFrame.from_dict(printed, orient="index", columns=metrics)
+print_ = pd.DataFrame.from_dict(printed, orient="index", columns=[*metrics.values()])
 print_.index = pd.MultiIndex.from_tuples(print_.index, names=ours.index.names)
-ours.join(print_, rsuffix=" (printed)").fillna("")
+pd.concat({"measured": ours, "printed": print_}, axis="columns").fillna("")
 
 # %% [markdown]
 # Test errors of linear regression, mean squared and in raw units, over ten folds (the thesis's

@@ -47,7 +47,11 @@ html_title = "gpflow_dwp"
 mathjax_path = "tex-svg.js"
 mathjax = find_spec("sphinx-mathjax-offline")
 assert mathjax is not None and mathjax.origin is not None
-html_static_path = [str(Path(mathjax.origin).parent / "static" / "mathjax" / mathjax_path)]
+html_static_path = [
+    str(Path(mathjax.origin).parent / "static" / "mathjax" / mathjax_path),
+    "tables.css",
+]
+html_css_files = ["tables.css"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
