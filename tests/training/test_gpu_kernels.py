@@ -205,6 +205,7 @@ def test_the_host_seldom_waits(
     """Catches what has the host wait for a GPU in every step without XLA, such as shapes there.
 
     It has to, to see that a factorisation succeeded, that all is finite, or that an epoch is over.
+    Four of the inverse Wishart's are in loops that stay calls where XLA compiled one before.
     """
     monkeypatch.setattr(_batches, "are_on_gpu", lambda variables: True)
     nodes = optimised_steps(make_loop(MODELS[name], **batches, jit_compile=False))
@@ -213,4 +214,4 @@ def test_the_host_seldom_waits(
     copies = [
         copy for copy in copies_to_host(nodes) if "while/body" in copy and "escalation" not in copy
     ]
-    assert len(copies) == number, copies
+    assert len(copies) <= number, copies
