@@ -32,7 +32,7 @@ from IPython.display import Markdown
 
 from gpflow_dwp.lab import KEPT_RESULTS
 from gpflow_dwp.lab.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
-from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.frame import differing_configurations, read_results_table
 from gpflow_dwp.lab.study.published import PRINTED_NAMES, published_scores
 from gpflow_dwp.lab.study.report import markdown_table
 from gpflow_dwp.lab.study.tables import (
@@ -56,8 +56,7 @@ print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
 # tables have it all.
 
 # %%
-ways = configurations(results)
-ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
+differing_configurations(results)
 
 
 # %%

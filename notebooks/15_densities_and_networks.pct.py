@@ -23,7 +23,7 @@ import pandas as pd
 
 from gpflow_dwp.lab import KEPT_RESULTS
 from gpflow_dwp.lab.study.figures import plot_densities, plot_scores
-from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.frame import differing_configurations, read_results_table
 from gpflow_dwp.lab.study.tables import density_table, score_table
 
 
@@ -44,8 +44,7 @@ def results(name: str) -> pd.DataFrame:
 
 # %%
 densities = results("densities")
-ways = configurations(densities)
-ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
+differing_configurations(densities)
 
 # %% [markdown]
 # The paper's numbers are kernel density estimates from 2,000 draws of each marginal. Where a target
@@ -72,8 +71,7 @@ plot_densities(table)
 
 # %%
 networks = results("matrix_gaussian")
-ways = configurations(networks)
-ways.loc[:, ways.astype(str).nunique() > 1].astype(object).fillna("")
+differing_configurations(networks)
 
 # %%
 scores = score_table(networks)

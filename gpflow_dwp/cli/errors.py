@@ -110,5 +110,6 @@ def _is_tensorflow(error: BaseException, kind: str) -> bool:
 
 def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
-        return f"{error.filename}: {error.strerror}"
+        to = "" if error.filename2 is None else f" to {error.filename2}"
+        return f"{error.filename}{to}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__

@@ -21,6 +21,7 @@ from gpflow_dwp.exceptions import NonFiniteBoundError, SavedModelError, TableErr
         (SavedModelError("a bad model"), "a bad model"),
         (FileNotFoundError("no file"), "no file"),
         (FileNotFoundError(errno.ENOENT, "No such file", "runs/1"), "runs/1: No such file"),
+        (OSError(errno.EXDEV, "Other device", "a", None, "b"), "a to b: Other device"),
         (ImportError("pandas is needed"), "pandas is needed"),
     ],
 )

@@ -190,22 +190,23 @@ def test_steps_without_xla_have_gpu_kernels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "batches", "number"),
+    ("name", "batches", "numbers"),
     [
-        ("AB", {"batch_size": 2}, 6),
-        ("regression", {"batch_size": None}, 6),
-        ("latent-variable deep GP", {"batch_size": None}, 6),
-        ("deep inverse Wishart", {"batch_size": None}, 10),
-        ("network", {"batch_size": 2}, 3),
+        ("AB", {"batch_size": 2}, {6}),
+        ("regression", {"batch_size": None}, {6}),
+        ("latent-variable deep GP", {"batch_size": None}, {6}),
+        ("deep inverse Wishart", {"batch_size": None}, {6, 10}),
+        ("network", {"batch_size": 2}, {3}),
     ],
 )
 def test_the_host_seldom_waits(
-    name: str, batches: dict[str, Any], number: int, monkeypatch: pytest.MonkeyPatch
+    name: str, batches: dict[str, Any], numbers: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catches what has the host wait for a GPU in every step without XLA, such as shapes there.
 
     It has to, to see that a factorisation succeeded, that all is finite, or that an epoch is over.
-    Four of the inverse Wishart's are in loops that stay calls where XLA compiled one before.
+    Four of the inverse Wishart's, in loops of ``igammainv``, do not show where XLA compiled such a
+    model before in this process.
     """
     monkeypatch.setattr(_batches, "are_on_gpu", lambda variables: True)
     nodes = optimised_steps(make_loop(MODELS[name], **batches, jit_compile=False))
@@ -214,4 +215,4 @@ def test_the_host_seldom_waits(
     copies = [
         copy for copy in copies_to_host(nodes) if "while/body" in copy and "escalation" not in copy
     ]
-    assert len(copies) <= number, copies
+    assert len(copies) in numbers, copies

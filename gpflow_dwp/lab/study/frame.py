@@ -87,6 +87,12 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     return found.merge(cells.reset_index(), on="configuration")
 
 
+def differing_configurations(results: pd.DataFrame) -> pd.DataFrame:
+    """The configurations by what differs between them, to be shown: what has no value is empty."""
+    table = configurations(results)
+    return table.loc[:, table.nunique(dropna=False) > 1].astype(object).fillna("")
+
+
 def configuration_columns(results: pd.DataFrame) -> list[str]:
     """The columns that say how a cell was run: all but its place, its metrics and provenance."""
     return [column for column in results.columns if column not in _NOT_CONFIGURATION]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from study_results import density_cells, finished, frame, invented_study, splits
 
-from gpflow_dwp.lab.study.frame import configurations, read_results_table
+from gpflow_dwp.lab.study.frame import configurations, differing_configurations, read_results_table
 from gpflow_dwp.lab.study.tables import calibration_table, runtime_table, score_table
 
 ELBOS = (2.05, 2.08, 2.11)
@@ -50,6 +50,13 @@ def test_a_file_that_is_no_such_table(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(ValueError, match=r"other.csv is not the table"):
         read_results_table(path)
+
+
+def test_what_differs_between_configurations() -> None:
+    annealed = splits("A", ELBOS, cell={"kl_annealing_steps": 10})
+    shown = differing_configurations(frame(*splits("A", ELBOS), *annealed))
+    assert {*shown.columns} == {"configuration", "kl_annealing_steps"}
+    assert sorted(shown["kl_annealing_steps"], key=str) == ["", 10]
 
 
 def test_configurations_are_not_averaged_together() -> None:
