@@ -18,6 +18,7 @@ __all__ = [
     "alike",
     "configuration_columns",
     "configurations",
+    "differing_configurations",
     "numbered",
     "read_results_table",
     "results_frame",
