@@ -6,6 +6,7 @@ row, or for classification to probabilities [N, C] in the order of the class ind
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -29,13 +30,18 @@ Fit = Callable[..., Callable[[Array], Any]]
 
 _NUM_FOLDS = 5
 
+# Below, boosting's threads wait for each other longer than they work: on a machine that is busy
+# with something else, 13 times as long as one thread takes.
+_ROWS_FOR_THREADS = 10_000
+
 
 def fit_boosting(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
     """Fit scikit-learn's HistGradientBoostingRegressor; its residuals are those of five folds."""
     model = sklearn_class("ensemble.HistGradientBoostingRegressor")(random_state=seed)
     folds = sklearn_class("model_selection.KFold")(_NUM_FOLDS, shuffle=True, random_state=seed)
-    held_out = sklearn_class("model_selection.cross_val_predict")(model, X, y, cv=folds)
-    model.fit(X, y)
+    with _threads_for(X):
+        held_out = sklearn_class("model_selection.cross_val_predict")(model, X, y, cv=folds)
+        model.fit(X, y)
     deviation = np.sqrt(np.mean(np.square(y - held_out)))
     return lambda X: NormalPrediction(model.predict(X), deviation)
 
@@ -60,7 +66,8 @@ def fit_probabilities(
 ) -> Callable[[Array], Array]:
     """Fit a classifier of scikit-learn; inputs [N, D] in raw units, and class indices [N]."""
     scaled = Standardiser.fit(X).transform if is_scaled else np.asarray
-    model.fit(scaled(X), y)
+    with _threads_for(X):
+        model.fit(scaled(X), y)
     return lambda X: np.asarray(model.predict_proba(scaled(X)), np.float64)
 
 
@@ -72,6 +79,15 @@ def sklearn_class(path: str) -> Any:
     """
     module, _, name = path.partition(".")
     return getattr(import_optional(f"sklearn.{module}", "cli"), name)
+
+
+def _threads_for(X: Array) -> contextlib.AbstractContextManager[Any]:
+    """As many threads of OpenMP as pay for the rows of a table [N, D]."""
+    if len(X) >= _ROWS_FOR_THREADS:
+        return contextlib.nullcontext()
+    # scikit-learn brings it.
+    limits = import_optional("threadpoolctl", "cli").threadpool_limits
+    return limits(1, user_api="openmp")
 
 
 fit_boosting_classifier = classifier("ensemble.HistGradientBoostingClassifier", random_state=None)
