@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Run tests beside what is not released or not a dependency: `ci/nightly.sh WHAT`.
+# Run tests that are slow, or beside what is not released or not a dependency: `ci/nightly.sh WHAT`.
 #
 #   tfp-nightly    all tests, with the nightly build of TensorFlow Probability
 #   trieste        Trieste's loop over our models, in an environment that Trieste chooses
 #   guides         guides that need Optuna or MLflow
+#   slow           all tests, the slow ones too
 #
 # Each makes an environment of its own, .venv-nightly-WHAT. Needs Python and pip only.
 set -euo pipefail
@@ -34,8 +35,12 @@ guides)
     pip install --quiet "optuna>=4" "mlflow>=3" # which moves some pins
     pytest -W default tests/test_guides.py # what they warn of themselves is theirs
     ;;
+slow)
+    make_environment all
+    pytest --numprocesses 2 --dist worksteal --runslow
+    ;;
 *)
-    echo "usage: ci/nightly.sh tfp-nightly|trieste|guides" >&2
+    echo "usage: ci/nightly.sh tfp-nightly|trieste|guides|slow" >&2
     exit 2
     ;;
 esac

@@ -121,7 +121,7 @@ def regression_on_minibatches(strategy: Any) -> object:
 def deep_gaussian_process_with_keras(strategy: Any) -> object:
     return distance(
         strategy,
-        lambda: build_deep_gaussian_process(DATA, 2, **TO_PSEUDO_TARGETS),
+        lambda: build_deep_gaussian_process(DATA, 1, **TO_PSEUDO_TARGETS),
         optimizer=lambda: tf_keras.optimizers.Adam(0.01),
     )
 
@@ -130,7 +130,7 @@ def deep_gaussian_process_with_keras(strategy: Any) -> object:
 def inverse_wishart_with_weights(strategy: Any) -> object:
     return distance(
         strategy,
-        lambda: build_deep_inverse_wishart_process(DATA, 2, **TO_PSEUDO_TARGETS),
+        lambda: build_deep_inverse_wishart_process(DATA, 1, **TO_PSEUDO_TARGETS),
         data=(*DATA, np.linspace(0.5, 2.0, 13)),
     )
 
@@ -191,7 +191,7 @@ def step_apart(
 
 @case
 def samples(strategy: Any) -> object:
-    return step_apart(strategy, lambda: wishart(2, output="regression"), "samples")
+    return step_apart(strategy, lambda: wishart(1, output="regression"), "samples")
 
 
 @case

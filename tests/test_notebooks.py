@@ -1,4 +1,7 @@
-"""Every notebook runs from its first cell to its last, in its shortened form."""
+"""Notebooks run from the first cell to the last, in their shortened form.
+
+The workflow that builds the site runs all of them so with every push, too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,13 @@ nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 jupyter_client = pytest.importorskip("jupyter_client")
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.pct.py"))
+QUICK = ("01_first", "02_concepts", "10_layers", "14_uci", "15_densities")
+"""Those that run with every change: what users begin with, layers, and the study's tables."""
+
+NOTEBOOKS = [
+    pytest.param(path, id=path.name, marks=[] if path.name.startswith(QUICK) else pytest.mark.slow)
+    for path in sorted((ROOT / "notebooks").glob("*.pct.py"))
+]
 LONGEST_CELL = 600  # seconds
 # Those that take more than a few steps, also when they are shortened: compiling the others takes
 # far longer than the steps.
@@ -48,7 +57,7 @@ def kernel() -> Iterator[Any]:
         manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook_runs(path: Path, kernel: Any, tmp_path: Path) -> None:
     notebook = jupytext.read(path)
     eager = not path.name.startswith(COMPILED)

@@ -28,10 +28,17 @@ CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClas
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
-def test_scikit_learn_checks(estimator: Any, check: functools.partial[None]) -> None:
-    if check.func.__name__ in ("check_classifiers_train", "check_regressors_train"):
+def test_scikit_learn_checks(
+    estimator: Any, check: functools.partial[None], request: pytest.FixtureRequest
+) -> None:
+    """Of the classifier, without ``--runslow``, what it does not share with the regressor."""
+    name = check.func.__name__
+    is_shared = isinstance(estimator, DeepWishartClassifier) and "classif" not in name
+    if is_shared and not request.config.getoption("--runslow"):
+        pytest.skip("slow: runs with --runslow")
+    if name in ("check_classifiers_train", "check_regressors_train"):
         estimator.set_params(**TRAINED)
-    if check.func.__name__.startswith("check_sample_weight_equivalence"):
+    if name.startswith("check_sample_weight_equivalence"):
         # Draws are a function of coordinates, of which weighted means change the last bits.
         if isinstance(estimator, DeepWishartClassifier):
             pytest.skip("a softmax is integrated with one set of numbers for each row")

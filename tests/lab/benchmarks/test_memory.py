@@ -35,6 +35,7 @@ def test_memory_grows_linearly(field: str) -> None:
     assert values[2] - values[1] == values[1] - values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_step_needs_what_it_must_keep_and_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
     # Large enough that its arrays are not lost among the pages of small ones.

@@ -13,6 +13,7 @@ from gpflow_dwp.lab.benchmarks.gradients import Draws
 from gpflow_dwp.lab.benchmarks.precision import benchmark_precision, precision_figures
 
 
+@pytest.mark.slow
 def test_both_precisions_agree_on_a_small_model(tmp_path: Path) -> None:
     lines: list[str] = []
 

@@ -103,6 +103,7 @@ def test_variance_is_the_trace_of_the_covariance() -> None:
     assert 0.0 < found.spread < found.value
 
 
+@pytest.mark.slow
 def test_figures_say_where_they_were_measured(tmp_path: Path) -> None:
     lines: list[str] = []
 

@@ -134,7 +134,10 @@ def test_cells_that_there_are_not(change: dict[str, Any], message: str) -> None:
         ComparisonCell.from_dict(CELL.to_dict() | change)
 
 
-FEW = (("num_inducing", 5), ("num_prediction_samples", 3), ("num_steps", 2))
+FEW = (
+    *(("depth", 1), ("kernel", "SquaredExponential"), ("noise", "gaussian"), ("num_inducing", 5)),
+    *(("num_prediction_samples", 3), ("num_steps", 2), ("warp", False)),
+)
 
 
 def test_scores_are_those_of_the_test_rows() -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpflow_dwp.lab.experiments.deep_wishart_iterates import DeepWishart
 
 
+@pytest.mark.slow
 def test_every_prediction_is_scored(uci_folder: Path) -> None:
     experiment = DeepWishart(
         "yacht", 0, steps=30, collecting_steps=220, num_inducing=8, uci_folder=uci_folder

@@ -76,14 +76,15 @@ def test_metrics_and_curve(archive: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["curve.csv"]
 
 
-def test_a_long_curve_is_thinned(
+def test_a_long_curve_is_thinned_and_float32_is_trained(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution, "_POINTS_OF_CURVE", 4)
     curve = tmp_path / "curve.csv"
 
-    run_cell(tiny_cell(), curve=curve, uci_folder=archive)
+    metrics = run_cell(tiny_cell(dtype="float32"), curve=curve, uci_folder=archive)
 
+    assert np.isfinite(metrics["elbo"])
     assert [line.split(",")[0] for line in curve.read_text().splitlines()] == [
         "step",
         "3",
@@ -146,12 +147,6 @@ def test_conditional_density_estimation(archive: Path) -> None:
 
 
 def test_fast_training_of_a_deep_model(archive: Path) -> None:
-    metrics = run_cell(tiny_cell(depth=3, model="A", protocol="fast"), uci_folder=archive)
+    metrics = run_cell(tiny_cell(depth=2, model="A", protocol="fast"), uci_folder=archive)
 
-    assert metrics["elbo"] == of_recipe(5, -13.74054278)
-
-
-def test_single_precision(archive: Path) -> None:
-    metrics = run_cell(tiny_cell(dtype="float32"), uci_folder=archive)
-
-    assert np.isfinite(metrics["elbo"])
+    assert metrics["elbo"] == of_recipe(5, -12.46981019)
