@@ -19,8 +19,6 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 
 from gpflow_dwp import (
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
     build_deep_wishart_process,
     build_latent_variable_deep_gp,
     build_matrix_gaussian_network,
@@ -118,19 +116,11 @@ def regression_on_minibatches(strategy: Any) -> object:
 
 
 @case
-def deep_gaussian_process_with_keras(strategy: Any) -> object:
+def weights_and_keras(strategy: Any) -> object:
     return distance(
         strategy,
-        lambda: build_deep_gaussian_process(DATA, 1, **TO_PSEUDO_TARGETS),
+        wishart,
         optimizer=lambda: tf_keras.optimizers.Adam(0.01),
-    )
-
-
-@case
-def inverse_wishart_with_weights(strategy: Any) -> object:
-    return distance(
-        strategy,
-        lambda: build_deep_inverse_wishart_process(DATA, 1, **TO_PSEUDO_TARGETS),
         data=(*DATA, np.linspace(0.5, 2.0, 13)),
     )
 
@@ -191,7 +181,7 @@ def step_apart(
 
 @case
 def samples(strategy: Any) -> object:
-    return step_apart(strategy, lambda: wishart(1, output="regression"), "samples")
+    return step_apart(strategy, lambda: wishart(2, output="regression"), "samples")
 
 
 @case

@@ -21,8 +21,7 @@ REPLICAS, WORKERS = (str(ROOT / "tests" / name) for name in ("replicas.py", "wor
 
 SAME = [
     "regression_on_minibatches",
-    "deep_gaussian_process_with_keras",
-    "inverse_wishart_with_weights",
+    "weights_and_keras",
     "natural_gradients",
     "dataset_of_uneven_batches",
     "resumed",
@@ -155,11 +154,13 @@ def test_what_replicas_would_do_wrong_is_refused(
     assert message in found["refused"][attempt]
 
 
+@pytest.mark.slow
 def test_two_processes_end_where_one_does(workers: list[dict[str, Any]]) -> None:
     """With minibatches, and a run that is ended by a callback and goes on from its checkpoint."""
     assert workers[0]["distance"] < 1e-9
 
 
+@pytest.mark.slow
 def test_one_of_two_processes_writes(workers: list[dict[str, Any]]) -> None:
     """Two that save in one folder would take away each other's states."""
     for seen in workers:
@@ -167,11 +168,13 @@ def test_one_of_two_processes_writes(workers: list[dict[str, Any]]) -> None:
         assert seen["logs"] == ["log-0.csv"]
 
 
+@pytest.mark.slow
 def test_what_ends_one_process_ends_both(workers: list[dict[str, Any]]) -> None:
     """One that goes on would wait for the other forever."""
     assert [seen["interrupted"] for seen in workers] == ["interrupted after step 3"] * 2
 
 
+@pytest.mark.slow
 def test_processes_go_on_from_one_state(workers: list[dict[str, Any]]) -> None:
     """One that has another folder would begin anew, where the first goes on."""
     for seen, step in zip(workers, (4, 0), strict=True):
@@ -179,6 +182,7 @@ def test_processes_go_on_from_one_state(workers: list[dict[str, Any]]) -> None:
         assert seen["apart"][0].endswith(f"than in this one: {{'steps': {step}}}.")
 
 
+@pytest.mark.slow
 def test_processes_take_the_same_steps(workers: list[dict[str, Any]]) -> None:
     """Others would wait for each other, or take each other's gradients for their own."""
     for seen, size in zip(workers, (5, 6), strict=True):

@@ -8,6 +8,7 @@ import pytest
 from gpflow_dwp.lab.experiments.growing_depth import GrowingDepth
 
 
+@pytest.mark.slow
 def test_models_grow_and_are_kept(uci_folder: Path, tmp_path: Path) -> None:
     """Catches a layer too many, divergences of other layers, and models that are trained twice."""
     experiment = GrowingDepth(

@@ -24,6 +24,7 @@ def experiment(tmp_path: Path) -> MultiSWAGOfWishart:
     return MultiSWAGOfWishart(*("yacht", 1, 20, 2, tmp_path / "members", FEW), uci_folder=archive)
 
 
+@pytest.mark.slow
 def test_members_are_trained_and_mixed(experiment: MultiSWAGOfWishart, tmp_path: Path) -> None:
     """Members that share a start, or are not those that were trained, would have equal scores."""
     with pytest.raises(SavedModelError):
