@@ -37,8 +37,9 @@ ORDER = (
     # Related models, of which nothing above knows.
     "latent_variable_deep_gp",
     "matrix_gaussian",
-    "lab",
     "cli",
+    # With commands of its own, which the command line finds by name.
+    "lab",
 )
 # These may need extras as soon as they are imported.
 PROGRAMS = ("cli", "estimator", "lab", "__main__")

@@ -42,25 +42,25 @@ _DEBUG = "--debug"
 
 # What measures the package is in a checkout, and not in a wheel.
 _OF_THE_LAB = {
-    "study": "study:study",
-    "study-report": "study:study_report",
-    "compare": "compare:compare",
-    "benchmark": "benchmark:benchmark",
-    "experiment": "experiment:experiment",
-    "mnist": "mnist:mnist",
+    "study": "gpflow_dwp.lab.commands.study:study",
+    "study-report": "gpflow_dwp.lab.commands.study:study_report",
+    "compare": "gpflow_dwp.lab.commands.compare:compare",
+    "benchmark": "gpflow_dwp.lab.commands.benchmark:benchmark",
+    "experiment": "gpflow_dwp.lab.commands.experiment:experiment",
+    "mnist": "gpflow_dwp.lab.commands.mnist:mnist",
 }
 _HAS_LAB = find_spec("gpflow_dwp.lab") is not None
 
 COMMANDS = {
-    "fit": "fit_options:fit",
-    "predict": "predict:predict",
-    "evaluate": "evaluate:evaluate",
-    "export": "export:export",
-    "info": "info:info",
+    "fit": "gpflow_dwp.cli.fit_options:fit",
+    "predict": "gpflow_dwp.cli.predict:predict",
+    "evaluate": "gpflow_dwp.cli.evaluate:evaluate",
+    "export": "gpflow_dwp.cli.export:export",
+    "info": "gpflow_dwp.cli.info:info",
     **(_OF_THE_LAB if _HAS_LAB else {}),
-    "completion": "program:completion",
+    "completion": "gpflow_dwp.cli.program:completion",
 }
-"""Where in this package each command is declared; nothing heavy is imported there."""
+"""Where each command is declared; nothing heavy is imported there."""
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
@@ -102,7 +102,7 @@ app = App(
 """The command line."""
 
 for _place, (_name, _where) in enumerate(COMMANDS.items()):
-    app.command(f"gpflow_dwp.cli.{_where}", name=_name, sort_key=_place)
+    app.command(_where, name=_name, sort_key=_place)
 
 
 def run(arguments: list[str]) -> int:

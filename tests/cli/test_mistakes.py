@@ -34,7 +34,7 @@ def test_examples_of_the_help_are_understood(
     arguments = shlex.split(example.partition(">")[0], comments=True)[1:]
 
     function, _ = parse(arguments)
-    assert function.__module__.startswith("gpflow_dwp.cli.")
+    assert function.__module__.startswith(("gpflow_dwp.cli.", "gpflow_dwp.lab.commands."))
 
 
 @pytest.mark.parametrize(

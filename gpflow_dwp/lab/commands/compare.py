@@ -8,9 +8,9 @@ from typing import Annotated, Literal, get_args
 
 from cyclopts import Group, Parameter
 
-from gpflow_dwp.cli.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import LIST, Settings, Splits, assignments
+from gpflow_dwp.lab.commands.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["CompareOptions", "compare"]

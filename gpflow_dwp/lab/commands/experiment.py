@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from gpflow_dwp.cli.cells import PlaceOptions
 from gpflow_dwp.cli.errors import going_on, user_mistakes
 from gpflow_dwp.cli.parameters import (
     LIST,
@@ -21,6 +20,7 @@ from gpflow_dwp.cli.parameters import (
     Quiet,
     UciFolder,
 )
+from gpflow_dwp.lab.commands.cells import PlaceOptions
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["ExperimentOptions", "experiment"]

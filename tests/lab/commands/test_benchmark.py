@@ -26,7 +26,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         given["report"]("a line of progress")
         return {"yacht-5": Measured([FIGURE, Figure("ms", 2e4, 3.0)], {"timings": {"AB": [1.0]}})}
 
-    import_module("gpflow_dwp.cli.benchmark")  # which declares commands by what they stand for
+    import_module(
+        "gpflow_dwp.lab.commands.benchmark"
+    )  # which declares commands by what they stand for
     for place in BENCHMARKS.values():
         monkeypatch.setattr(f"gpflow_dwp.lab.benchmarks.{place.replace(':', '.')}", measured)
     return options

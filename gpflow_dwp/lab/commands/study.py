@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from gpflow_dwp.cli.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.parameters import (
     LIST,
@@ -24,6 +23,7 @@ from gpflow_dwp.cli.parameters import (
     Splits,
     assignments,
 )
+from gpflow_dwp.lab.commands.cells import CellOptions, run_cells, tell_end
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["StudyOptions", "study", "study_report"]
