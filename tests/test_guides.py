@@ -53,8 +53,13 @@ def test_python_blocks_run_one_after_the_other(
             arguments["batch_size"] = 10
         return fit(model, data, min(num_steps, FEW), **arguments)
 
+    def minimize_shortly(*arguments: Any, **others: Any) -> Any:
+        return minimize(*arguments, **{**others, "options": {"maxiter": FEW}})
+
+    minimize = gpflow.optimizers.Scipy.minimize
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
+    monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", minimize_shortly)
     defaults = DeepWishartRegressor.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "num_steps", FEW)
     namespace = given()
