@@ -97,18 +97,32 @@ def _study(folder: str) -> pd.DataFrame:
     return pd.concat(map(read_results_table, sorted((_RESULTS / folder).glob("*.csv"))))
 
 
-def _regression() -> pd.DataFrame:
-    """Cells of the regression output that have several splits, by the last recipe that has any."""
-    cells = _study("uci")
-    cells = cells[(cells["options"] == '{"output": "regression"}') & (cells["dtype"] == "float64")]
+def _of_last_recipe(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells that have several splits, by the last recipe that has any."""
+    cells = cells[cells["dtype"] == "float64"]
     last = cells.groupby(["dataset", "depth"])["recipe"].transform("max")
     cells = cells[cells["recipe"] == last]
     return cells[cells.groupby(["dataset", "depth", "model"])["split"].transform("size") > 1]
 
 
-def _study_scores() -> str:
+def _regression() -> pd.DataFrame:
+    """Cells of the regression output."""
+    cells = _study("uci")
+    return _of_last_recipe(cells[cells["options"] == '{"output": "regression"}'])
+
+
+def _minibatches() -> pd.DataFrame:
+    """Cells of minibatches by the fast protocol."""
+    cells = _study("uci")
+    is_fast = (
+        (cells["protocol"] == "fast") & cells["options"].isna() & (cells["num_steps"] == 20_000)
+    )
+    return _of_last_recipe(cells[is_fast & cells["batch_size"].notna()])
+
+
+def _scores(cells: pd.DataFrame) -> str:
     parts = [
-        f"{title[0].upper()}{title[1:]}:\n\n{markdown_table(_regression(), metric)}"
+        f"{title[0].upper()}{title[1:]}:\n\n{markdown_table(cells, metric)}"
         for metric, title in _METRICS.items()
     ]
     return "\n\n".join(parts)
@@ -319,7 +333,8 @@ def _paragraph(text: str) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "regression output, scores": _study_scores,
+    "regression output, scores": lambda: _scores(_regression()),
+    "larger sets, scores": lambda: _scores(_minibatches()),
     "regression output, distances": _study_distances,
     "regression output, paired differences": _study_differences,
     "regression output, ranks": _study_ranks,

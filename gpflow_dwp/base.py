@@ -14,14 +14,14 @@ D, Q  input columns, output columns
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import RegressionData, TensorData
 
-__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData"]
+__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData", "sizes"]
 
 Array = npt.NDArray[np.float64]
 """A NumPy array in double precision."""
@@ -32,6 +32,18 @@ Seed = tf.Tensor
 
 TrainingData = RegressionData | tuple[TensorData, TensorData, TensorData]
 """X [N, D] and Y [N, P]; or three, with weights [N] that say how often each row counts."""
+
+
+def sizes(tensor: tf.Tensor) -> list[Any]:
+    """Return the sizes of a tensor's axes, as integers where a graph need not work them out.
+
+    :param tensor: Of known rank.
+    """
+    known = tensor.shape.as_list()
+    if None not in known:
+        return known
+    found = tf.unstack(tf.shape(tensor))
+    return [size if size is not None else found[axis] for axis, size in enumerate(known)]
 
 
 class TargetBlocks(NamedTuple):
@@ -61,6 +73,6 @@ class TargetBlocks(NamedTuple):
     def diagonal(self) -> tf.Tensor:
         """The diagonals of all groups, [S, N]."""
         if self.are_single:
-            return self.tt[..., 0, 0]
+            return tf.squeeze(self.tt, [-2, -1])
         diagonal = tf.linalg.diag_part(self.tt)
-        return tf.reshape(diagonal, [tf.shape(diagonal)[0], -1])
+        return tf.reshape(diagonal, [sizes(diagonal)[0], -1])

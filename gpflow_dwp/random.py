@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, sizes
 
 __all__ = [
     "as_generator",
@@ -32,10 +32,12 @@ __all__ = [
 _SCRAMBLING_KEY = np.array([0x02461E293EC8F720], np.uint64)
 
 # SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
-# an increment and two multipliers, as signed 64-bit integers, whose products wrap around.
-_INCREMENT = 0x9E3779B97F4A7C15 - 2**64
-_MULTIPLIERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
+# an increment and two multipliers, of 64-bit integers, whose products wrap around.
+_INCREMENT = 0x9E3779B97F4A7C15
+_MULTIPLIERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _LAST_SHIFT = 31
+
+_SECOND_OF_TWO = np.array([0, 2**64 - 1], np.uint64)
 
 
 def as_seed(seed: int | tf.Tensor | None) -> Seed:
@@ -106,7 +108,7 @@ def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf
     :param seed: A stateless seed, [2].
     :param dtype: float32 or float64.
     """
-    return _uniform_from_bits(_integers(shape, seed, tf.int64), dtype)
+    return _uniform_from_bits(_integers(shape, seed, tf.uint64), dtype)
 
 
 def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
@@ -138,9 +140,10 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
     """
     keys = _hash_rows(points, seed)
     num_pairs = (num_samples * width + 1) // 2
-    stream = keys + _INCREMENT * tf.range(1, 2 * num_pairs + 1, dtype=tf.int64)[:, None]
+    places = tf.cast(tf.range(1, 2 * num_pairs + 1)[:, None], tf.uint64)
+    stream = keys + _INCREMENT * places
     uniforms = tf.split(_uniform_from_bits(_mix(stream), points.dtype), 2)
-    num_points = tf.shape(points)[0]  # -1 would not do where the width is 0
+    num_points = sizes(points)[0]  # -1 would not do where the width is 0
     numbers = tf.reshape(_box_muller(*uniforms), [2 * num_pairs, num_points])
     by_draw = tf.reshape(numbers[: num_samples * width], [num_samples, width, num_points])
     return tf.transpose(by_draw, [0, 2, 1])
@@ -149,8 +152,8 @@ def normal_at_points(points: tf.Tensor, seed: Seed, num_samples: int, width: int
 def _integers(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
     """Integers that are uniform on all of their type: those of tf.random.stateless_uniform."""
     scrambled = _philox([2], _SCRAMBLING_KEY, tf.cast(seed, tf.uint64), tf.uint64)
-    key, upper = scrambled[:1], scrambled[1:]
-    return _philox(shape, key, tf.concat([tf.zeros_like(upper), upper], axis=0), dtype)
+    counter = tf.bitwise.bitwise_and(scrambled, _SECOND_OF_TWO)
+    return _philox(shape, scrambled[:1], counter, dtype)
 
 
 def _philox(
@@ -173,10 +176,13 @@ def _box_muller(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     # The bits of a number from 1 to 2 are an exponent and a uniform fraction: no conversion needed.
     digits = 23 if dtype == tf.float32 else 52
-    fraction = _logical_right_shift(bits, 64 - digits)
-    integer = tf.int32 if dtype == tf.float32 else tf.int64
-    one = tf.bitcast(tf.ones([], dtype), integer)
-    from_one = tf.bitcast(tf.bitwise.bitwise_or(tf.cast(fraction, integer), one), dtype)
+    fraction = tf.bitwise.right_shift(bits, tf.constant(64 - digits, tf.uint64))
+    one = np.ones([], tf.as_dtype(dtype).as_numpy_dtype)
+    if dtype == tf.float32:
+        integer = tf.bitwise.bitwise_or(tf.cast(fraction, tf.int32), one.view(np.int32))
+    else:
+        integer = tf.bitwise.bitwise_or(fraction, one.view(np.uint64))
+    from_one = tf.bitcast(integer, dtype)
     return (from_one - 1.0) + 2.0 ** -(digits + 1)
 
 
@@ -184,21 +190,19 @@ def _hash_rows(points: tf.Tensor, seed: Seed) -> tf.Tensor:
     # Also float32 is hashed in float64, so that a point's noise is the same in both. -0.0 is the
     # same point as 0.0. (Graph optimisers take the addition of zero away.)
     points = tf.cast(points, tf.float64)
-    bits = tf.bitcast(tf.where(points == 0.0, tf.zeros_like(points), points), tf.int64)
-    columns = tf.cast(tf.range(1, tf.shape(points)[1] + 1), tf.int64)
-    seed = tf.cast(seed, tf.int64)
+    bits = tf.bitcast(tf.where(points == 0.0, tf.zeros_like(points), points), tf.uint64)
+    columns = tf.cast(tf.range(1, sizes(points)[1] + 1), tf.uint64)
+    seed = tf.cast(seed, tf.uint64)
     key = _mix(_mix(seed[0] + _INCREMENT) + seed[1])
-    return _mix(tf.reduce_sum(_mix(_mix(bits) + _INCREMENT * columns), axis=1) + key)
+    of_columns = tf.bitcast(_mix(_mix(bits) + _INCREMENT * columns), tf.int64)
+    return _mix(tf.bitcast(tf.reduce_sum(of_columns, axis=1), tf.uint64) + key)
 
 
 def _mix(bits: tf.Tensor) -> tf.Tensor:
     for shift, multiplier in _MULTIPLIERS:
-        bits = tf.bitwise.bitwise_xor(bits, _logical_right_shift(bits, shift)) * multiplier
-    return tf.bitwise.bitwise_xor(bits, _logical_right_shift(bits, _LAST_SHIFT))
+        bits = _xor_with_shifted(bits, shift) * multiplier
+    return _xor_with_shifted(bits, _LAST_SHIFT)
 
 
-def _logical_right_shift(bits: tf.Tensor, shift: int) -> tf.Tensor:
-    # Right shifts of signed integers copy the sign bit; the mask takes the copies away.
-    shift_tensor = tf.constant(shift, dtype=tf.int64)
-    mask = tf.constant((1 << (64 - shift)) - 1, dtype=tf.int64)
-    return tf.bitwise.bitwise_and(tf.bitwise.right_shift(bits, shift_tensor), mask)
+def _xor_with_shifted(bits: tf.Tensor, shift: int) -> tf.Tensor:
+    return tf.bitwise.bitwise_xor(bits, tf.bitwise.right_shift(bits, tf.constant(shift, tf.uint64)))

@@ -112,7 +112,8 @@ def test_compiled_noise_is_that_of_eager_mode() -> None:
 def test_the_largest_numbers_are_finite(
     dtype: tf.DType, digits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extremes = tf.constant([[-1, 0, -1, 0], [-1, -1, 0, 0]], tf.int64)
+    most = 2**64 - 1
+    extremes = tf.constant([[most, 0, most, 0], [most, most, 0, 0]], tf.uint64)
     monkeypatch.setattr("gpflow_dwp.random._mix", lambda bits: extremes)
     monkeypatch.setattr("gpflow_dwp.random._hash_rows", lambda points, seed: extremes[0])
 

@@ -32,7 +32,8 @@ def gram_K(kernel: Kernel, gram: TensorType, *, features: tf.Tensor | None = Non
         pair, norms = None, tf.linalg.diag_part(gram)
     else:
         pair, norms = (features, features), tf.reduce_sum(tf.square(features), axis=-1)
-    entries = Entries(gram, norms[..., :, None], norms[..., None, :], Coinciding.DIAGONAL, pair)
+    rows, columns = tf.expand_dims(norms, -1), tf.expand_dims(norms, -2)
+    entries = Entries(gram, rows, columns, Coinciding.DIAGONAL, pair)
     return _spread(gram_kernel(kernel, entries), gram)
 
 
@@ -66,8 +67,8 @@ def gram_K_cross(
     """
     check_gram_kernel(kernel)
     cross = tf.convert_to_tensor(cross)
-    rows = tf.convert_to_tensor(row_diag)[..., :, None]
-    columns = tf.convert_to_tensor(column_diag)[..., None, :]
+    rows = tf.expand_dims(row_diag, -1)
+    columns = tf.expand_dims(column_diag, -2)
     entries = Entries(cross, rows, columns, Coinciding.NONE, features)
     return _spread(gram_kernel(kernel, entries), cross, rows, columns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import TargetBlocks, sizes
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import (
@@ -56,7 +56,7 @@ def condition_features(
         whitened_root, _ = whiten(draw.below, draw.features)
         mean, tril = moments_of_groups(draw, blocks, whitened_root, jitter)
         correlated = tf.matmul(tril, grouped(numbers, blocks.tt))
-        deviation = tf.reshape(correlated, tf.shape(numbers)) / np.sqrt(df)
+        deviation = tf.reshape(correlated, sizes(numbers)) / np.sqrt(df)
 
     rank = draw.features.shape[-1]
     features = mean + (deviation if df == rank else deviation[..., :rank])
@@ -109,8 +109,8 @@ def expect_features(draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
 
 def grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
     """[S, N, P] as [S, G, K, P] where the blocks are [S, G, K, K]."""
-    shape, sizes = tf.shape(rows), tf.shape(blocks)
-    return tf.reshape(rows, [shape[0], sizes[1], sizes[2], shape[2]])
+    (S, _, P), (_, G, K, _) = sizes(rows), sizes(blocks)
+    return tf.reshape(rows, [S, G, K, P])
 
 
 def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
@@ -122,4 +122,4 @@ def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
 def squares(rows: tf.Tensor) -> tf.Tensor:
     """The same for single targets, [S, N, 1, 1]."""
     # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
-    return tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True)[..., None]
+    return tf.expand_dims(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import TargetBlocks, sizes
 from gpflow_dwp.layers._features import (
     grouped,
     grouped_outer,
@@ -54,13 +54,13 @@ def condition_inverse_wishart(
         tt = df * square_spread[..., None, None] + squares(features)
     else:
         mean, tril = moments_of_groups(draw, blocks, whitened_root, jitter)
-        group_size = tf.shape(blocks.tt)[-1]
+        group_size = sizes(blocks.tt)[-1]
         lower = grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype), blocks.tt)
-        scores = tf.reshape(scores, tf.shape(lower)[:-1])
+        scores = tf.reshape(scores, sizes(lower)[:-1])
         precision_factor = _precision_factor(first_concentration, scores, lower)
         spread = divide(tril, precision_factor)
         correlated = tf.matmul(spread, grouped(deviation, blocks.tt))
-        features = mean + tf.reshape(correlated, tf.shape(deviation))
+        features = mean + tf.reshape(correlated, sizes(deviation))
         tt = df * tf.matmul(spread, spread, transpose_b=True)
         tt += grouped_outer(features, blocks.tt)
     return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)

@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.layers.noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
 from gpflow_dwp.random import as_seed
@@ -159,7 +159,7 @@ class GramLayer(_Layer):
         :param draw: What :meth:`sample_inducing` returned.
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         """
-        num_samples, num_targets = tf.shape(draw.gram)[0], tf.shape(blocks.it)[-1]
+        num_samples, num_targets = sizes(draw.gram)[0], sizes(blocks.it)[-1]
         nothing = ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
         return self.condition(draw, blocks, nothing)
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.cross import cross_covariance
@@ -217,8 +217,8 @@ def _condition_output(
 
 def _flat(targets: tf.Tensor) -> tf.Tensor:
     """[..., G, K, D] as [..., N, D]."""
-    shape = tf.shape(targets)
-    flat = tf.reshape(targets, tf.concat([shape[:-3], [-1], shape[-1:]], axis=0))
+    *leading, G, K, D = sizes(targets)
+    flat = tf.reshape(targets, [*leading, G * K, D])
     groups, size = targets.shape[-3:-1]
     num_targets = None if groups is None or size is None else groups * size
     return tf.ensure_shape(flat, [*targets.shape[:-3], num_targets, targets.shape[-1]])
@@ -234,13 +234,13 @@ def _at_random(
     elif keys is None:
         keys = _flat(targets)
     seeds = split_seed(seed, len(hidden) + 1)
-    num_targets = tf.shape(targets)[-3] * tf.shape(targets)[-2]
+    *_, G, K, _ = sizes(targets)
 
     def carry(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         noise = TargetNoise(
             seeds[index],
-            draw.gram.shape[0] or tf.shape(draw.gram)[0],
-            num_targets,
+            sizes(draw.gram)[0],
+            G * K,
             targets.dtype,
             keys,
         )
@@ -279,9 +279,9 @@ def _covariance_of_targets(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor
         if are_single:
             return TargetBlocks(it, kernel(flat, full_cov=False)[None, :, None, None])
         return TargetBlocks(it, kernel(targets[0])[None, None])
-    shape = tf.shape(flat)
+    S, N, _ = sizes(flat)
     cross = cross_covariance(kernel, points, tf.reshape(flat, [-1, flat.shape[-1]]))
-    it = tf.transpose(tf.reshape(cross, [-1, shape[0], shape[1]]), [1, 0, 2])
+    it = tf.transpose(tf.reshape(cross, [-1, S, N]), [1, 0, 2])
     it = tf.ensure_shape(it, [flat.shape[0], points.shape[0], flat.shape[1]])
     if are_single:
         return TargetBlocks(it, kernel(flat, full_cov=False)[..., None, None])
@@ -289,7 +289,7 @@ def _covariance_of_targets(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor
 
 
 def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
-    shape = tf.shape(draw.gram)
+    shape = sizes(draw.gram)
 
     def spread(matrix: tf.Tensor) -> tf.Tensor:
         return tf.ensure_shape(tf.broadcast_to(matrix, shape), draw.gram.shape)

@@ -11,6 +11,7 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.distributions import GeneralisedBartlett
 from gpflow_dwp.distributions.kullback_leibler import expected_squared_norm, log_volume_over_minor
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
@@ -38,9 +39,9 @@ class Mixing(NamedTuple):
         """Return A' T B for T of shape [S, M, R]."""
         # All draws in one product.
         columns = tf.transpose(tf.matmul(factor, self.columns), [1, 0, 2])
-        shape = tf.shape(columns)
-        mixed = tf.matmul(self.rows, tf.reshape(columns, [shape[0], shape[1] * shape[2]]))
-        return tf.transpose(tf.reshape(mixed, shape), [1, 0, 2])
+        M, S, R = sizes(columns)
+        mixed = tf.matmul(self.rows, tf.reshape(columns, [M, S * R]))
+        return tf.transpose(tf.reshape(mixed, [M, S, R]), [1, 0, 2])
 
 
 class WishartPosterior(gpflow.Module):

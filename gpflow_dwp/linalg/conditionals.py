@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg._gradients import Gradient, Tensors, sum_to
 from gpflow_dwp.linalg.factorisation import Factorised
 
@@ -52,7 +53,7 @@ def conditional_moments(
         shared = tril.shape[0] == 1
         # One K for all draws: draws become columns of one product.
         folded = _draws_to_columns(features) if shared else features
-        num_draws = tf.shape(features)[0]
+        num_draws = sizes(features)[0]
         weights = tf.linalg.cholesky_solve(tril, folded)
         # Long rows make for faster products than long columns, by a factor of two.
         mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
@@ -105,7 +106,7 @@ def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tens
     shared = factorised.tril.shape[0] == 1
     weights = _solve(factorised, _draws_to_columns(features) if shared else features)
     mean = tf.linalg.matrix_transpose(tf.matmul(weights, cross, transpose_a=True))
-    return _columns_to_draws(mean, tf.shape(features)[0]) if shared else mean
+    return _columns_to_draws(mean, sizes(features)[0]) if shared else mean
 
 
 @check_shapes(
@@ -211,12 +212,12 @@ def _solve(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
 
 def _draws_to_columns(draws: tf.Tensor) -> tf.Tensor:
     """[S, M, P] to [1, M, S P]."""
-    shape = tf.shape(draws)
-    return tf.reshape(tf.transpose(draws, [1, 0, 2]), [1, shape[1], shape[0] * shape[2]])
+    S, M, P = sizes(draws)
+    return tf.reshape(tf.transpose(draws, [1, 0, 2]), [1, M, S * P])
 
 
-def _columns_to_draws(columns: tf.Tensor, num_draws: tf.Tensor) -> tf.Tensor:
+def _columns_to_draws(columns: tf.Tensor, num_draws: int | tf.Tensor) -> tf.Tensor:
     """[1, M, S P] to [S, M, P]."""
-    shape = tf.shape(columns)
-    width = shape[2] // num_draws
-    return tf.transpose(tf.reshape(columns, [shape[1], num_draws, width]), [1, 0, 2])
+    _, M, columns_of_all = sizes(columns)
+    by_draw = tf.reshape(columns, [M, num_draws, columns_of_all // num_draws])
+    return tf.transpose(by_draw, [1, 0, 2])

@@ -120,7 +120,7 @@ def cholesky(factorised: Factorised) -> tf.Tensor:
 @tf.custom_gradient
 def _add_to_diagonal(matrix: tf.Tensor, jitter: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
     """A + j I, without the copies of A that the gradient of ``set_diag`` makes."""
-    diagonal = tf.linalg.diag_part(matrix) + jitter[..., None]
+    diagonal = tf.linalg.diag_part(matrix) + tf.expand_dims(jitter, -1)
     return tf.linalg.set_diag(matrix, diagonal), lambda bar: (bar, tf.linalg.trace(bar))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg._gradients import (
     Gradient,
     Tensors,
@@ -60,8 +61,8 @@ def pseudo_target_posterior(
 
     @tf.custom_gradient
     def differentiable(K: tf.Tensor, L: tf.Tensor, v: tf.Tensor) -> tuple[Tensors, Gradient]:
-        Q = tf.cast(tf.shape(v)[1], K.dtype)
-        identity = tf.eye(tf.shape(L)[0], dtype=L.dtype)
+        Q = tf.cast(sizes(v)[1], K.dtype)
+        identity = tf.eye(sizes(L)[0], dtype=L.dtype)
         B = identity + tf.matmul(L[None], _product_with_one(K, L), transpose_a=True)
         L_B, log_det_B = _factorise_well_conditioned(B, "the output layer's I + Lᵀ K L")
         R = tf.linalg.triangular_solve(L_B, tf.transpose(L) + tf.zeros_like(B))
@@ -141,8 +142,8 @@ def regression_posterior(
     def differentiable(
         matrix: tf.Tensor, L: tf.Tensor, C: tf.Tensor, y: tf.Tensor, tau: tf.Tensor
     ) -> tuple[Tensors, Gradient]:
-        Q = tf.cast(tf.shape(y)[1], L.dtype)
-        identity = tf.eye(tf.shape(L)[-1], dtype=L.dtype)
+        Q = tf.cast(sizes(y)[1], L.dtype)
+        identity = tf.eye(sizes(L)[-1], dtype=L.dtype)
         A = tf.linalg.triangular_solve(L, C)
         A_A = tf.matmul(A, A, transpose_b=True)
         A_y = tf.matmul(A, y)
@@ -190,12 +191,12 @@ def _factorise_well_conditioned(B: tf.Tensor, name: str) -> tuple[tf.Tensor, tf.
 
 def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:
     """A_s B for each A_s, [S, M, M], and one B, [M, M], as one product of long columns."""
-    rows = tf.reshape(matrices, [-1, tf.shape(matrices)[-1]])
-    return tf.reshape(tf.matmul(rows, one), tf.shape(matrices))
+    S, M, _ = sizes(matrices)
+    return tf.reshape(tf.matmul(tf.reshape(matrices, [S * M, M]), one), [S, M, M])
 
 
 def _sum_of_products(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
     """Σ_s A_s B_s, both [S, M, M], as one product of long rows."""
-    size = tf.shape(left)[-1]
-    rows = tf.reshape(tf.transpose(left, [1, 0, 2]), [size, -1])
-    return tf.matmul(rows, tf.reshape(right, [-1, size]))
+    S, M, _ = sizes(left)
+    rows = tf.reshape(tf.transpose(left, [1, 0, 2]), [M, S * M])
+    return tf.matmul(rows, tf.reshape(right, [S * M, M]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg._gradients import Gradient, Tensors, half_lower, sum_to, unwhiten_both_sides
 from gpflow_dwp.linalg.factorisation import Factorised
 
@@ -37,7 +38,7 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
         def gradient(whitened_bar: tf.Tensor, log_det_bar: tf.Tensor) -> Tensors:
             columns_bar = tf.linalg.triangular_solve(tril, whitened_bar, adjoint=True)
             outer = sum_to(tf.matmul(whitened_bar, whitened, transpose_b=True), tril)
-            identity = tf.eye(tf.shape(tril)[-1], dtype=tril.dtype)
+            identity = tf.eye(sizes(tril)[-1], dtype=tril.dtype)
             inner = log_det_bar[..., None, None] * identity - half_lower(outer)
             return unwhiten_both_sides(tril, inner), None, sum_to(columns_bar, columns)
 
@@ -125,7 +126,7 @@ def relative_precision(
             through_columns = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), scale_tril)
             twice = 2.0 * precision_bar
             log_det_part = log_det_bar[..., None, None] * tf.eye(
-                tf.shape(ratio)[-1], dtype=ratio.dtype
+                sizes(ratio)[-1], dtype=ratio.dtype
             )
             of_scale = tf.matmul(precision, twice) + through_columns + log_det_part
             of_below = tf.matmul(tf.matmul(ratio, twice), ratio, transpose_b=True) + log_det_part
