@@ -14,14 +14,16 @@ D, Q  input columns, output columns
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import RegressionData, TensorData
 
-__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData", "sizes"]
+from gpflow_dwp.shapes import sizes
+
+__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData"]
 
 Array = npt.NDArray[np.float64]
 """A NumPy array in double precision."""
@@ -32,18 +34,6 @@ Seed = tf.Tensor
 
 TrainingData = RegressionData | tuple[TensorData, TensorData, TensorData]
 """X [N, D] and Y [N, P]; or three, with weights [N] that say how often each row counts."""
-
-
-def sizes(tensor: tf.Tensor) -> list[Any]:
-    """Return the sizes of a tensor's axes, as integers where a graph need not work them out.
-
-    :param tensor: Of known rank.
-    """
-    known = tensor.shape.as_list()
-    if None not in known:
-        return known
-    found = tf.unstack(tf.shape(tensor))
-    return [size if size is not None else found[axis] for axis, size in enumerate(known)]
 
 
 class TargetBlocks(NamedTuple):

@@ -22,6 +22,7 @@ SHARED = (
     "optional",
     "parameter_checks",
     "random",
+    "shapes",
     "validation",
 )
 TOP_MODULES = [

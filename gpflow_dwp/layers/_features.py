@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.base import TargetBlocks, sizes
+from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import (
@@ -16,6 +16,7 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     whiten,
 )
+from gpflow_dwp.shapes import sizes
 
 __all__ = [
     "condition_features",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from gpflow_dwp.base import TargetBlocks, sizes
+from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers._features import (
     grouped,
     grouped_outer,
@@ -16,6 +16,7 @@ from gpflow_dwp.layers._gamma_quantile import gamma_quantile
 from gpflow_dwp.layers.base import GramDraw
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import whiten
+from gpflow_dwp.shapes import sizes
 
 __all__ = ["condition_inverse_wishart", "divide"]
 

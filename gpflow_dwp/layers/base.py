@@ -11,10 +11,11 @@ from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks, sizes
+from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.layers.noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
 from gpflow_dwp.random import as_seed
+from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["Description", "GaussianPosterior", "GramDraw", "GramLayer", "OutputLayer"]

@@ -16,7 +16,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks, sizes
+from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.cross import cross_covariance
@@ -25,6 +25,7 @@ from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, Outpu
 from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
+from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_memory
 
 __all__ = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg._gradients import (
     Gradient,
     Tensors,
@@ -14,6 +13,7 @@ from gpflow_dwp.linalg._gradients import (
     whiten_both_sides,
 )
 from gpflow_dwp.linalg.factorisation import Factorised, factorise
+from gpflow_dwp.shapes import sizes
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]
 
