@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_trains_judges_saves_and_repeats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Catches a float32 that stays, and a configuration that does not make the same run again."""
     out, again = folder / "out", folder / "again"
