@@ -38,6 +38,7 @@ _INCREMENT = 0x9E3779B97F4A7C15
 _MULTIPLIERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _LAST_SHIFT = 31
 
+# Keeps the second of two integers, and makes the first zero.
 _SECOND_OF_TWO = np.array([0, 2**64 - 1], np.uint64)
 
 
@@ -178,12 +179,10 @@ def _uniform_from_bits(bits: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     # The bits of a number from 1 to 2 are an exponent and a uniform fraction: no conversion needed.
     digits = 23 if dtype == tf.float32 else 52
     fraction = tf.bitwise.right_shift(bits, tf.constant(64 - digits, tf.uint64))
-    one = np.ones([], tf.as_dtype(dtype).as_numpy_dtype)
     if dtype == tf.float32:
-        integer = tf.bitwise.bitwise_or(tf.cast(fraction, tf.int32), one.view(np.int32))
-    else:
-        integer = tf.bitwise.bitwise_or(fraction, one.view(np.uint64))
-    from_one = tf.bitcast(integer, dtype)
+        fraction = tf.cast(fraction, tf.int32)
+    one = np.ones([], tf.as_dtype(dtype).as_numpy_dtype).view(fraction.dtype.as_numpy_dtype)
+    from_one = tf.bitcast(tf.bitwise.bitwise_or(fraction, one), dtype)
     return (from_one - 1.0) + 2.0 ** -(digits + 1)
 
 

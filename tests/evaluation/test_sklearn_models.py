@@ -18,7 +18,7 @@ class Recorder:
 
 @pytest.mark.parametrize(("num_rows", "threads"), [(72, {1}), (10_000, {2})])
 def test_a_small_table_gets_one_thread(num_rows, threads):
-    # Several that wait for each other take 13 times as long beside another program.
+    # Several that wait for each other take 11 to 15 times as long beside other programs.
     pytest.importorskip("sklearn.ensemble")
     model = Recorder()
     with threadpool_limits(2, user_api="openmp"):
