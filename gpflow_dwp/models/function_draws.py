@@ -157,7 +157,8 @@ def _coefficient_noise(
     """Draw noise of covariance A - A K A, A being the inverse of ``draw``.
 
     For u from the prior, u - K (A u + noise) has the posterior's covariance, K - K A K. Where
-    Lᵀ A L has the eigenvalues p, between 0 and 1, Lᵀ (A - A K A) L has p - p².
+    Lᵀ A L has the eigenvalues p, between 0 and 1, Lᵀ (A - A K A) L has p - p². Its symmetric root
+    is taken, which does not depend on the signs of eigenvectors: CPU and GPU choose other ones.
 
     :param draw: The posterior given K.
     :param covariance: K = L Lᵀ, [S, M, M].
@@ -169,7 +170,8 @@ def _coefficient_noise(
     whitened = tf.matmul(tril, tf.matmul(draw.inverse, tril), transpose_a=True)
     eigenvalues, vectors = tf.linalg.eigh(whitened)
     p = tf.clip_by_value(eigenvalues, 0.0, 1.0)
-    scaled = tf.matmul(vectors, tf.sqrt(p * (1.0 - p))[..., None] * noise)
+    along = tf.matmul(vectors, noise, transpose_a=True)
+    scaled = tf.matmul(vectors, tf.sqrt(p * (1.0 - p))[..., None] * along)
     tril = tf.broadcast_to(tril, [*scaled.shape[:1], *tril.shape[1:]])
     return tf.linalg.triangular_solve(tril, scaled, adjoint=True)
 

@@ -88,6 +88,20 @@ def test_training_on_does_not_change_the_functions() -> None:
     np.testing.assert_array_equal(functions(XNEW), before)
 
 
+def test_signs_of_eigenvectors_do_not_matter(
+    functions: FunctionDraws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LAPACK's and those of a GPU's library are others: a seed would draw other functions there."""
+    eigh = tf.linalg.eigh
+    monkeypatch.setattr(
+        tf.linalg, "eigh", lambda A: (eigh(A)[0], eigh(A)[1] * (-1.0) ** np.arange(A.shape[-1]))
+    )
+
+    others = FunctionDraws(tiny_model(2, data=DATA), 3, num_features=40, seed=0)
+
+    np.testing.assert_allclose(others(XNEW), functions(XNEW), atol=1e-10)
+
+
 def test_compiled_values_are_the_same(functions: FunctionDraws) -> None:
     compiled = tf.function(functions, autograph=False)
 
