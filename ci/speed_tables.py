@@ -113,8 +113,24 @@ def _rounding() -> str:
     )
 
 
+def _gpu() -> str:
+    """Steps on a GPU, with XLA and without, beside the CPU's."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for step in _measured("gpu")["steps"]:
+        found.setdefault(step["shape"], {})[step["device"]] = step
+    devices = ("CPU", "GPU", "GPU, XLA")
+    return as_table(
+        {"": shape}
+        | {f"{d}, ms": f"{1e3 * on[d]['step']:,.0f}" if d in on else "" for d in devices}
+        | {f"{d}, first, s": f"{on[d]['first_step']:.0f}" if d in on else "" for d in devices}
+        | {"GPU memory, GB": f"{1e-9 * on['GPU']['peak_bytes']:.1f}"}
+        for shape, on in sorted(found.items(), key=lambda item: item[1]["CPU"]["step"])
+    )
+
+
 BLOCKS = {
     "speed, steps": _steps,
     "speed, bounds": _bounds,
     "speed, rounding": _rounding,
+    "speed, GPU": _gpu,
 }

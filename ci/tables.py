@@ -40,6 +40,7 @@ PAGES = (
     "README.md",
     "notebooks/results.md",
     "notebooks/how_fast.md",
+    "notebooks/how-to/gpu.md",
     "notebooks/how-to/when_to_use_it.md",
 )
 

@@ -64,8 +64,8 @@ def make_batches(
 class _AllRows:
     """The same batch at every step.
 
-    :param any_number: Whether the function is for any number of rows. On a GPU it is not: XLA knows
-        the number in any case, and without it the host waits for shapes less often.
+    :param any_number: Whether the function is for any number of rows. On a GPU it is not: the host
+        waits for shapes less often.
     """
 
     def __init__(self, data: RegressionData, any_number: bool) -> None:

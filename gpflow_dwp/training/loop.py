@@ -18,7 +18,7 @@ from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
-from gpflow_dwp.training._device import are_on_gpu, beside
+from gpflow_dwp.training._device import beside
 from gpflow_dwp.training._kept import find_kept, keep
 from gpflow_dwp.training._structure import structure_of
 from gpflow_dwp.training._trace import trace
@@ -53,7 +53,7 @@ class CompiledLoop:
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
     :param estimator: Of the bound.
-    :param jit_compile: Whether a step is compiled with XLA; None for: if the model is on a GPU.
+    :param jit_compile: Whether a step is compiled with XLA.
     :param replicas: Those of the model that share every step; None on one device.
     """
 
@@ -66,7 +66,7 @@ class CompiledLoop:
         seed: Seed,
         estimator: Estimator,
         *,
-        jit_compile: bool | None = None,
+        jit_compile: bool = False,
         replicas: Replicas | None = None,
     ) -> None:
         if isinstance(optimizer, type) or not all(
@@ -85,8 +85,6 @@ class CompiledLoop:
         self.variables = model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
-        if jit_compile is None:
-            jit_compile = are_on_gpu(model.variables)
         self._jit_compile = jit_compile
         self._replicas = replicas
         if replicas is not None:

@@ -13,6 +13,7 @@ BENCHMARKS = {
     "predict": "predict:benchmark_predict",
     "scale": "scale:benchmark_scale",
     "devices": "devices:benchmark_devices",
+    "gpu": "gpu:benchmark_gpu",
     "memory": "memory:benchmark_memory",
     "variance": "variance:benchmark_variance",
     "bound": "time_to_bound:benchmark_bound",

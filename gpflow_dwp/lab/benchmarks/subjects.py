@@ -21,6 +21,7 @@ __all__ = [
     "prepare_lowered",
     "prepare_prediction",
     "prepare_step",
+    "prepare_step_on",
 ]
 
 
@@ -45,6 +46,29 @@ def prepare_step(
     :param output: That of the builders.
     """
     loop = _make_loop(model, Shape(*sizes), dtype, output=output)
+
+    def run(times: int) -> None:
+        loop.run(times)
+
+    return run
+
+
+def prepare_step_on(
+    device: str, jit_compile: bool, model: str, sizes: list[int], dtype: str
+) -> Callable[[int], None]:
+    """Take training steps on a device.
+
+    :param jit_compile: Whether XLA compiles them.
+    """
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if device.startswith("GPU") and not gpus:  # TensorFlow would take the CPU without a word
+        raise ValueError("there is no GPU that TensorFlow can use.")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)  # others take turns there
+    with tf.device(device):
+        loop = _make_loop(model, Shape(*sizes), dtype, jit_compile=jit_compile)
 
     def run(times: int) -> None:
         loop.run(times)
@@ -123,6 +147,7 @@ def _make_loop(
     strategy: tf.distribute.Strategy | None = None,
     split: Split = "rows",
     output: str = "pseudo_targets",
+    jit_compile: bool = False,
 ) -> CompiledLoop:
     import contextlib
 
@@ -142,6 +167,7 @@ def _make_loop(
         1_000,
         as_seed(0),
         Estimator(),
+        jit_compile=jit_compile,
         replicas=find_replicas(strategy, split, built),
     )
 

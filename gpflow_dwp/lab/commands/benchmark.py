@@ -73,6 +73,7 @@ examples:
     gpflow-dwp benchmark predict --shapes yacht-2 --models AB DGP
     gpflow-dwp benchmark scale --axes N M
     gpflow-dwp benchmark devices --devices 2 --shapes large-3
+    gpflow-dwp benchmark gpu --shapes large-3
     gpflow-dwp benchmark memory --shapes yacht-5 protein-5
     gpflow-dwp benchmark variance --dataset yacht --depth 2 --json gradient_variance.json
     gpflow-dwp benchmark import
