@@ -48,8 +48,7 @@ def make_batches(
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
-        batches = check_dataset(model, data).repeat()
-        stream = _Stream(batches)
+        stream = _Stream(_untuned(check_dataset(model, data).repeat(), data))
         return stream, stream.place
     tensors = tuple(part for part in model.check_training_data(data) if part is not None)
     if batch_size is None:
@@ -59,6 +58,19 @@ def make_batches(
     # Steps are not negative, so that none of them has the seed of the minibatches.
     minibatches = Minibatches(tensors, batch_size, fold_in(as_seed(seed), -1))
     return minibatches, minibatches
+
+
+def _untuned(batches: tf.data.Dataset, data: tf.data.Dataset) -> tf.data.Dataset:
+    """Leave the parallelism of a dataset as it is, unless options of ``data`` say otherwise.
+
+    TensorFlow 2.21 tunes it in a thread that sleeps for up to a minute, which is often waited for when
+    the iterator is let go.
+    """
+    if data.options().autotune.enabled is not None:
+        return batches
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.with_options(options)
 
 
 class _AllRows:

@@ -74,7 +74,8 @@ def fit(
 
     :param model: The model, changed in place.
     :param data: X [N, D] and Y [N, P], of which NaN are missing, and weights [N] if rows are to
-        count more or less than once; or a dataset of batches of them.
+        count more or less than once; or a dataset of batches of them, whose parallelism TensorFlow
+        does not tune unless the dataset's options ask for it.
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         the protocol's, which by default is all rows up to 2,000 and 1,000 above.

@@ -19,6 +19,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
 from gpflow_dwp.exceptions import CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.training import Adam, TrainingHistory, TrainingProgress
+from gpflow_dwp.training._batches import make_batches
 
 DATA = toy_data()
 X, Y = DATA
@@ -63,6 +64,17 @@ def test_minibatches_of_an_epoch_are_disjoint() -> None:
     np.testing.assert_allclose(data_term[:3].mean(), full, rtol=1e-10)
     np.testing.assert_allclose(data_term[3:].mean(), full, rtol=1e-10)
     assert len(np.unique(data_term)) == 6
+
+
+@pytest.mark.parametrize("tuned", [None, True])
+def test_iterators_are_not_tuned_unless_a_dataset_says_so(tuned: bool | None) -> None:
+    """TensorFlow waits for up to a minute, now and then, when it lets a tuned one go."""
+    data, options = tf.data.Dataset.from_tensor_slices(DATA).batch(5), tf.data.Options()
+    if tuned is not None:
+        options.autotune.enabled = tuned
+    _, place = make_batches(tiny_model(1), data.with_options(options), None, lambda _: None, 0)
+
+    assert place._dataset.options().autotune.enabled == (tuned or False)
 
 
 def test_a_dataset_is_repeated_in_its_own_batches() -> None:
