@@ -63,8 +63,8 @@ def make_batches(
 def _untuned(batches: tf.data.Dataset, data: tf.data.Dataset) -> tf.data.Dataset:
     """Leave the parallelism of a dataset as it is, unless options of ``data`` say otherwise.
 
-    TensorFlow 2.21 tunes it in a thread that sleeps for up to a minute, which is often waited for when
-    the iterator is let go.
+    TensorFlow 2.21 tunes it in a thread that sleeps for up to a minute, for which whatever lets the
+    iterator go often waits.
     """
     if data.options().autotune.enabled is not None:
         return batches
