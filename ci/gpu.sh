@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ask a machine with a GPU all at once: `ci/gpu.sh [FOLDER] [TURNS]`, some 15 minutes.
+# Ask a machine with a GPU all at once: `ci/gpu.sh [FOLDER] [TURNS]`.
 # Makes an environment of its own, runs the tests of what computes on the GPU, compares bounds,
 # gradients and trainings with those on the CPU, and times steps on both. FOLDER (gpu) gets a JSON
 # file or a log of each.

@@ -48,7 +48,7 @@ def make_batches(
     if isinstance(data, tf.data.Dataset):
         if batch_size is not None:
             raise ValueError("batch_size must be None where data is a dataset of batches.")
-        stream = _Stream(_untuned(check_dataset(model, data).repeat(), data))
+        stream = _Stream(_untuned(check_dataset(model, data).repeat()))
         return stream, stream.place
     tensors = tuple(part for part in model.check_training_data(data) if part is not None)
     if batch_size is None:
@@ -60,13 +60,13 @@ def make_batches(
     return minibatches, minibatches
 
 
-def _untuned(batches: tf.data.Dataset, data: tf.data.Dataset) -> tf.data.Dataset:
-    """Leave the parallelism of a dataset as it is, unless options of ``data`` say otherwise.
+def _untuned(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Leave the parallelism of a dataset as it is, unless its options say otherwise.
 
     TensorFlow 2.21 tunes it in a thread that sleeps for up to a minute, for which whatever lets the
     iterator go often waits.
     """
-    if data.options().autotune.enabled is not None:
+    if batches.options().autotune.enabled is not None:
         return batches
     options = tf.data.Options()
     options.autotune.enabled = False

@@ -12,7 +12,7 @@ from gpflow_dwp.lab.benchmarks.measurement import (
     summary,
 )
 from gpflow_dwp.lab.benchmarks.shapes import SHAPES, DtypeName, ModelName, ShapeName
-from gpflow_dwp.lab.benchmarks.subjects import prepare_step_on
+from gpflow_dwp.lab.benchmarks.subjects import prepare_step
 
 __all__ = ["benchmark_gpu"]
 
@@ -36,7 +36,7 @@ def benchmark_gpu(
     for name in shapes:
         report(f"{name}:")
         subjects = [
-            Subject(title, prepare_step_on, (*place, model, SHAPES[name], dtype))
+            Subject(title, prepare_step, (model, SHAPES[name], dtype, "pseudo_targets", *place))
             for title, place in _PLACES.items()
         ]
         timings = measure(subjects, turns=turns, threads=threads, report=report)

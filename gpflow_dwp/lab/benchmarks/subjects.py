@@ -21,7 +21,6 @@ __all__ = [
     "prepare_lowered",
     "prepare_prediction",
     "prepare_step",
-    "prepare_step_on",
 ]
 
 
@@ -39,36 +38,25 @@ def prepare_floor(model: str | None, sizes: list[int], dtype: str) -> Callable[[
 
 
 def prepare_step(
-    model: str, sizes: list[int], dtype: str, output: str = "pseudo_targets"
+    model: str,
+    sizes: list[int],
+    dtype: str,
+    output: str = "pseudo_targets",
+    device: str | None = None,
+    jit_compile: bool = False,
 ) -> Callable[[int], None]:
     """Take training steps of one of :data:`STEP_MODELS`.
 
     :param output: That of the builders.
-    """
-    loop = _make_loop(model, Shape(*sizes), dtype, output=output)
-
-    def run(times: int) -> None:
-        loop.run(times)
-
-    return run
-
-
-def prepare_step_on(
-    device: str, jit_compile: bool, model: str, sizes: list[int], dtype: str
-) -> Callable[[int], None]:
-    """Take training steps on a device.
-
+    :param device: Where; None for where TensorFlow puts the model.
     :param jit_compile: Whether XLA compiles them.
     """
     import tensorflow as tf
 
-    gpus = tf.config.list_physical_devices("GPU")
-    if device.startswith("GPU") and not gpus:  # TensorFlow would take the CPU without a word
-        raise ValueError("there is no GPU that TensorFlow can use.")
-    for gpu in gpus:
-        tf.config.experimental.set_memory_growth(gpu, True)  # others take turns there
+    if device is not None:
+        _share_gpus(device)
     with tf.device(device):
-        loop = _make_loop(model, Shape(*sizes), dtype, jit_compile=jit_compile)
+        loop = _make_loop(model, Shape(*sizes), dtype, output=output, jit_compile=jit_compile)
 
     def run(times: int) -> None:
         loop.run(times)
@@ -138,6 +126,17 @@ def prepare_prediction(
         mean.numpy()
 
     return run
+
+
+def _share_gpus(device: str) -> None:
+    """Leave GPUs to the subjects that take turns, too; refuse one that is not there."""
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if device.startswith("GPU") and not gpus:  # TensorFlow would take the CPU without a word
+        raise ValueError("there is no GPU that TensorFlow can use.")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
 
 
 def _make_loop(

@@ -9,7 +9,7 @@ from gpflow_dwp.lab.benchmarks import gpu
 from gpflow_dwp.lab.benchmarks.gpu import benchmark_gpu
 from gpflow_dwp.lab.benchmarks.measurement import Subject, Timings
 from gpflow_dwp.lab.benchmarks.shapes import SHAPES
-from gpflow_dwp.lab.benchmarks.subjects import prepare_step_on
+from gpflow_dwp.lab.benchmarks.subjects import prepare_step
 
 
 def test_what_is_timed_is_over_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ def test_what_is_timed_is_over_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def measured(subjects: list[Subject], **_: object) -> dict[str, Timings]:
         seconds = {("CPU:0", False): 4.0, ("GPU:0", False): 1.0, ("GPU:0", True): 2.0}
-        return {s.title: Timings([seconds[s.arguments[:2]]], [1.0], 3.0) for s in subjects}
+        return {s.title: Timings([seconds[s.arguments[-2:]]], [1.0], 3.0) for s in subjects}
 
     monkeypatch.setattr(gpu, "measure", measured)
 
@@ -35,7 +35,7 @@ def test_what_is_timed_is_over_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_steps_are_taken_on_the_device_that_is_named() -> None:
     shape = SHAPES["yacht-2"]._replace(num_data=5, num_inducing=3, num_samples=1)
 
-    prepare_step_on("CPU:0", False, "AB", list(shape), "float64")(2)
+    prepare_step("AB", list(shape), "float64", device="CPU:0")(2)
     if not tf.config.list_physical_devices("GPU"):
         with pytest.raises(ValueError, match="no GPU"):
-            prepare_step_on("GPU:0", False, "AB", list(shape), "float64")
+            prepare_step("AB", list(shape), "float64", device="GPU:0")
