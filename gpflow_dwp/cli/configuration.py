@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App, ArgumentCollection, Token
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.run_directory import read_run
-from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.run_directory import UnfinishedRun, read_run
 from gpflow_dwp.files import write_whole
 from gpflow_dwp.optional import import_optional
 

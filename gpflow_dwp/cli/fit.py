@@ -15,39 +15,39 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
-from gpflow_dwp.cli.errors import UsageError, going_on, user_mistakes
+from gpflow_dwp.cli.errors import going_on, user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.fit_data import FitData, read_fit_data
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.cli.fit_training import LOGS, Course, choose_strategy, train
+from gpflow_dwp.cli.fit_training import Course, choose_strategy, train
 from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
 from gpflow_dwp.cli.reports import (
-    as_json,
     named_scores,
     plain,
     scores_as_text,
     teller,
 )
 from gpflow_dwp.cli.run_directory import (
+    CONFIGURATION,
     FIGURES,
     HISTORY,
     METRICS,
     MODEL,
-    check_apart,
+    UnfinishedRun,
     hold_directory,
     resume_directory,
     write_run,
 )
-from gpflow_dwp.cli.simple_models import simple_scores
 from gpflow_dwp.cli.trained_run import TrainedRun
-from gpflow_dwp.cli.unfinished import CONFIGURATION, UnfinishedRun
 from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation.baselines import simple_scores
 from gpflow_dwp.evaluation.predictions import Judgement, judge
 from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.files import seal
-from gpflow_dwp.models import VariationalModel, save_model
+from gpflow_dwp.models import DeepKernelProcess, VariationalModel, save_model
 from gpflow_dwp.optional import import_optional
 
 __all__ = ["run_fit"]
@@ -63,7 +63,8 @@ def run_fit(options: FitOptions) -> int:
     options = complete(options)
     with contextlib.ExitStack() as holding:
         with user_mistakes():
-            _check(options)
+            for module in ("matplotlib", "yaml"):  # which are needed once training has ended
+                import_optional(module, "cli")
             strategy = choose_strategy(options.devices)
             data = read_fit_data(options)
             with contextlib.nullcontext() if strategy is None else strategy.scope():
@@ -79,18 +80,6 @@ def run_fit(options: FitOptions) -> int:
             with going_on(f"gpflow-dwp fit --resume {run.directory} goes on"):
                 raise
     return 0
-
-
-def _check(options: CompleteOptions) -> None:
-    """Refuse what would be found out only once training has taken its time."""
-    import_optional("matplotlib", "cli")
-    import_optional("yaml", "cli")
-    log = options.log
-    if log is not None and log.suffix not in LOGS:
-        raise UsageError(f"--log must end in {' or '.join(LOGS)}, got {str(log)!r}")
-    if options.out is not None:
-        check_apart("--log", log, options.out)
-        check_apart("the table", options.table, options.out)
 
 
 def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> UnfinishedRun:
@@ -120,8 +109,10 @@ def _train_and_write(
 ) -> None:
     test, task = data.test, data.train.task
     show = teller(shown=not options.json)
-    show(data.tell())
-    scores = simple_scores(data, model, options)
+    show(data.summary)
+    points = _inducing_points(data, model, options)
+    simple = simple_scores(data.rows, data.test_rows, points, data.likelihood, seed=options.seed)
+    scores = {name: score.in_raw_units(data.target) for name, score in simple.items()}
     course = train(run, data, model, options, strategy)
     for line in course.tell():
         show(line)
@@ -138,24 +129,26 @@ def _train_and_write(
     scores[f"{TITLES[options.model]}, depth {depth}"] = judged.scores
     named = {name: named_scores(score, task) for name, score in scores.items()}
     show(scores_as_text(named))
-    metrics = {
-        "scores": named,
-        "units": "those of the target" if task == "regression" else "nats, shares",
-        "training_rows": len(data.train.X),
-        "validation_rows": 0 if data.validation is None else len(data.validation.X),
-        "test_rows": len(test.X),
-        "steps": course.history.num_steps,
-        "best_step": course.best_step,
-        "stop_reason": course.history.stop_reason,
-        "candidates": plain(course.candidates),
-        "prediction_seconds": prediction_seconds,
-        **judged.calibration,
-        "provenance": {
-            "command": ["gpflow-dwp", *sys.argv[1:]],
-            "seed": options.seed,
-            **describe_provenance(np.dtype(gpflow.default_float()).name, _threads()),
-        },
-    }
+    metrics = plain(
+        {
+            "scores": named,
+            "units": "those of the target" if task == "regression" else "nats, shares",
+            "training_rows": len(data.train.X),
+            "validation_rows": 0 if data.validation is None else len(data.validation.X),
+            "test_rows": len(test.X),
+            "steps": course.history.num_steps,
+            "best_step": course.best_step,
+            "stop_reason": course.history.stop_reason,
+            "candidates": course.candidates,
+            "prediction_seconds": prediction_seconds,
+            **judged.calibration,
+            "provenance": {
+                "command": ["gpflow-dwp", *sys.argv[1:]],
+                "seed": options.seed,
+                **describe_provenance(np.dtype(gpflow.default_float()).name, _threads()),
+            },
+        }
+    )
     goes_on = course.is_interrupted and run.has_steps
 
     def fill(path: Path) -> None:
@@ -168,7 +161,19 @@ def _train_and_write(
     if goes_on:
         show(f"To go on: gpflow-dwp fit --resume {run.directory}")
     if options.json:
-        print(as_json({"directory": str(run.directory), **metrics}))
+        print(json.dumps({"directory": str(run.directory), **metrics}))
+
+
+def _inducing_points(data: FitData, model: VariationalModel, options: CompleteOptions) -> Array:
+    """Where a sparse GP starts: at the model's inducing points, or, without any, on distinct rows.
+
+    :param model: An untrained one.
+    """
+    if isinstance(model, DeepKernelProcess):
+        return model.inducing_variable.Z.numpy()[:, : model.num_inputs]
+    distinct = np.unique(data.rows[0], axis=0)
+    count = min(options.num_inducing or 100, len(distinct))
+    return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
 
 
 def _threads() -> int:

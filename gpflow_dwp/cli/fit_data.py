@@ -29,6 +29,9 @@ class FitData(NamedTuple):
     :param encoder: What made numbers of the table's columns.
     :param inputs: Standardiser of the inputs.
     :param target: Standardiser of the target; None for labels.
+    :param rows: X [N, D] and Y [N, 1] of the rows to train on, in the model's units.
+    :param validation_rows: Likewise.
+    :param test_rows: Likewise.
     """
 
     train: Table
@@ -37,14 +40,13 @@ class FitData(NamedTuple):
     encoder: ColumnEncoder
     inputs: Standardiser
     target: Standardiser | None
+    rows: tuple[Array, Array]
+    validation_rows: tuple[Array, Array] | None
+    test_rows: tuple[Array, Array]
 
-    def standardised(self, table: Table) -> tuple[Array, Array]:
-        """Return X and Y of rows in the model's units."""
-        Y = table.Y if self.target is None else self.target.transform(table.Y)
-        return self.inputs.transform(table.X), Y
-
-    def tell(self) -> str:
-        """Return in a line how many rows there are, and of what."""
+    @property
+    def summary(self) -> str:
+        """A line that says how many rows there are, and of what."""
         train, validation = self.train, self.validation
         held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
         return (
@@ -96,7 +98,17 @@ def read_fit_data(options: FitOptions) -> FitData:
                     path=options.table,
                     place=lambda _: "a row that is held out",
                 )
-    return FitData(train, validation, split.test, split.encoder, inputs, target)
+
+    def standardised(table: Table) -> tuple[Array, Array]:
+        Y = table.Y if target is None else target.transform(table.Y)
+        return inputs.transform(table.X), Y
+
+    return FitData(
+        *(train, validation, split.test, split.encoder, inputs, target),
+        rows=standardised(train),
+        validation_rows=None if validation is None else standardised(validation),
+        test_rows=standardised(split.test),
+    )
 
 
 def _read(options: FitOptions) -> SplitTable:

@@ -10,16 +10,14 @@ import tensorflow as tf
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
-from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments
-from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.model_choice import LOGS, choose_protocol, model_arguments
+from gpflow_dwp.cli.run_directory import UnfinishedRun
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.training import (
     PROTOCOLS,
-    CSVLog,
     EarlyStopping,
-    JSONLinesLog,
     TrainingHistory,
     TrainingProgress,
     fit,
@@ -27,10 +25,7 @@ from gpflow_dwp.training import (
 from gpflow_dwp.training.early_stopping import ValidationMetric
 from gpflow_dwp.training.run_log import RunLog
 
-__all__ = ["LOGS", "Course", "choose_strategy", "train"]
-
-LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
-"""What writes the log, by the file's suffix."""
+__all__ = ["Course", "choose_strategy", "train"]
 
 _NOISES = {
     "gaussian": "",
@@ -114,8 +109,7 @@ def train(
     :param run: Where the state of training is kept.
     :param strategy: In whose scope the model was built, if it was in one.
     """
-    rows = data.standardised(data.train)
-    held_out = None if data.validation is None else data.standardised(data.validation)
+    rows, held_out = data.rows, data.validation_rows
     patience = options.patience or _PATIENCE
     if options.depth == "auto":
         selection = select_model(

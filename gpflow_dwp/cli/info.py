@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.parameters import Json
-from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, read_run
-from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, UnfinishedRun, read_run
 from gpflow_dwp.files import read_sealed
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from gpflow_dwp.models import (
     build_deep_wishart_process,
 )
 from gpflow_dwp.models.output_posterior import suitable_output
-from gpflow_dwp.training import PROTOCOLS
+from gpflow_dwp.training import PROTOCOLS, CSVLog, JSONLinesLog
 from gpflow_dwp.training.protocol import ProtocolName
+from gpflow_dwp.training.run_log import RunLog
 
-__all__ = ["TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
+__all__ = ["LOGS", "TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
 
 _MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
     "DWP": ("deep Wishart process", build_deep_wishart_process),
@@ -31,6 +32,8 @@ _MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
 }
 TITLES = {name: title for name, (title, _) in _MODELS.items()}
 """What tables of scores call each model."""
+LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
+"""What writes the log, by the file's suffix."""
 
 # Options that builders and selection take, by what they call them; what is left out has their
 # defaults.
@@ -99,6 +102,8 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         yield "--importance-samples must be 1 for --model VMG"
     if options.num_importance_samples > 1 and options.latent_dim is None:
         yield "--importance-samples are draws of latent variables: give --latent-dim"
+    if options.log is not None and options.log.suffix not in LOGS:
+        yield f"--log must end in {' or '.join(LOGS)}, got {str(options.log)!r}"
     for name in ("patience", "validation_metric"):
         if getattr(options, name) is not None and options.validation_fraction is None:
             yield f"{_flag(name)} goes with --validation-fraction only"
@@ -120,21 +125,20 @@ def build_model(options: CompleteOptions, data: FitData) -> VariationalModel:
 
     :raises ValueError: If an option's value cannot be used.
     """
-    rows = data.standardised(data.train)
     known = _known(options)
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
     if options.model == "VMG":
         arguments["target_scale"] = 1.0 if data.target is None else float(data.target.scale[0])
     elif "output" not in arguments:
         arguments["output"] = suitable_output(
-            len(rows[0]),
+            len(data.rows[0]),
             data.likelihood,
             options.latent_dim or 0,
             options.batch_size,
             options.noise or "gaussian",
         )
     return _MODELS[options.model][1](
-        rows,
+        data.rows,
         1 if options.depth == "auto" else options.depth,
         likelihood=data.likelihood,
         num_samples=options.num_samples,

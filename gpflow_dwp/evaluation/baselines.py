@@ -1,4 +1,4 @@
-"""What a deep model has to beat: linear models and GPflow's sparse Gaussian processes."""
+"""What a deep model has to beat: linear models, boosting, GPflow's sparse Gaussian processes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from scipy import stats
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import mixture_crps
+from gpflow_dwp.evaluation.normal_prediction import LEVELS, quantile_crps
 from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.evaluation.sklearn_models import Fit, fit_boosting, fit_boosting_classifier
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
+    "boosting_scores",
     "linear_scores",
     "logistic_scores",
+    "simple_scores",
     "sparse_gp_scores",
     "train_sparse_classifier",
 ]
@@ -27,6 +31,35 @@ __all__ = [
 _SCIPY_ITERATIONS = 200
 _ADAM_STEPS = 1_000
 _BATCH_SIZE = 1_000
+_LEAST_PROBABILITY = 1e-15
+
+
+def simple_scores(
+    train: tuple[Array, Array],
+    test: tuple[Array, Array],
+    inducing_inputs: Array,
+    likelihood: Likelihood | None = None,
+    *,
+    seed: int = 0,
+) -> dict[str, Scores]:
+    """Train a linear model, boosting and a sparse GP, and return their scores by name.
+
+    :param train: X [N, D] and Y [N, 1].
+    :param test: Test rows, in the same form.
+    :param inducing_inputs: Where the sparse GP's inducing inputs start, [M, D].
+    :param likelihood: None for regression; otherwise that of labels.
+    :param seed: For minibatches, folds, and TensorFlow's global seed.
+    :raises ImportError: If scikit-learn is not installed.
+    """
+    is_regression = likelihood is None
+    linear = linear_scores if is_regression else logistic_scores
+    return {
+        f"{'linear' if is_regression else 'logistic'} regression": linear(train, test),
+        "gradient boosting": boosting_scores(train, test, is_regression=is_regression, seed=seed),
+        f"sparse GP (GPflow's {'SGPR' if is_regression else 'SVGP'})": sparse_gp_scores(
+            train, test, inducing_inputs, likelihood, seed=seed
+        ),
+    }
 
 
 def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
@@ -69,6 +102,34 @@ def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Sc
         log_likelihood=float(log_probabilities[np.arange(len(labels)), labels].mean()),
         seconds=seconds,
     )
+
+
+def boosting_scores(
+    train: tuple[Array, Array], test: tuple[Array, Array], *, is_regression: bool, seed: int = 0
+) -> Scores:
+    """Scores of scikit-learn's boosting on histograms, which ``gpflow-dwp compare`` also takes.
+
+    :param train: X [N, D] and Y [N, 1].
+    :param test: Test rows, in the same form.
+    :raises ImportError: If scikit-learn is not installed.
+    """
+    (X, Y), (test_X, test_Y) = train, test
+    start = time.perf_counter()
+    fit: Fit = fit_boosting if is_regression else fit_boosting_classifier
+    predict = fit(X, Y[:, 0], seed)
+    seconds = time.perf_counter() - start
+    predicted, targets = predict(test_X), test_Y[:, 0]
+    if is_regression:
+        return Scores.of_numbers(
+            targets,
+            predicted.mean(),
+            crps=quantile_crps(targets, predicted.quantiles(LEVELS)),
+            log_likelihood=float(predicted.log_density(targets).mean()),
+            seconds=seconds,
+        )
+    chosen = predicted[np.arange(len(targets)), targets.astype(int)]
+    log_likelihood = float(np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean())
+    return Scores.of_labels(targets, predicted, log_likelihood=log_likelihood, seconds=seconds)
 
 
 def sparse_gp_scores(

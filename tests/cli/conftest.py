@@ -44,7 +44,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained
 def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In an empty directory, nothing is compiled or drawn, and no simpler model is trained."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_: {})
+    monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_, **__: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
     stopping = partial(EarlyStopping, num_samples=3)
     monkeypatch.setattr(f"{FIT}_training.EarlyStopping", stopping)

@@ -26,7 +26,7 @@ from command_line import (
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
-from gpflow_dwp.cli.run_directory import _is_content
+from gpflow_dwp.cli.run_directory import is_of_run
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
@@ -205,7 +205,7 @@ def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> 
 def test_all_that_it_writes_is_its_own() -> None:
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--out", "run") == 0
-    assert all(_is_content(path.name) for path in Path("run").iterdir())
+    assert all(is_of_run(path.name) for path in Path("run").iterdir())
 
 
 @pytest.mark.usefixtures("untrained")
@@ -351,7 +351,7 @@ def test_a_network_is_compared_with_a_sparse_gp(monkeypatch: pytest.MonkeyPatch)
         points.append(arguments[2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpflow_dwp.cli.simple_models.sparse_gp_scores", look)
+    monkeypatch.setattr("gpflow_dwp.evaluation.baselines.sparse_gp_scores", look)
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--model", "VMG", "--num-inducing", "5") == 130
     assert points[0].shape == (5, 2)

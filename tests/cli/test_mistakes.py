@@ -11,7 +11,7 @@ import pytest
 from command_line import columns, run, write_csv
 
 from gpflow_dwp.cli.program import COMMANDS, app, parse
-from gpflow_dwp.cli.unfinished import UnfinishedRun
+from gpflow_dwp.cli.run_directory import UnfinishedRun
 
 EXAMPLES = [
     line.strip()

@@ -71,6 +71,11 @@ def check(command: str) -> None:
         ("benchmark step --json run/x.json", "--json run/x.json is within"),
         ("benchmark scale --json study/x.json", "which holds a study"),
         ("fit t.csv --log x --out x", "is also that of --log"),
+        *(
+            (f"fit t.csv --out x --log x/{name}", f"--log x/{name} is among the files that a run")
+            for name in ("history.csv", "figures/log.csv", "unfinished/log.csv")
+        ),
+        ("fit x/run.json --out x", "the table x/run.json is among the files that a run"),
         ("experiment linear-posterior --out run/x.csv", "which holds a run"),
         ("mnist --out study/x", "which holds a study"),
     ],
@@ -86,6 +91,7 @@ def test_places_that_are_refused(command: str, message: str) -> None:
         "predict run t.csv -o new.csv",
         "fit t.csv --out run --overwrite --log run/log.csv",
         "fit t.csv --out new/run --log new/deep/log.csv",
+        "fit t.csv --out new --log new/data/history.csv",
         "study --datasets yacht --out study",
         "compare --out study",
         "compare --out new",

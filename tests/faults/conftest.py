@@ -62,7 +62,7 @@ def quick_commands() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matplotlib.figure.Figure, "savefig", save)
-        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_: {})
+        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_, **__: {})
         patch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
         yield
     tf.config.run_functions_eagerly(False)

@@ -20,7 +20,7 @@ from gpflow_dwp.cli.parameters import (
     Quiet,
     UciFolder,
 )
-from gpflow_dwp.cli.unfinished import CONFIGURATION
+from gpflow_dwp.cli.run_directory import CONFIGURATION
 
 if TYPE_CHECKING:
     from gpflow_dwp.lab.study.results import Record

@@ -21,7 +21,7 @@ from gpflow_dwp.cli.parameters import (
     Quiet,
     Seed,
 )
-from gpflow_dwp.cli.unfinished import CONFIGURATION
+from gpflow_dwp.cli.run_directory import CONFIGURATION
 from gpflow_dwp.files import write_whole
 
 if TYPE_CHECKING:
