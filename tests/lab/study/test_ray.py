@@ -59,6 +59,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return replace_process(monkeypatch, tmp_path, STAND_IN)
 
 
+@pytest.mark.slow
 def test_whatever_dies_the_others_finish(stand_in: Path) -> None:
     """A killed process or worker must be replaced, a failure recorded once, and nothing lost."""
     records = run(stand_in, 0, 1, 3, 5, 6, ray="local", threads=2)
