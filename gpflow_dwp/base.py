@@ -70,3 +70,16 @@ class TargetBlocks(NamedTuple):
             return tf.squeeze(self.tt, [-2, -1])
         diagonal = tf.linalg.diag_part(self.tt)
         return tf.reshape(diagonal, [sizes(diagonal)[0], -1])
+
+    def grouped(self, rows: tf.Tensor) -> tf.Tensor:
+        """Rows of targets, [S, N, P], as [S, G, K, P]."""
+        (S, _, P), (_, G, K, _) = sizes(rows), sizes(self.tt)
+        return tf.reshape(rows, [S, G, K, P])
+
+    def inner_products(self, rows: tf.Tensor) -> tf.Tensor:
+        """Products of rows of targets, [S, N, P], within groups, [S, G, K, K]."""
+        if self.are_single:
+            # Without keepdims the gradient puts a shape together on a GPU, and the host waits.
+            return tf.expand_dims(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)
+        groups = self.grouped(rows)
+        return tf.matmul(groups, groups, transpose_b=True)

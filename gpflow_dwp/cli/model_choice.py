@@ -17,7 +17,7 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.models.output_posterior import suitable_output
+from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.training import PROTOCOLS, CSVLog, JSONLinesLog
 from gpflow_dwp.training.protocol import ProtocolName
 from gpflow_dwp.training.run_log import RunLog

@@ -31,8 +31,7 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.models.assembly import InducingChoice
-from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
+from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Auto

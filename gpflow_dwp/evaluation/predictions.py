@@ -14,7 +14,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import interval_coverage
 from gpflow_dwp.evaluation.raw_units import RawUnits
 from gpflow_dwp.evaluation.scores import Scores
-from gpflow_dwp.models.variational import PosteriorDraws
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = [
     "INTERVAL",
@@ -134,14 +134,14 @@ def judge(
 
 
 def _predict_labels(
-    units: RawUnits, posterior: PosteriorDraws, X: Array, seed: int
+    units: RawUnits, posterior: MixturePosterior, X: Array, seed: int
 ) -> LabelPredictions:
     tf.random.set_seed(seed)
     return LabelPredictions(units.probabilities(posterior, X))
 
 
 def _predict_numbers(
-    units: RawUnits, posterior: PosteriorDraws, X: Array, Y: Array | None = None
+    units: RawUnits, posterior: MixturePosterior, X: Array, Y: Array | None = None
 ) -> Array:
     """The fields of :class:`NumberPredictions` as far as they are known, and then CRPS, [.., N]."""
     parts = []

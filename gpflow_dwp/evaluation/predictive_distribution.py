@@ -15,7 +15,7 @@ from gpflow_dwp.evaluation._validation import check_mixture
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
 from gpflow_dwp.likelihoods import NormalMixture, Warp
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
-from gpflow_dwp.models.variational import PosteriorDraws
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = ["PredictiveDistribution"]
 
@@ -70,7 +70,7 @@ class PredictiveDistribution:
 
     @classmethod
     def of(
-        cls, posterior: PosteriorDraws, X: Array, target: Standardiser | None = None
+        cls, posterior: MixturePosterior, X: Array, target: Standardiser | None = None
     ) -> PredictiveDistribution:
         """Predict.
 

@@ -15,8 +15,8 @@ from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import mixture_moments
-from gpflow_dwp.models.variational import PosteriorDraws
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["RawUnits"]
@@ -78,11 +78,11 @@ class RawUnits:
         mean, scale, _ = _constants(self._outputs, values)
         return values * scale + mean
 
-    def moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+    def moments(self, posterior: MixturePosterior, X: Any) -> MeanAndVariance:
         """Return mean and variance of observations, [N, P] each."""
         return self._to_raw_moments(X, *posterior.predict_y(self.to_model(X)))
 
-    def function_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+    def function_moments(self, posterior: MixturePosterior, X: Any) -> MeanAndVariance:
         """Return mean and variance of the latent functions, unwarped, [N, Q] each.
 
         Where there are more than columns of observations, the first are taken to be in their units,
@@ -96,7 +96,7 @@ class RawUnits:
             moments = mixture_moments(*unwarped_moments(self._warp, *components))
         return self._to_raw_moments(X, *moments)
 
-    def joint_moments(self, posterior: PosteriorDraws, X: Any) -> MeanAndVariance:
+    def joint_moments(self, posterior: MixturePosterior, X: Any) -> MeanAndVariance:
         """Return mean [..., N, Q] and covariance [..., Q, N, N] of functions that no warp bends.
 
         :param X: Inputs, [..., N, D]: each batch of N points is drawn jointly.
@@ -108,21 +108,23 @@ class RawUnits:
         scale = _constants(self._outputs, mean)[1]
         return self.to_raw(mean), covariance * (scale * scale)[..., None, None]
 
-    def sample(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = False) -> Any:
-        """Draw observations, [S, N, P]: see :meth:`PosteriorDraws.sample_y`."""
+    def sample(self, posterior: MixturePosterior, X: Any, *, full_cov: bool = False) -> Any:
+        """Draw observations, [S, N, P]: see :meth:`MixturePosterior.sample_y`."""
         return self.to_raw(_as_given(X, posterior.sample_y(self.to_model(X), full_cov)))
 
-    def sample_functions(self, posterior: PosteriorDraws, X: Any, *, full_cov: bool = True) -> Any:
+    def sample_functions(
+        self, posterior: MixturePosterior, X: Any, *, full_cov: bool = True
+    ) -> Any:
         """Draw the latent functions, [S, N, Q], as :meth:`function_moments` has them.
 
-        See :meth:`PosteriorDraws.sample_f`.
+        See :meth:`MixturePosterior.sample_f`.
         """
         values = posterior.sample_f(self.to_model(X), full_cov)
         if self._warp is not None:
             values = self._warp.inverse(values)
         return self.to_raw(_as_given(X, values))
 
-    def log_density(self, posterior: PosteriorDraws, X: Any, Y: Any) -> Any:
+    def log_density(self, posterior: MixturePosterior, X: Any, Y: Any) -> Any:
         """Return the log density of each observation, per unit of Y and of all columns, [N]."""
         inputs, (mean, scale, offset) = self.to_model(X), _constants(self._outputs, Y)
         Y = (Y - mean) / scale
@@ -133,17 +135,17 @@ class RawUnits:
         densities = posterior.predict_log_density((inputs, Y))
         return _as_given(X, densities) + offset
 
-    def probabilities(self, posterior: PosteriorDraws, X: Array) -> Array:
+    def probabilities(self, posterior: MixturePosterior, X: Array) -> Array:
         """Return the probability of each label, [N, C], also where the model has that of one."""
         mean = posterior.predict_y(self.to_model(X))[0].numpy().astype(np.float64)
         return mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
 
-    def distribution(self, posterior: PosteriorDraws, X: Array) -> PredictiveDistribution:
+    def distribution(self, posterior: MixturePosterior, X: Array) -> PredictiveDistribution:
         """Return the distributions of numbers: see :meth:`PredictiveDistribution.of`."""
         return PredictiveDistribution.of(posterior, self.to_model(X), self._outputs)
 
     def distributions(
-        self, posterior: PosteriorDraws, X: Array
+        self, posterior: MixturePosterior, X: Array
     ) -> Iterator[tuple[slice, PredictiveDistribution]]:
         """Give the distributions of many points, some at a time, with the rows that they are of."""
         for start in range(0, len(X), _BLOCK):

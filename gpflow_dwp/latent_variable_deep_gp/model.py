@@ -23,6 +23,7 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.shapes import sizes
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
 
@@ -101,9 +102,11 @@ class LatentVariableDeepGP(VariationalModel):
             as_seed(seed),
             doubly_reparameterized=estimator.doubly_reparameterized,
         )
-        expectations = copies_expected_log_likelihoods(
-            self.likelihood, X, Y, copies.mean, copies.variance
+        S, N, K, Q = sizes(copies.mean)
+        mean, variance = (
+            tf.reshape(moment, [S, N * K, Q]) for moment in (copies.mean, copies.variance)
         )
+        expectations = copies_expected_log_likelihoods(self.likelihood, X, Y, K, mean, variance)
         return importance_weighted_bound(
             expectations,
             copies.local_log_ratio,

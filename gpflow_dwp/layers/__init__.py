@@ -1,16 +1,21 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
-from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, GramLayer, OutputLayer
+from gpflow_dwp.layers.base import (
+    Description,
+    GaussianPosterior,
+    GramDraw,
+    GramLayer,
+    OutputLayer,
+    TargetNoise,
+)
 from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.latent_variable import LatentVariableLayer
-from gpflow_dwp.layers.noise import TargetNoise
 from gpflow_dwp.layers.regression import RegressionGPLayer
-from gpflow_dwp.layers.scale_mixture import ScaleMixture
 from gpflow_dwp.layers.wishart import WishartLayer
-from gpflow_dwp.layers.wishart_posterior import WishartPosterior
+from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
 
 __all__ = [
     "Description",

@@ -1,13 +1,13 @@
-"""Targets of layers whose Gram matrix is F Fᵀ with Gaussian F: what both kinds share."""
+"""Hidden layers whose Gram matrix is F Fᵀ with Gaussian features F."""
 
 from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import inherit_check_shapes
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers.base import GramDraw
-from gpflow_dwp.layers.noise import TargetNoise
+from gpflow_dwp.layers.base import GramDraw, GramLayer, TargetNoise
 from gpflow_dwp.linalg import (
     cholesky,
     conditional_mean,
@@ -18,53 +18,42 @@ from gpflow_dwp.linalg import (
 )
 from gpflow_dwp.shapes import sizes
 
-__all__ = [
-    "condition_features",
-    "expect_features",
-    "grouped",
-    "grouped_outer",
-    "moments_of_each",
-    "moments_of_groups",
-    "squares",
-]
+__all__ = ["moments_of_each", "moments_of_groups"]
 
 
-def condition_features(
-    draw: GramDraw,
-    blocks: TargetBlocks,
-    noise: TargetNoise,
-    *,
-    df: int,
-    jitter: float,
-) -> TargetBlocks:
-    """Draw the features of targets given those of the inducing points, and multiply them out.
+class _FeatureLayer(GramLayer):
+    """A hidden layer of ν features, whose columns are a priori Gaussian with covariance K/ν.
 
-    Each of ν columns of features is Gaussian with covariance K/ν. The draw has R <= ν of them; the
-    rest are zero at the inducing points, and noise alone at the targets.
-
-    :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
-    :param blocks: The blocks K_it and K_tt.
-    :param noise: The targets' random numbers.
-    :param df: Degrees of freedom, ν.
-    :param jitter: Relative jitter of the targets' covariance, where it is factorised.
+    A draw at the inducing points has R <= ν columns; the rest are zero there, and noise alone at
+    the targets.
     """
-    dtype = blocks.it.dtype
-    numbers = tf.cast(noise.normal(df), dtype)
-    if blocks.are_single:
-        mean, variance = moments_of_each(draw, blocks, noise.gradient_dtype)
-        deviation = tf.sqrt(variance / df)[..., None] * numbers
-    else:
-        whitened_root, _ = whiten(draw.below, draw.features)
-        mean, tril = moments_of_groups(draw, blocks, whitened_root, jitter)
-        correlated = tf.matmul(tril, grouped(numbers, blocks.tt))
-        deviation = tf.reshape(correlated, sizes(numbers)) / np.sqrt(df)
 
-    rank = draw.features.shape[-1]
-    features = mean + (deviation if df == rank else deviation[..., :rank])
-    # Inner products between targets, to which features that are zero elsewhere add theirs.
-    every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
-    tt = squares(every) if blocks.are_single else grouped_outer(every, blocks.tt)
-    return TargetBlocks(tf.matmul(draw.features, features, transpose_b=True), tt, features)
+    num_features: int
+
+    @inherit_check_shapes
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        df, rank = self.num_features, draw.features.shape[-1]
+        numbers = tf.cast(noise.normal(df), blocks.it.dtype)
+        if blocks.are_single:
+            mean, variance = moments_of_each(draw, blocks, noise.gradient_dtype)
+            deviation = tf.sqrt(variance / df)[..., None] * numbers
+        else:
+            whitened_root, _ = whiten(draw.below, draw.features)
+            mean, tril = moments_of_groups(draw, blocks, whitened_root, self.jitter)
+            correlated = tf.matmul(tril, blocks.grouped(numbers))
+            deviation = tf.reshape(correlated, sizes(numbers)) / np.sqrt(df)
+        features = mean + (deviation if df == rank else deviation[..., :rank])
+        # Inner products between targets, to which features that are zero elsewhere add theirs.
+        every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
+        it = tf.matmul(draw.features, features, transpose_b=True)
+        return TargetBlocks(it, blocks.inner_products(every), features)
+
+    @inherit_check_shapes
+    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
+        # As without noise, for M (M + N) R a draw instead of M² N.
+        features = conditional_mean(draw.below, blocks.it, draw.features)
+        it = tf.matmul(draw.features, features, transpose_b=True)
+        return TargetBlocks(it, blocks.inner_products(features), features)
 
 
 def moments_of_each(
@@ -88,39 +77,10 @@ def moments_of_groups(
     """
     projected, _ = whiten(draw.below, blocks.it)
     mean = tf.matmul(projected, whitened_root, transpose_a=True)
-    remainder = blocks.tt - grouped_outer(tf.linalg.matrix_transpose(projected), blocks.tt)
+    remainder = blocks.tt - blocks.inner_products(tf.linalg.matrix_transpose(projected))
     factorised = factorise(
         remainder,
         relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
         name="a layer's covariance of the targets given the inducing points",
     )
     return mean, cholesky(factorised)
-
-
-def expect_features(draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-    """What :func:`condition_features` gives without noise, for M (M + N) R a draw instead of M² N.
-
-    :param draw: The inducing points' features F_i = ``draw.features``, [S, M, R].
-    :param blocks: The blocks K_it and K_tt.
-    """
-    features = conditional_mean(draw.below, blocks.it, draw.features)
-    it = tf.matmul(draw.features, features, transpose_b=True)
-    return TargetBlocks(it, squares(features), features)
-
-
-def grouped(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
-    """[S, N, P] as [S, G, K, P] where the blocks are [S, G, K, K]."""
-    (S, _, P), (_, G, K, _) = sizes(rows), sizes(blocks)
-    return tf.reshape(rows, [S, G, K, P])
-
-
-def grouped_outer(rows: tf.Tensor, blocks: tf.Tensor) -> tf.Tensor:
-    """Inner products of rows [S, N, P] within groups, [S, G, K, K] as the blocks are."""
-    groups = grouped(rows, blocks)
-    return tf.matmul(groups, groups, transpose_b=True)
-
-
-def squares(rows: tf.Tensor) -> tf.Tensor:
-    """The same for single targets, [S, N, 1, 1]."""
-    # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
-    return tf.expand_dims(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import ClassVar, NamedTuple
 
 import gpflow
@@ -12,13 +13,26 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.layers.noise import TargetNoise, ZeroNoise
-from gpflow_dwp.linalg import Factorised, as_jitter, factorise, relative_jitter
-from gpflow_dwp.random import as_seed
+from gpflow_dwp.linalg import (
+    Factorised,
+    as_jitter,
+    factorise,
+    projected_moments,
+    relative_jitter,
+    rooted_moments,
+)
+from gpflow_dwp.random import as_seed, fold_in, normal, normal_at_points
 from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["Description", "GaussianPosterior", "GramDraw", "GramLayer", "OutputLayer"]
+__all__ = [
+    "Description",
+    "GaussianPosterior",
+    "GramDraw",
+    "GramLayer",
+    "OutputLayer",
+    "TargetNoise",
+]
 
 
 class Description(NamedTuple):
@@ -67,6 +81,43 @@ class GaussianPosterior(NamedTuple):
     inverse_root: tf.Tensor | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class TargetNoise:
+    """The random numbers of N targets under S draws, in one layer.
+
+    :param seed: A stateless seed, [2].
+    :param num_samples: Number of joint draws, S.
+    :param num_targets: Number of targets, N.
+    :param gradient_dtype: In which gradients of features may be computed; float32 to save time.
+    :param keys: What the numbers are functions of besides the seed, [N, D]. None for numbers that
+        are independent even where two targets coincide, as joint draws need them.
+    """
+
+    seed: Seed
+    num_samples: int | tf.Tensor
+    num_targets: int | tf.Tensor
+    gradient_dtype: tf.DType
+    keys: tf.Tensor | None = None
+
+    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
+        """Return standard normal numbers, [S, N, ``width``], the same at every call."""
+        if self.keys is not None:
+            return normal_at_points(self.keys, self.seed, self.num_samples, width)
+        shape = [self.num_samples, self.num_targets, width]
+        return normal(shape, self.seed, self.gradient_dtype)
+
+    def fold_in(self, number: int) -> TargetNoise:
+        """Return other numbers of the same targets."""
+        return dataclasses.replace(self, seed=fold_in(self.seed, number))
+
+
+class _ZeroNoise(TargetNoise):
+    """Zeros in place of random numbers: what is drawn from them are means."""
+
+    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
+        return tf.zeros([self.num_samples, self.num_targets, width], self.gradient_dtype)
+
+
 class _Layer(gpflow.Module, abc.ABC):
     """A kernel, applied to what comes from below, and the number of inducing points."""
 
@@ -110,10 +161,14 @@ class GramLayer(_Layer):
         size = self.num_inducing
         return Description(f"Gram matrix [{size}, {size}]", "")
 
-    def _factorise(self, covariance: tf.Tensor) -> Factorised:
-        return factorise(
-            covariance, relative_jitter(covariance, self.jitter), name="a layer's K_ii"
-        )
+    def _factorise(
+        self, covariance: tf.Tensor, posterior_scale: tf.Tensor | None = None
+    ) -> Factorised:
+        """K_ii, or a posterior's scale with the jitter of K_ii."""
+        jitter = relative_jitter(covariance, self.jitter)
+        if posterior_scale is None:
+            return factorise(covariance, jitter, name="a layer's K_ii")
+        return factorise(posterior_scale, jitter, name="a layer's posterior scale")
 
     @abc.abstractmethod
     @check_shapes(
@@ -161,7 +216,7 @@ class GramLayer(_Layer):
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         """
         num_samples, num_targets = sizes(draw.gram)[0], sizes(blocks.it)[-1]
-        nothing = ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
+        nothing = _ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
         return self.condition(draw, blocks, nothing)
 
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
@@ -247,7 +302,6 @@ class OutputLayer(_Layer):
             has none.
         """
 
-    @abc.abstractmethod
     @check_shapes(
         "blocks.it: [S, M, N]",
         "blocks.tt: [S, G, K, K]",
@@ -264,3 +318,27 @@ class OutputLayer(_Layer):
         :return: The mean, [S, N, Q], and the covariance within each group, [S, G, K, K] where all
             outputs share it and [S, Q, G, K, K] where not.
         """
+        if blocks.are_single:
+            mean, explained = (
+                projected_moments(draw.inverse, draw.weights, blocks.it)
+                if draw.inverse_root is None
+                else rooted_moments(draw.inverse_root, draw.weights, blocks.it)
+            )
+            # Cancellation may leave a rounding error below zero.
+            variance = tf.maximum(blocks.diagonal - explained, tf.zeros([], explained.dtype))
+            covariance = variance[..., None, None]
+        else:
+            mean = tf.matmul(blocks.it, draw.weights, transpose_a=True)
+            if draw.inverse_root is None:
+                left, right = blocks.it, tf.matmul(draw.inverse, blocks.it)
+            else:
+                left = right = tf.matmul(draw.inverse_root, blocks.it)
+            left, right = (
+                blocks.grouped(tf.linalg.matrix_transpose(part)) for part in (left, right)
+            )
+            covariance = blocks.tt - tf.matmul(left, right, transpose_b=True)
+        if self.mixing is None:
+            return mean, covariance
+        mixing = tf.cast(self.mixing, mean.dtype)
+        scales = tf.reduce_sum(tf.square(mixing), axis=0)
+        return tf.matmul(mean, mixing), scales[:, None, None, None] * covariance[:, None]

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
@@ -123,8 +122,8 @@ class NetworkEncoder(Encoder):
         self.hidden_dims = list(hidden_dims)
         rng = as_generator(seed)
         self.weights = [
-            Parameter(_glorot(rng, rows, columns), dtype=default_float())
-            for rows, columns in itertools.pairwise(sizes)
+            Parameter(rng.standard_normal(shape) * np.sqrt(2.0 / sum(shape)), dtype=default_float())
+            for shape in itertools.pairwise(sizes)
         ]
         self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
 
@@ -141,10 +140,6 @@ class NetworkEncoder(Encoder):
             units = tf.tanh(tf.matmul(units, weights) + bias) + _resize(units, weights.shape[1])
         mean, log_scale = tf.split(tf.matmul(units, self.weights[-1]) + self.biases[-1], 2, axis=-1)
         return mean, tf.exp(log_scale + _LOG_SCALE_BIAS)
-
-
-def _glorot(rng: np.random.Generator, rows: int, columns: int) -> npt.NDArray[np.float64]:
-    return rng.standard_normal((rows, columns)) * np.sqrt(2.0 / (rows + columns))
 
 
 def _resize(units: tf.Tensor, width: int) -> tf.Tensor:

@@ -7,22 +7,21 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.data.array_checks import check_matrix
-from gpflow_dwp.layers._gaussian_output import mixed_moments, moments_at_targets
-from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import check_integers, check_memory
+from gpflow_dwp.validation import check_integers, check_memory, check_positive
 
-__all__ = ["GlobalInducingGPLayer"]
+__all__ = ["GlobalInducingGPLayer", "pseudo_target_parameters"]
 
 
 class GlobalInducingGPLayer(OutputLayer):
@@ -85,19 +84,15 @@ class GlobalInducingGPLayer(OutputLayer):
         if pseudo_targets is None:
             if num_inducing is None:
                 raise ValueError("pseudo_targets or num_inducing must be given.")
-            check_integers(num_inducing=num_inducing)
-            check_memory(
-                num_inducing,
-                max(num_inducing, num_outputs),
-                num_inducing=num_inducing,
-                num_outputs=num_outputs,
-            )
+            named = {"num_inducing": num_inducing, "num_outputs": num_outputs}
+            check_integers(**named)
+            check_memory(num_inducing, max(named.values()), **named)
             pseudo_targets = np.zeros((num_inducing, num_functions))
         shape = np.shape(pseudo_targets)
-        wanted = ("num_inducing" if num_inducing is None else num_inducing, num_functions)
         if len(shape) != 2 or shape[1] != num_functions or num_inducing not in (None, shape[0]):
+            rows = "num_inducing" if num_inducing is None else num_inducing
             raise ValueError(
-                f"pseudo_targets must have shape [{wanted[0]}, {wanted[1]}], got {list(shape)}."
+                f"pseudo_targets must have shape [{rows}, {num_functions}], got {list(shape)}."
             )
         super().__init__(kernel, shape[0], mean_function)
         self.num_outputs = num_outputs
@@ -133,12 +128,22 @@ class GlobalInducingGPLayer(OutputLayer):
         inverse = tf.matmul(root, root, transpose_a=True)
         return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
 
-    @inherit_check_shapes
-    def condition(
-        self, draw: GaussianPosterior, blocks: TargetBlocks
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        mean, variance = moments_at_targets(draw, blocks)
-        if self.mixing is None:
-            return mean, variance
-        mixing = tf.cast(self.mixing, mean.dtype)
-        return mixed_moments(mixing, mean, variance)
+
+def pseudo_target_parameters(
+    pseudo_targets: npt.NDArray[np.float64] | tf.Tensor, precision: float
+) -> tuple[Parameter, Parameter]:
+    """Make the parameters v, [M, Q], and L, [M, M], of N(v; u, Λ⁻¹) with Λ = L Lᵀ.
+
+    :param pseudo_targets: Starting value of v.
+    :param precision: Starting value of Λ: a positive number times the identity.
+    :raises ValueError: If ``pseudo_targets`` is not a matrix of finite numbers, or ``precision`` is
+        not positive.
+    """
+    check_positive(precision=precision)
+    pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
+    precision_tril = np.sqrt(precision) * np.eye(len(pseudo_targets))
+    transform = tfp.bijectors.Chain([ColumnScaledTril(), tfp.bijectors.FillTriangular()])
+    return (
+        Parameter(pseudo_targets, dtype=default_float()),
+        Parameter(precision_tril, dtype=default_float(), transform=transform),
+    )

@@ -11,12 +11,11 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
-from gpflow_dwp.layers._features import condition_features, expect_features
-from gpflow_dwp.layers._pseudo_targets import pseudo_target_parameters
-from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.base import Seed
+from gpflow_dwp.layers._features import _FeatureLayer
+from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
-from gpflow_dwp.layers.noise import TargetNoise
+from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.random import as_generator, normal
@@ -25,7 +24,7 @@ from gpflow_dwp.validation import check_integers, check_memory
 __all__ = ["GlobalInducingGramLayer"]
 
 
-class GlobalInducingGramLayer(GramLayer):
+class GlobalInducingGramLayer(_FeatureLayer):
     r"""Draws ν Gaussian process features and hands on G = F Fᵀ/ν.
 
     A priori G ~ W(K/ν, ν), as in a Wishart layer. The posterior is over the features, and knows
@@ -114,14 +113,6 @@ class GlobalInducingGramLayer(GramLayer):
             below=below,
             log_ratio=-0.5 * (volume + tf.reduce_sum(tf.square(mean), axis=[-2, -1])),
         )
-
-    @inherit_check_shapes
-    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        return condition_features(draw, blocks, noise, df=self.width, jitter=self.jitter)
-
-    @inherit_check_shapes
-    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        return expect_features(draw, blocks)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> tfp.distributions.MultivariateNormalTriL:

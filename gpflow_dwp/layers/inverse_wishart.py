@@ -13,13 +13,14 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import InverseWishart
-from gpflow_dwp.layers._inverse_wishart_targets import condition_inverse_wishart, divide
-from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
+from gpflow_dwp.layers._gamma_quantile import gamma_quantile
+from gpflow_dwp.layers.base import Description, GramDraw, GramLayer, TargetNoise
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
-from gpflow_dwp.layers.noise import TargetNoise
-from gpflow_dwp.linalg import Factorised, cholesky, factorise, relative_jitter, whiten
+from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
 from gpflow_dwp.random import as_generator
+from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
 __all__ = ["InverseWishartLayer"]
@@ -104,21 +105,44 @@ class InverseWishartLayer(GramLayer):
         posterior = self._inverse_wishart(scale_tril, df + extra_df)
         precision_factor = posterior.precision_factor.sample(num_samples, seed=seed)
 
-        features = tf.sqrt(df) * divide(scale_tril, precision_factor)
+        features = tf.sqrt(df) * _divide(scale_tril, precision_factor)
         ratio, _ = whiten(scale, cholesky(below))
         return GramDraw(
             gram=tf.matmul(features, features, transpose_b=True),
             features=features,
             below=below,
-            log_ratio=self._expected_log_ratio(ratio)
-            if self.expected_log_ratio
-            else self._sampled_log_ratio(ratio, precision_factor),
+            log_ratio=self._log_ratio(ratio, precision_factor),
         )
 
     @inherit_check_shapes
     def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        df = tf.cast(self.df, blocks.it.dtype)
-        return condition_inverse_wishart(draw, blocks, noise, df, jitter=self.jitter)
+        # With C = U/√δ and H = K_ti K_ii⁻¹ F_i + C Zᵀ L⁻¹ F_i, [S, N, M], targets have
+        # G_it = F_i Hᵀ and G_tt = δ C Cᵀ + H Hᵀ.
+        gradient_dtype, dtype = noise.gradient_dtype, blocks.it.dtype
+        df = tf.cast(self.df, dtype)
+        numbers = noise.normal(self.num_inducing + 1)
+        whitened_root, _ = whiten(draw.below, draw.features)
+        # Rounding errors of noise matter no more than what they are errors of.
+        deviation = tf.matmul(numbers[..., :-1], tf.cast(whitened_root, gradient_dtype))
+        deviation, scores = tf.cast(deviation, dtype), tf.cast(numbers[..., -1], dtype)
+        # With one target, the squared precision factor is 2 z, z ~ Gamma((δ + M + 2)/2, rate 1).
+        concentration = 0.5 * (df + (self.num_inducing + 2.0))
+        if blocks.are_single:
+            mean, variance = moments_of_each(draw, blocks, gradient_dtype)
+            square_spread = 0.5 * variance / gamma_quantile(concentration, scores)
+            features = mean + tf.sqrt(square_spread)[..., None] * deviation
+            own = df * square_spread[..., None, None]
+        else:
+            mean, tril = moments_of_groups(draw, blocks, whitened_root, self.jitter)
+            group_size = sizes(blocks.tt)[-1]
+            lower = blocks.grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype))
+            scores = tf.reshape(scores, sizes(lower)[:-1])
+            spread = _divide(tril, _precision_factor(concentration, scores, lower))
+            correlated = tf.matmul(spread, blocks.grouped(deviation))
+            features = mean + tf.reshape(correlated, sizes(deviation))
+            own = df * tf.matmul(spread, spread, transpose_b=True)
+        it = tf.matmul(draw.features, features, transpose_b=True)
+        return TargetBlocks(it, own + blocks.inner_products(features), features)
 
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> InverseWishart:
@@ -148,53 +172,56 @@ class InverseWishartLayer(GramLayer):
         )
         df, _ = self._degrees_of_freedom(covariance.dtype)
         learned = tf.matmul(root, root, transpose_b=True) / self.num_inducing
-        return factorise(
-            covariance + root_scale / df * learned,
-            relative_jitter(covariance, self.jitter),
-            name="a layer's posterior scale",
-        )
+        return self._factorise(covariance, covariance + root_scale / df * learned)
 
-    def _expected_log_ratio(self, ratio: tf.Tensor) -> tf.Tensor:
-        """-KL[Q ‖ P], [S].
-
-        :param ratio: L_q⁻¹ L, [S, M, M].
-        """
-        _, concentration = self._concentrations(ratio.dtype)
-        own_df, extra_df = self._degrees_of_freedom(ratio.dtype)
-        df = own_df + extra_df + (self.num_inducing + 1.0)
-        expected_trace = df * tf.reduce_sum(tf.square(ratio), axis=[-2, -1])
-        return (
-            self._log_normaliser_ratio(ratio)
-            - 0.5 * extra_df * tf.reduce_sum(tf.math.digamma(concentration))
-            + 0.5 * (df * self.num_inducing - expected_trace)
-        )
-
-    def _sampled_log_ratio(self, ratio: tf.Tensor, precision_factor: tf.Tensor) -> tf.Tensor:
-        """Log P(G_ii) - log Q(G_ii) at G_ii = δ (L_q X⁻¹)(L_q X⁻¹)ᵀ, [S].
+    def _log_ratio(self, ratio: tf.Tensor, precision_factor: tf.Tensor) -> tf.Tensor:
+        """Log P - log Q at G_ii = δ (L_q X⁻¹)(L_q X⁻¹)ᵀ, or its expectation, -KL[Q ‖ P], [S].
 
         :param ratio: L_q⁻¹ L, [S, M, M].
         :param precision_factor: Factor of the precision, X, [S, M, M].
         """
-        _, extra_df = self._degrees_of_freedom(ratio.dtype)
+        M, (df, extra_df) = self.num_inducing, self._degrees_of_freedom(ratio.dtype)
+        # Of X_jj², under prior and posterior.
+        prior = 0.5 * (df + tf.range(2, M + 2, dtype=ratio.dtype))
+        posterior = prior + 0.5 * extra_df
+        # The part that does not depend on X, where |G_ii| is written as |δ K_q| / |X|².
+        log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
+        log_gamma_ratio = tf.reduce_sum(tf.math.lgamma(posterior) - tf.math.lgamma(prior))
+        constant = (df + (M + 1.0)) * log_det_ratio + log_gamma_ratio
+        if self.expected_log_ratio:
+            total_df = df + extra_df + (M + 1.0)
+            expected_trace = total_df * tf.reduce_sum(tf.square(ratio), axis=[-2, -1])
+            expected_log = extra_df * tf.reduce_sum(tf.math.digamma(posterior))
+            return constant - 0.5 * expected_log + 0.5 * (total_df * M - expected_trace)
         log_diagonal = tf.math.log(tf.linalg.diag_part(precision_factor))
         # The trace of δ K_q G⁻¹ is ‖X‖², and that of δ K_ii G⁻¹ is ‖X L_q⁻¹ L‖².
         traces = tf.square(precision_factor) - tf.square(tf.matmul(precision_factor, ratio))
         return (
-            self._log_normaliser_ratio(ratio)
+            constant
             + extra_df * tf.reduce_sum(0.5 * np.log(2.0) - log_diagonal, axis=-1)
             + 0.5 * tf.reduce_sum(traces, axis=[-2, -1])
         )
 
-    def _log_normaliser_ratio(self, ratio: tf.Tensor) -> tf.Tensor:
-        """The part that does not depend on X, where |G_ii| is written as |δ K_q| / |X|², [S]."""
-        df, _ = self._degrees_of_freedom(ratio.dtype)
-        prior, posterior = self._concentrations(ratio.dtype)
-        log_det_ratio = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(ratio)), axis=-1)
-        log_gamma_ratio = tf.reduce_sum(tf.math.lgamma(posterior) - tf.math.lgamma(prior))
-        return (df + (self.num_inducing + 1.0)) * log_det_ratio + log_gamma_ratio
 
-    def _concentrations(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-        """Those of X_jj² under prior and posterior, (δ + 1 + j)/2 and (δ + γ + 1 + j)/2, [M]."""
-        df, extra_df = self._degrees_of_freedom(dtype)
-        prior = 0.5 * (df + tf.range(2, self.num_inducing + 2, dtype=dtype))
-        return prior, prior + 0.5 * extra_df
+def _precision_factor(
+    first_concentration: tf.Tensor, scores: tf.Tensor, lower: tf.Tensor
+) -> tf.Tensor:
+    """The precision factor of :class:`InverseWishart`, of one row for each target, [..., K, K].
+
+    :param scores: Normal scores of its squared diagonal, [..., K].
+    :param lower: Standard normal numbers, of which those below the diagonal are taken.
+    """
+    index = tf.range(tf.shape(scores)[-1], dtype=scores.dtype)
+    square = 2.0 * gamma_quantile(first_concentration + 0.5 * index, scores)
+    return tf.linalg.set_diag(tf.linalg.band_part(lower, -1, 0), tf.sqrt(square))
+
+
+def _divide(numerator: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
+    """Solve X V = R for X, which is Vᵀ Xᵀ = Rᵀ.
+
+    :param numerator: R, [..., N, N], with leading axes that broadcast with those of V.
+    :param tril: V, lower triangular, [..., N, N].
+    """
+    numerator += tf.zeros_like(tril)
+    solution = tf.linalg.triangular_solve(tril, tf.linalg.matrix_transpose(numerator), adjoint=True)
+    return tf.linalg.matrix_transpose(solution)

@@ -123,7 +123,10 @@ def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(appended, [*latents.shape[:-1], width])
 
 
-def _with_weighted_gradient(draws: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+@tf.custom_gradient
+def _with_weighted_gradient(
+    draws: tf.Tensor,
+) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
     """Return draws whose gradients are multiplied by their normalised importance weights.
 
     :param draws: Latent variables as they were drawn, [S, N, K, W].
@@ -131,15 +134,8 @@ def _with_weighted_gradient(draws: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         log-mean-exp over K these zeros receive the weights, up to a factor for each datum.
     """
 
-    @tf.custom_gradient
-    def attach(
-        draws: tf.Tensor,
-    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
-        def gradient(upstream: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-            total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-            return upstream * tf.math.divide_no_nan(weights, total)[..., None]
+    def gradient(upstream: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        total = tf.reduce_sum(weights, axis=-1, keepdims=True)
+        return upstream * tf.math.divide_no_nan(weights, total)[..., None]
 
-        return (tf.identity(draws), tf.zeros_like(draws[..., 0])), gradient
-
-    values, zeros = attach(draws)
-    return values, zeros
+    return (tf.identity(draws), tf.zeros_like(draws[..., 0])), gradient

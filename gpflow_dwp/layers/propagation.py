@@ -21,8 +21,8 @@ from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.cross import cross_covariance
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer
-from gpflow_dwp.layers.noise import TargetNoise
+from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer, TargetNoise
+from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
 from gpflow_dwp.shapes import sizes
@@ -68,7 +68,7 @@ def sample_inducing_path(
     points: tf.Tensor,
     num_samples: int,
     seed: Seed,
-    warp: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    warp: Warp | None = None,
 ) -> InducingPath:
     """Draw every layer's Gram matrix at the inducing points.
 
@@ -106,7 +106,9 @@ def sample_inducing_path(
     targets = None
     if output.rows is not None:
         X, Y = output.rows
-        targets = tf.cast(Y, _ACCURATE) if warp is None else warp(tf.cast(Y, _ACCURATE))
+        targets = tf.cast(Y, _ACCURATE)
+        if warp is not None:
+            targets = warp.forward(targets)
         if output.mean_function is not None:
             targets -= tf.cast(output.mean_function(X), _ACCURATE)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross, targets))

@@ -13,10 +13,9 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import Array, TargetBlocks
+from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.table import check_weights
-from gpflow_dwp.layers._gaussian_output import moments_at_targets
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
@@ -158,12 +157,6 @@ class RegressionGPLayer(OutputLayer):
             1.0 / tf.cast(self.noise_variance, dtype),
         )
         return GaussianPosterior(weights, inverse, log_ratio=-kl)
-
-    @inherit_check_shapes
-    def condition(
-        self, draw: GaussianPosterior, blocks: TargetBlocks
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        return moments_at_targets(draw, blocks)
 
 
 def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:

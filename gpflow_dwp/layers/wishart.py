@@ -9,23 +9,14 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
 from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
-from gpflow_dwp.layers._features import condition_features, expect_features
-from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers._features import _FeatureLayer
+from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
-from gpflow_dwp.layers.noise import TargetNoise
-from gpflow_dwp.layers.scale_mixture import ScaleMixture
-from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, WishartPosterior
-from gpflow_dwp.linalg import (
-    Factorised,
-    cholesky,
-    color,
-    factorise,
-    relative_jitter,
-    relative_precision,
-)
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, ScaleMixture, WishartPosterior
+from gpflow_dwp.linalg import cholesky, color, relative_precision
 from gpflow_dwp.papers import DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory
@@ -33,7 +24,7 @@ from gpflow_dwp.validation import check_flags, check_integers, check_memory
 __all__ = ["WishartLayer"]
 
 
-class WishartLayer(GramLayer):
+class WishartLayer(_FeatureLayer):
     r"""Draws a Gram matrix: a priori G ~ W(K/ν, ν), with K the kernel of what is below.
 
     The posterior over the inducing block is G_ii = F_i F_iᵀ with F_i = A T B (see
@@ -135,7 +126,7 @@ class WishartLayer(GramLayer):
             precision, log_det_ratio = None, tf.zeros([1], dtype)
             features = color(below, mixed)
         else:
-            scale = self._factorise_posterior(self.scale_mixture, covariance)
+            scale = self._factorise(covariance, self.scale_mixture.mix(covariance, self.df))
             precision, features, log_det_ratio = relative_precision(below, scale, mixed)
         log_ratio_given_scale = (
             self.bartlett_factor.expected_log_ratio
@@ -155,14 +146,6 @@ class WishartLayer(GramLayer):
             + self.df * log_det_ratio,
         )
 
-    @inherit_check_shapes
-    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        return condition_features(draw, blocks, noise, df=self.df, jitter=self.jitter)
-
-    @inherit_check_shapes
-    def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        return expect_features(draw, blocks)
-
     @check_shapes("covariance: [S, M, M]")
     def prior(self, covariance: tf.Tensor) -> SingularWishart:
         """Return P(G_ii) given K_ii, [S, M, M]."""
@@ -172,11 +155,9 @@ class WishartLayer(GramLayer):
     @check_shapes("covariance: [S, M, M]")
     def posterior(self, covariance: tf.Tensor) -> ABGeneralisedSingularWishart:
         """Return Q(G_ii) given K_ii, [S, M, M]: an AB-GW (A' or B may be I)."""
-        scale_tril = cholesky(
-            self._factorise(covariance)
-            if self.scale_mixture is None
-            else self._factorise_posterior(self.scale_mixture, covariance)
-        )
+        mixture = self.scale_mixture
+        scale = None if mixture is None else mixture.mix(covariance, self.df)
+        scale_tril = cholesky(self._factorise(covariance, scale))
         bartlett = self.bartlett_factor.bartlett(covariance.dtype)
         mixing = self.bartlett_factor.mixing(covariance.dtype)
         return ABGeneralisedSingularWishart(
@@ -187,11 +168,4 @@ class WishartLayer(GramLayer):
             bartlett.rate,
             bartlett.loc,
             bartlett.scale,
-        )
-
-    def _factorise_posterior(self, mixture: ScaleMixture, covariance: tf.Tensor) -> Factorised:
-        return factorise(
-            mixture.mix(covariance, self.df),
-            relative_jitter(covariance, self.jitter),
-            name="a layer's posterior scale",
         )

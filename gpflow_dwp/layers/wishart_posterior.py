@@ -17,7 +17,7 @@ from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["Mixing", "PosteriorFamily", "WishartPosterior"]
+__all__ = ["Mixing", "PosteriorFamily", "ScaleMixture", "WishartPosterior"]
 
 PosteriorFamily = Literal["GW", "A", "AB"]
 """Which parts of the Bartlett factor the posterior mixes: none, rows, or rows and columns."""
@@ -162,9 +162,8 @@ class WishartPosterior(gpflow.Module):
     ) -> tf.Tensor:
         """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S] or [].
 
-        :param factor: Bartlett factor, T, [S, M, R], for the gradient only.
-        :param mixing: The matrices A' and B that multiply T.
-        :param precision: CᵀC, [S, M, M], or None for the identity.
+        Parameters as there, but T serves the gradient only.
+
         :param stick_the_landing: Whether the gradient of α, β, μ, σ, and of these alone, comes
             from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the
             likelihood as the posterior gets better; that of the closed form does not.
@@ -190,6 +189,39 @@ class WishartPosterior(gpflow.Module):
         return log_volume_over_minor(
             self.df, self.num_inducing, log_diagonal, mixing.log_det_rows, log_column
         )
+
+
+class ScaleMixture(gpflow.Module):
+    """Mixes a prior's scale S with a learned one: (1 - q) S + q s V Vᵀ / M.
+
+    q starts at 1e-6. With the published code's start, 0.018, the random V is dear where a smooth
+    kernel makes S nearly singular: thousands of nats for each row of the data.
+
+    :param num_inducing: Number of inducing points, M.
+    :param rng: Draws the starting value of V, standard normal.
+    """
+
+    def __init__(self, num_inducing: int, rng: np.random.Generator) -> None:
+        super().__init__(name="ScaleMixture")
+        dtype = default_float()
+        self.num_inducing = num_inducing
+        self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
+        self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
+        self.proportion = Parameter(1e-6, dtype=dtype, transform=tfp.bijectors.Sigmoid())
+
+    def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
+        """Return ν times the mixture, given K = ν S.
+
+        :param covariance: Covariance at the inducing points, K, [S, M, M].
+        :param df: Degrees of freedom, ν.
+        """
+        proportion, root_scale, root = (
+            tf.cast(parameter, covariance.dtype)
+            for parameter in (self.proportion, self.root_scale, self.root)
+        )
+        factor = proportion * root_scale * (df / self.num_inducing)
+        learned = factor * tf.matmul(root, root, transpose_b=True)
+        return (1.0 - proportion) * covariance + learned
 
 
 def _unit_lower_and_upper(packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

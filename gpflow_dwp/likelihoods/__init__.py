@@ -1,7 +1,6 @@
 """Likelihoods that GPflow has not, and the one for labels."""
 
-from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
-from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian, GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh

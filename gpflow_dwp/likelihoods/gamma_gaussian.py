@@ -1,16 +1,68 @@
-"""A Gaussian likelihood whose precision has a Gamma posterior."""
+"""A precision with a Gamma prior and posterior, and the Gaussian likelihood that has it."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import gpflow
 import tensorflow as tf
+from gpflow import Parameter, default_float
 from gpflow.likelihoods import ScalarLikelihood
+from gpflow.logdensities import gaussian
+from gpflow.utilities import positive
 
-from gpflow_dwp.likelihoods.gamma_precision import GammaPrecision
+from gpflow_dwp.validation import check_positive
 
-__all__ = ["GammaGaussian"]
+__all__ = ["GammaGaussian", "GammaPrecision"]
+
+
+class GammaPrecision(gpflow.Module):
+    """τ with the prior Gam(a₀, b₀) and the posterior Gam(a, b), of concentration and rate.
+
+    :param prior_concentration: Shape of the prior, a₀, positive.
+    :param prior_rate: b₀, positive, in the inverse units of τ.
+    :raises ValueError: If one of them is not positive.
+    """
+
+    def __init__(self, prior_concentration: float, prior_rate: float) -> None:
+        super().__init__(name="GammaPrecision")
+        check_positive(prior_concentration=prior_concentration, prior_rate=prior_rate)
+        self.prior_concentration = float(prior_concentration)
+        self.prior_rate = float(prior_rate)
+        dtype, transform = default_float(), positive(base="exp", lower=0.0)
+        self.concentration = Parameter(prior_concentration, dtype=dtype, transform=transform)
+        self.rate = Parameter(prior_rate, dtype=dtype, transform=transform)
+
+    @property
+    def mean(self) -> tf.Tensor:
+        """E[τ] = a / b."""
+        return tf.convert_to_tensor(self.concentration) / tf.convert_to_tensor(self.rate)
+
+    @property
+    def mean_log(self) -> tf.Tensor:
+        """E[log τ] = ψ(a) - log b."""
+        return tf.math.digamma(self.concentration) - tf.math.log(self.rate)
+
+    @property
+    def mean_inverse(self) -> tf.Tensor:
+        """E[1 / τ] = b / (a - 1), infinite where a ≤ 1."""
+        excess = tf.convert_to_tensor(self.concentration) - 1.0
+        infinity = tf.constant(float("inf"), excess.dtype)
+        return tf.where(excess > 0.0, self.rate / excess, infinity)
+
+    def kl_divergence(self) -> tf.Tensor:
+        """KL(q(τ) || p(τ)) in nats, []."""
+        a, b = tf.convert_to_tensor(self.concentration), tf.convert_to_tensor(self.rate)
+        a0 = tf.constant(self.prior_concentration, a.dtype)
+        b0 = tf.constant(self.prior_rate, a.dtype)
+        return (
+            (a - a0) * tf.math.digamma(a)
+            - tf.math.lgamma(a)
+            + tf.math.lgamma(a0)
+            + a0 * (tf.math.log(b) - tf.math.log(b0))
+            + a * (b0 - b) / b
+        )
 
 
 class GammaGaussian(ScalarLikelihood):
@@ -36,7 +88,7 @@ class GammaGaussian(ScalarLikelihood):
         return self.precision.kl_divergence()
 
     def _scalar_log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-        return _log_normal(Y, F, self.precision.mean_inverse)
+        return gaussian(Y, F, self.precision.mean_inverse)
 
     def _conditional_mean(self, X: Any, F: tf.Tensor) -> tf.Tensor:
         return tf.identity(F)
@@ -52,7 +104,7 @@ class GammaGaussian(ScalarLikelihood):
     def _predict_log_density(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tf.Tensor:
-        densities = _log_normal(Y, Fmu, Fvar + self.precision.mean_inverse)
+        densities = gaussian(Y, Fmu, Fvar + self.precision.mean_inverse)
         return tf.reduce_sum(densities, axis=-1)
 
     def _variational_expectations(
@@ -61,8 +113,3 @@ class GammaGaussian(ScalarLikelihood):
         squares = self.precision.mean * (tf.square(Y - Fmu) + Fvar)
         constant = self.precision.mean_log - math.log(2.0 * math.pi)
         return 0.5 * tf.reduce_sum(constant - squares, axis=-1)
-
-
-def _log_normal(Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
-    squares = tf.square(Y - mean) / variance
-    return -0.5 * (math.log(2.0 * math.pi) + tf.math.log(variance) + squares)

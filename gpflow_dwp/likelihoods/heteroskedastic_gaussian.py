@@ -73,9 +73,7 @@ class HeteroskedasticGaussian(Likelihood):
         :param Fvar: Variance of f and h, [..., 2P].
         """
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
-        nodes = tf.constant(_NODES, mean.dtype)
-        log_scales = log_scale[..., None] + tf.sqrt(spread)[..., None] * nodes
-        noise = tf.exp(2.0 * tf.transpose(log_scales, _last_first(log_scales.shape.rank)))
+        noise = tf.exp(2.0 * (log_scale + tf.sqrt(spread) * _on_first_axis(_NODES, mean)))
         return tf.broadcast_to(mean, tf.shape(noise)), variance + noise
 
     @inherit_check_shapes
@@ -96,8 +94,8 @@ class HeteroskedasticGaussian(Likelihood):
     ) -> tf.Tensor:
         means, variances = self.warped_components(X, Fmu, Fvar)
         each = -0.5 * (_LOG_2PI + tf.math.log(variances) + tf.square(Y - means) / variances)
-        weights = tf.reshape(tf.constant(_WEIGHTS, each.dtype), [-1] + [1] * (each.shape.rank - 1))
-        return tf.reduce_sum(tf.reduce_logsumexp(each + tf.math.log(weights), axis=0), axis=-1)
+        log_weights = tf.math.log(_on_first_axis(_WEIGHTS, means[0]))
+        return tf.reduce_sum(tf.reduce_logsumexp(each + log_weights, axis=0), axis=-1)
 
     @inherit_check_shapes
     def _predict_mean_and_var(
@@ -134,5 +132,6 @@ def _positive(
     return np.broadcast_to(values, (num_outputs,)).copy()
 
 
-def _last_first(rank: int) -> list[int]:
-    return [rank - 1, *range(rank - 1)]
+def _on_first_axis(values: npt.NDArray[np.float64], tensor: tf.Tensor) -> tf.Tensor:
+    """[K, 1, ...], to go with a tensor of fewer axes and its type."""
+    return tf.reshape(tf.constant(values, tensor.dtype), [-1] + [1] * tensor.shape.rank)

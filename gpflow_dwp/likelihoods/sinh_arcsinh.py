@@ -67,17 +67,10 @@ class SinhArcsinh(gpflow.Module):
 
     def inverse(self, Z: tf.Tensor) -> tf.Tensor:
         """Return the y of which g(y) is ``Z``, [..., P]."""
-        location, scale, skewness, tailweight, shift = (
-            tf.cast(parameter, Z.dtype)
-            for parameter in (
-                self.location,
-                self.scale,
-                self.skewness,
-                self.tailweight,
-                self.shift,
-            )
-        )
-        return location + scale * tf.sinh((tf.asinh(Z - shift) + skewness) / tailweight)
+        dtype = Z.dtype
+        bent = tf.asinh(Z - tf.cast(self.shift, dtype)) + tf.cast(self.skewness, dtype)
+        centred = tf.sinh(bent / tf.cast(self.tailweight, dtype))
+        return tf.cast(self.location, dtype) + tf.cast(self.scale, dtype) * centred
 
     def log_derivative(self, Y: tf.Tensor) -> tf.Tensor:
         r"""Return log g'(y) = log(δ/λ) + log cosh(δ arsinh u - ε) - ½ log(1 + u²), [..., P]."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import tensorflow as tf
@@ -14,7 +13,7 @@ from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["Warp", "WarpedGaussian", "unwarped_moments", "warp_function", "warp_of"]
+__all__ = ["Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
 
 _QUADRATURE_POINTS = 32
 
@@ -134,17 +133,7 @@ def unwarped_moments(warp: Warp, mean: tf.Tensor, variance: tf.Tensor) -> MeanAn
 def warp_of(likelihood: Likelihood) -> Warp | None:
     """Return the function of the observations that a likelihood's noise is Gaussian in.
 
-    :param likelihood: Any GPflow likelihood.
-    :return: g of a :class:`WarpedGaussian`; None of others.
+    It brings observations to the scale of the likelihood's functions. None of one that is no
+    :class:`WarpedGaussian`.
     """
     return likelihood.warp if isinstance(likelihood, WarpedGaussian) else None
-
-
-def warp_function(likelihood: Likelihood) -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """Return what brings a likelihood's observations to the scale of its functions.
-
-    :param likelihood: Any GPflow likelihood.
-    :return: None where they are on it, or it is not known.
-    """
-    warp = warp_of(likelihood)
-    return None if warp is None else warp.forward

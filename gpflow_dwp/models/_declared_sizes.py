@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
-from gpflow_dwp.models._own_classes import find_own
+from gpflow_dwp.models.configuration import find_own
 
 __all__ = ["check_declared_sizes"]
 

@@ -18,12 +18,12 @@ from gpflow_dwp.files import held, read_archive, read_arrays, seal, sync, unseal
 __all__ = [
     "DESCRIPTION",
     "IN_BYTES",
-    "SavedFiles",
     "SavedParts",
     "check_not_foreign",
     "read_bytes",
     "read_files",
     "replace_files",
+    "to_files",
 ]
 
 _FORMAT = "gpflow_dwp.model"
@@ -60,48 +60,44 @@ class SavedParts(NamedTuple):
     weights: dict[str, npt.NDArray[Any]]
 
 
-class SavedFiles(dict[str, bytes]):
+def to_files(description: Mapping[str, Any], weights: bytes) -> dict[str, bytes]:
     """Contents by names: the weights, then the description, which names them.
 
     :param description: What is told of the model, as JSON can hold it.
     :param weights: An archive of its weights.
     :raises SavedModelError: If the description is too long to be read again.
     """
-
-    def __init__(self, description: Mapping[str, Any], weights: bytes) -> None:
-        digest = hashlib.sha256(weights).hexdigest()
-        fields = {
-            "format": _FORMAT,
-            "format_version": _FORMAT_VERSION,
-            **description,
-            "weights": {"file": _name_of_weights(digest), "sha256": digest},
-        }
-        text = json.dumps(seal(fields), indent=1).encode()
-        if len(text) > _LARGEST_DESCRIPTION:
-            raise SavedModelError(
-                f"the model's description would take {len(text)} bytes, more than "
-                f"{_LARGEST_DESCRIPTION}; it cannot be saved."
-            )
-        super().__init__({_name_of_weights(digest): weights, DESCRIPTION: text})
+    digest = hashlib.sha256(weights).hexdigest()
+    fields = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        **description,
+        "weights": {"file": _name_of_weights(digest), "sha256": digest},
+    }
+    text = json.dumps(seal(fields), indent=1).encode()
+    if len(text) > _LARGEST_DESCRIPTION:
+        raise SavedModelError(
+            f"the model's description would take {len(text)} bytes, more than "
+            f"{_LARGEST_DESCRIPTION}; it cannot be saved."
+        )
+    return {_name_of_weights(digest): weights, DESCRIPTION: text}
 
 
 def check_not_foreign(directory: Path) -> None:
     """Refuse a place that holds anything but a saved model, or what is left of saving one.
 
-    :param directory: Where a model is to be saved.
     :raises SavedModelError: If that would mix it with something else.
     """
     if directory.exists() and (not directory.is_dir() or _is_foreign(directory)):
         raise SavedModelError(f"{directory} exists and is not a saved model; choose another name.")
 
 
-def replace_files(directory: Path, files: SavedFiles) -> None:
+def replace_files(directory: Path, files: Mapping[str, bytes]) -> None:
     """Put a saved model in the place of the one that is there, in one step.
 
-    Models that several processes save go there one after the other.
+    Models that several processes save go there one after the other. The directory is made if it
+    is missing.
 
-    :param directory: Where; made if it is missing.
-    :param files: Those of the model.
     :raises SavedModelError: If something else is there.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -111,15 +107,13 @@ def replace_files(directory: Path, files: SavedFiles) -> None:
         for name, content in files.items():
             write_whole(directory / name, content)
         for path in directory.iterdir():
-            is_ours = _WEIGHTS.fullmatch(path.name) or _PARTIAL.fullmatch(path.name)
-            if is_ours and path.name not in files:
+            if _is_left_over(path) and path.name not in files:
                 path.unlink()
 
 
 def read_files(directory: Path) -> SavedParts:
     """Read a saved model.
 
-    :param directory: That of the model.
     :raises SavedModelError: If it is none, or damaged.
     """
 
@@ -143,7 +137,6 @@ def read_files(directory: Path) -> SavedParts:
 def read_bytes(content: bytes) -> SavedParts:
     """Read a saved model from an archive of its files, which is not compressed.
 
-    :param content: The archive.
     :raises SavedModelError: If it is none, or damaged.
     """
     try:
@@ -203,15 +196,16 @@ def _parse_description(path: Path, content: bytes) -> dict[str, Any]:
 def _is_foreign(directory: Path) -> bool:
     if not (directory / DESCRIPTION).exists():
         # An interrupted first save leaves no more than this.
-        return any(
-            not (_WEIGHTS.fullmatch(path.name) or _PARTIAL.fullmatch(path.name))
-            for path in directory.iterdir()
-        )
+        return not all(map(_is_left_over, directory.iterdir()))
     try:
         description = json.loads((directory / DESCRIPTION).read_bytes())
     except (ValueError, RecursionError):
         return True
     return not isinstance(description, dict) or description.get("format") != _FORMAT
+
+
+def _is_left_over(path: Path) -> bool:
+    return bool(_WEIGHTS.fullmatch(path.name) or _PARTIAL.fullmatch(path.name))
 
 
 def _name_of_weights(digest: str) -> str:

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
-from gpflow_dwp.likelihoods.warped_gaussian import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.accepted_observations import count_functions
 
 __all__ = ["initial_inducing", "initial_mixing", "initial_precision", "initial_pseudo_targets"]
@@ -81,9 +81,9 @@ def initial_precision(likelihood: Likelihood) -> float:
 
 def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array:
     """Put observations on the scale of the latent functions, where that scale is known."""
-    warp = warp_function(likelihood)
+    warp = warp_of(likelihood)
     if warp is not None:
-        return warp(tf.constant(observations)).numpy()
+        return warp.forward(tf.constant(observations)).numpy()
     lik = gpflow.likelihoods
     if isinstance(likelihood, lik.Gaussian | lik.StudentT):
         return observations

@@ -22,10 +22,6 @@ __all__ = [
 ]
 
 
-def _any(Y: tf.Tensor) -> tf.Tensor:
-    return tf.ones_like(Y, tf.bool)
-
-
 class AcceptedObservations(NamedTuple):
     """What observations, Y [N, P], a likelihood takes.
 
@@ -38,7 +34,7 @@ class AcceptedObservations(NamedTuple):
     """
 
     expected: str = "finite numbers"
-    accepts: Callable[[tf.Tensor], tf.Tensor] = _any
+    accepts: Callable[[tf.Tensor], tf.Tensor] = lambda Y: tf.ones_like(Y, tf.bool)
     num_columns: int | None = None
     num_labels: int = 0
 
@@ -49,7 +45,6 @@ def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
     A likelihood of the user's says so by a method of this name, without arguments; one that has
     none takes what the nearest of GPflow's classes does that it inherits from.
 
-    :param likelihood: Any GPflow likelihood.
     :raises ValueError: If the likelihood's own method returns something else.
     """
     own = getattr(likelihood, "accepted_observations", None)
@@ -68,8 +63,6 @@ def observes_entries(likelihood: Likelihood) -> bool:
     """Whether a likelihood is a product over the entries of Y, each of one function's.
 
     Single entries may then be missing; of others, whole rows.
-
-    :param likelihood: Any GPflow likelihood.
     """
     # The parts of a switched one differ, and a gamma posterior has no density at one precision.
     others = likelihoods.SwitchedLikelihood | GammaGaussian
@@ -79,11 +72,7 @@ def observes_entries(likelihood: Likelihood) -> bool:
 
 
 def is_accepted(likelihood: Likelihood, Y: tf.Tensor) -> tf.Tensor:
-    """Return which entries of Y are what a likelihood takes, or may be missing (NaN), [N, P].
-
-    :param likelihood: Any GPflow likelihood.
-    :param Y: Observations, [N, P].
-    """
+    """Return which entries of Y, [N, P], are what a likelihood takes, or may be missing (NaN)."""
     accepted, missing = accepted_observations(likelihood), tf.math.is_nan(Y)
     right = missing | accepted.accepts(tf.where(missing, tf.ones_like(Y), Y))
     if observes_entries(likelihood):
@@ -98,8 +87,6 @@ def is_accepted(likelihood: Likelihood, Y: tf.Tensor) -> tf.Tensor:
 def count_functions(likelihood: Likelihood, num_columns: int) -> int:
     """Return Q, the latent functions that a likelihood needs for observations of P columns.
 
-    :param likelihood: Any GPflow likelihood.
-    :param num_columns: Number of output columns, P.
     :raises ValueError: If P leaves no column for a function.
     """
     if likelihood.latent_dim is not None:
@@ -114,10 +101,9 @@ def count_functions(likelihood: Likelihood, num_columns: int) -> int:
 
 
 def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None:
-    """Return P, the columns of observations, or None where they may be any.
+    """Return P, the columns of observations of Q functions (None where that is not known).
 
-    :param likelihood: Any GPflow likelihood.
-    :param num_outputs: Number of latent functions, Q; None where that is not known.
+    None where they may be any.
     """
     accepted = accepted_observations(likelihood)
     if accepted.num_columns is None and likelihood.latent_dim is None and num_outputs is not None:
@@ -125,16 +111,34 @@ def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None
     return accepted.num_columns
 
 
+def _is_whole(Y: tf.Tensor) -> tf.Tensor:
+    return tf.equal(Y, tf.floor(Y))
+
+
+# Of likelihoods that all take the same, whatever their settings.
+_FIXED = {
+    likelihoods.Bernoulli: AcceptedObservations(
+        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
+    ),
+    likelihoods.Beta: AcceptedObservations(
+        "numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0)
+    ),
+    likelihoods.Exponential: AcceptedObservations(
+        "numbers that are not negative", lambda Y: Y >= 0.0
+    ),
+    likelihoods.Gamma: AcceptedObservations("positive numbers", lambda Y: Y > 0.0),
+    likelihoods.Poisson: AcceptedObservations(
+        "whole numbers from 0", lambda Y: _is_whole(Y) & (Y >= 0.0)
+    ),
+}
+
+
 @singledispatch
 def _accepted(likelihood: Likelihood) -> AcceptedObservations:
+    for kind in type(likelihood).__mro__:
+        if kind in _FIXED:
+            return _FIXED[kind]
     return AcceptedObservations(num_columns=likelihood.observation_dim)
-
-
-@_accepted.register
-def _bernoulli(likelihood: likelihoods.Bernoulli) -> AcceptedObservations:
-    return AcceptedObservations(
-        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
-    )
 
 
 @_accepted.register(likelihoods.Softmax)
@@ -147,26 +151,6 @@ def _classes(likelihood: Likelihood) -> AcceptedObservations:
 def _ordinal(likelihood: likelihoods.Ordinal) -> AcceptedObservations:
     # As for each output of its own, there may be several columns.
     return _whole_numbers(int(likelihood.num_bins), "")._replace(num_columns=None)
-
-
-@_accepted.register
-def _poisson(likelihood: likelihoods.Poisson) -> AcceptedObservations:
-    return AcceptedObservations("whole numbers from 0", lambda Y: _is_whole(Y) & (Y >= 0.0))
-
-
-@_accepted.register
-def _exponential(likelihood: likelihoods.Exponential) -> AcceptedObservations:
-    return AcceptedObservations("numbers that are not negative", lambda Y: Y >= 0.0)
-
-
-@_accepted.register
-def _gamma(likelihood: likelihoods.Gamma) -> AcceptedObservations:
-    return AcceptedObservations("positive numbers", lambda Y: Y > 0.0)
-
-
-@_accepted.register
-def _beta(likelihood: likelihoods.Beta) -> AcceptedObservations:
-    return AcceptedObservations("numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0))
 
 
 @_accepted.register
@@ -192,7 +176,3 @@ def _whole_numbers(count: int, where: str) -> AcceptedObservations:
         lambda Y: _is_whole(Y) & (Y >= 0.0) & (count - 1.0 >= Y),
         num_columns=1,
     )
-
-
-def _is_whole(Y: tf.Tensor) -> tf.Tensor:
-    return tf.equal(Y, tf.floor(Y))

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args
+from typing import Any, Literal, TypedDict, TypeVar, cast, get_args
 
 import gpflow
 import numpy as np
@@ -43,7 +43,6 @@ from gpflow_dwp.models._starting_values import (
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
@@ -53,8 +52,9 @@ __all__ = [
     "Architecture",
     "InducingChoice",
     "InducingInputs",
-    "Place",
+    "OutputPosterior",
     "assemble",
+    "suitable_output",
     "takes_architecture",
 ]
 
@@ -67,8 +67,12 @@ InducingChoice = Literal["subset", "kmeans"]
 InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
 """The same, or on given points."""
 
+OutputPosterior = Literal["pseudo_targets", "regression"]
+"""What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
+
 # The papers start at a noise standard deviation of e⁻².
 NOISE_VARIANCE = float(np.exp(-4.0))
+_LARGEST_REGRESSION = 2_000
 
 
 class Architecture(TypedDict, total=False):
@@ -112,19 +116,9 @@ def takes_architecture(build: Built) -> Built:
     return cast(Built, checked)
 
 
-class Place(NamedTuple):
-    """What a hidden layer is told of its place in a model."""
-
-    kernel: Kernel
-    width: int
-    num_inducing: int
-    jitter: float | None
-    rng: np.random.Generator
-
-
 def assemble(
     model_type: type[Model],
-    make_layer: Callable[[Place], GramLayer],
+    make_layer: Callable[..., GramLayer],
     data: TrainingData,
     depth: int,
     *,
@@ -143,7 +137,11 @@ def assemble(
     jitter: float | None = None,
     seed: int = 0,
 ) -> Model:
-    """Build a model of hidden layers of one kind; all else as for the builders."""
+    """Build a model of hidden layers of one kind; all else as for the builders.
+
+    :param make_layer: Takes the layer's kernel, width and number of inducing points, and by name
+        ``jitter`` and ``seed``.
+    """
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
     check_integers(at_least=0, latent_dim=latent_dim)
@@ -172,7 +170,7 @@ def assemble(
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
     warn_of_scales(4, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
-    hidden = [make_layer(Place(below, width, len(Z), jitter, rng)) for below in hidden_kernels]
+    hidden = [make_layer(each, width, len(Z), jitter=jitter, seed=rng) for each in hidden_kernels]
     latent_layer = None
     if latent_dim:
         Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
@@ -204,6 +202,35 @@ def assemble(
         num_samples=num_samples,
         latent_layer=latent_layer,
     )
+
+
+def suitable_output(
+    num_data: int,
+    likelihood: Likelihood | None = None,
+    latent_dim: int = 0,
+    batch_size: int | None = None,
+    noise: Noise | Literal["auto"] = "gaussian",
+) -> OutputPosterior:
+    """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
+
+    Not for noise that is a function of the inputs: the regression has one variance, where learned
+    pseudo-targets have precisions of their own.
+
+    :param num_data: Number of training rows, N.
+    :param likelihood: None for one that ``noise`` says.
+    :param latent_dim: Number of latent variables of each row, W.
+    :param batch_size: Rows of a minibatch; None for all.
+    :param noise: As the builders take it, or "auto" for one of those that are the same everywhere.
+    """
+    whole = batch_size is None and num_data <= _LARGEST_REGRESSION
+    if likelihood is None:
+        has_one_noise = noise != "heteroskedastic"
+    else:
+        has_one_noise = isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
+            isinstance(given, gpflow.Parameter) for given in (likelihood.variance, likelihood.scale)
+        )
+    suits = whole and not latent_dim and has_one_noise
+    return "regression" if suits else "pseudo_targets"
 
 
 def _learned_output_layer(

@@ -17,10 +17,10 @@ from gpflow_dwp.layers import GramLayer, LatentVariableLayer, OutputLayer
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
-from gpflow_dwp.likelihoods.warped_gaussian import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
-from gpflow_dwp.models.predictive import expected_log_likelihoods
+from gpflow_dwp.models.predictive import copies_expected_log_likelihoods, expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import (
     BoundTerms,
@@ -31,7 +31,12 @@ from gpflow_dwp.objectives import (
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_instance
 
-__all__ = ["DeepKernelProcess"]
+__all__ = [
+    "DeepGaussianProcess",
+    "DeepInverseWishartProcess",
+    "DeepKernelProcess",
+    "DeepWishartProcess",
+]
 
 
 class DeepKernelProcess(VariationalModel):
@@ -116,7 +121,7 @@ class DeepKernelProcess(VariationalModel):
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
-        warp = warp_function(self.likelihood)
+        warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
             return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
@@ -146,15 +151,8 @@ class DeepKernelProcess(VariationalModel):
         mean, variance = propagate_targets(
             self.hidden_layers, self.output_layer, path, targets, target_seed, keys=X
         )
-        expectations = expected_log_likelihoods(
-            self.likelihood,
-            tf.repeat(X, num_copies, axis=0),
-            tf.repeat(Y, num_copies, axis=0),
-            mean,
-            variance,
-        )
         return importance_weighted_bound(
-            tf.reshape(expectations, shape[:-1]),
+            copies_expected_log_likelihoods(self.likelihood, X, Y, num_copies, mean, variance),
             draw.local_log_ratio(),
             self._with_likelihood(path.log_ratios),
             num_data=self.num_data,
@@ -217,3 +215,53 @@ class DeepKernelProcess(VariationalModel):
                 )
             if index > 0:
                 check_gram_kernel(layer.kernel)
+
+
+class DeepWishartProcess(DeepKernelProcess):
+    """A deep Wishart process: Wishart layers below a Gaussian process.
+
+    A priori each hidden layer draws G_l ~ W(K(G_{l-1})/ν, ν), and the output is a Gaussian process
+    with covariance K(G_L) (Aitchison, Yang and Ober, "Deep kernel processes", 2021, equation 6 of
+    Ober et al., 2023). It has the prior of a deep Gaussian process whose layers are ν wide.
+
+    >>> import gpflow, numpy as np
+    >>> from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
+    >>> Z = np.linspace(-1.0, 1.0, 5)[:, None]
+    >>> layers = [
+    ...     WishartLayer(gpflow.kernels.SquaredExponential(), df=3, num_inducing=5, seed=0),
+    ...     GlobalInducingGPLayer(
+    ...         gpflow.kernels.SquaredExponential(), 1, pseudo_targets=np.sin(Z)
+    ...     ),
+    ... ]
+    >>> model = DeepWishartProcess(layers, gpflow.likelihoods.Gaussian(), Z, num_data=5)
+    >>> mean, variance = model.predict_f(Z)
+    >>> mean.shape
+    TensorShape([5, 1])
+
+    Parameters and errors are those of :class:`DeepKernelProcess`, which also takes layers of
+    different kinds.
+    """
+
+
+class DeepGaussianProcess(DeepKernelProcess):
+    """A deep Gaussian process: layers of Gaussian process features below a Gaussian process.
+
+    Its Gram matrices have the prior of a deep Wishart process with the same kernels and widths;
+    its posterior is over the features themselves (Ober and Aitchison, "Global inducing point
+    variational posteriors for Bayesian neural networks and deep Gaussian processes", 2021).
+
+    It is made as a :class:`DeepWishartProcess` is, of hidden layers that are each a
+    :class:`GlobalInducingGramLayer`.
+    """
+
+
+class DeepInverseWishartProcess(DeepKernelProcess):
+    """A deep inverse Wishart process: inverse Wishart layers below a Gaussian process.
+
+    A priori each hidden layer draws an inverse Wishart Gram matrix with mean K(G_{l-1}), and the
+    output is a Gaussian process with covariance K(G_L) (Aitchison, Yang and Ober, "Deep kernel
+    processes", 2021). Unlike the other two it has no deep Gaussian process with the same prior.
+
+    It is made as a :class:`DeepWishartProcess` is, of hidden layers that are each an
+    :class:`InverseWishartLayer`.
+    """

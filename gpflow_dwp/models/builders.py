@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+import functools
+from typing import TYPE_CHECKING, Any, get_args
+
+from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.layers import GlobalInducingGramLayer, InverseWishartLayer, WishartLayer
@@ -10,13 +13,14 @@ from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.models.assembly import (
     NOISE_VARIANCE,
     Architecture,
-    Place,
     assemble,
     takes_architecture,
 )
-from gpflow_dwp.models.deep_gaussian_process import DeepGaussianProcess
-from gpflow_dwp.models.deep_inverse_wishart_process import DeepInverseWishartProcess
-from gpflow_dwp.models.deep_wishart_process import DeepWishartProcess
+from gpflow_dwp.models.base import (
+    DeepGaussianProcess,
+    DeepInverseWishartProcess,
+    DeepWishartProcess,
+)
 from gpflow_dwp.validation import check_choice, check_flags
 
 if TYPE_CHECKING:
@@ -104,19 +108,13 @@ def build_deep_wishart_process(
         whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=stick_the_landing
     )
 
-    def layer(place: Place) -> WishartLayer:
-        return WishartLayer(
-            place.kernel,
-            place.width,
-            place.num_inducing,
-            posterior,
-            whiten,
-            expected_log_ratio=expected_log_ratio,
-            stick_the_landing=stick_the_landing,
-            jitter=place.jitter,
-            seed=place.rng,
-        )
-
+    layer = functools.partial(
+        WishartLayer,
+        posterior=posterior,
+        whiten=whiten,
+        expected_log_ratio=expected_log_ratio,
+        stick_the_landing=stick_the_landing,
+    )
     return assemble(DeepWishartProcess, layer, data, depth, width=width, **architecture)
 
 
@@ -135,17 +133,7 @@ def build_deep_gaussian_process(
 
     All else is as for :func:`build_deep_wishart_process`.
     """
-
-    def layer(place: Place) -> GlobalInducingGramLayer:
-        return GlobalInducingGramLayer(
-            place.kernel,
-            place.width,
-            place.num_inducing,
-            precision=1.0 / NOISE_VARIANCE,
-            jitter=place.jitter,
-            seed=place.rng,
-        )
-
+    layer = functools.partial(GlobalInducingGramLayer, precision=1.0 / NOISE_VARIANCE)
     return assemble(DeepGaussianProcess, layer, data, depth, width=width, **architecture)
 
 
@@ -168,13 +156,10 @@ def build_deep_inverse_wishart_process(
 
     check_flags(expected_log_ratio=expected_log_ratio)  # also where no layer has it
 
-    def layer(place: Place) -> InverseWishartLayer:
+    def layer(kernel: Kernel, width: int, num_inducing: int, **options: Any) -> InverseWishartLayer:
+        del width  # it has none
         return InverseWishartLayer(
-            place.kernel,
-            place.num_inducing,
-            expected_log_ratio=expected_log_ratio,
-            jitter=place.jitter,
-            seed=place.rng,
+            kernel, num_inducing, expected_log_ratio=expected_log_ratio, **options
         )
 
     return assemble(DeepInverseWishartProcess, layer, data, depth, width=None, **architecture)

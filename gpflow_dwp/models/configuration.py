@@ -9,8 +9,10 @@ and have a default, such as seeds of starting values, are left out.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,9 +22,8 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models._own_classes import find_own, public_name
 
-__all__ = ["from_config", "to_config"]
+__all__ = ["find_own", "from_config", "to_config"]
 
 _GPFLOW: dict[str, Any] = {
     f"gpflow.{name}": getattr(gpflow, name)
@@ -46,6 +47,20 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
+}
+
+_FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
+# What saved models may still call classes that have moved since.
+_MOVED = {
+    "gpflow_dwp.layers.GammaGaussian": "gpflow_dwp.likelihoods.GammaGaussian",
+    "gpflow_dwp.layers.LocalInducingGPLayer": (
+        "gpflow_dwp.latent_variable_deep_gp.LocalInducingGPLayer"
+    ),
+    "gpflow_dwp.layers.MatrixGaussianLayer": "gpflow_dwp.matrix_gaussian.MatrixGaussianLayer",
+    "gpflow_dwp.models.LatentVariableDeepGP": (
+        "gpflow_dwp.latent_variable_deep_gp.LatentVariableDeepGP"
+    ),
+    "gpflow_dwp.models.MatrixGaussianNetwork": "gpflow_dwp.matrix_gaussian.MatrixGaussianNetwork",
 }
 
 
@@ -123,6 +138,22 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
         raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
 
 
+def find_own(name: str) -> Any:
+    """What one of this package's rooms exports under a full name; None where there is none.
+
+    :param name: As a description has it, of whatever age.
+    """
+    room = _FULL_NAME.fullmatch(_MOVED.get(name, name))
+    if room is None:
+        return None
+    try:
+        module = importlib.import_module(f"gpflow_dwp.{room[1]}")
+    except ImportError:
+        return None
+    class_name = name.rpartition(".")[2]
+    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
+
+
 def _arguments(instance: Any) -> dict[str, Any]:
     arguments = {}
     parameters = dict(inspect.signature(type(instance).__init__).parameters)
@@ -178,7 +209,9 @@ def _class_name(cls: type) -> str:
     for namespace, module in _GPFLOW.items():
         if getattr(module, cls.__name__, None) is cls:
             return f"{namespace}.{cls.__name__}"
-    return public_name(cls) or f"custom.{cls.__qualname__}"
+    room = _FULL_NAME.match(f"{cls.__module__}.{cls.__name__}")
+    name = f"gpflow_dwp.{room[1]}.{cls.__name__}" if room else ""
+    return name if find_own(name) is cls else f"custom.{cls.__qualname__}"
 
 
 def _find_class(name: str, custom_classes: Sequence[type]) -> type:

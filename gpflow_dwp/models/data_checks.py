@@ -76,12 +76,12 @@ def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tenso
         missing observations), X does not have the model's columns, or Y is not what the likelihood
         takes; the message says where.
     """
-    X, Y = check_inputs(model, X), _as_matrix("Y", Y, may_miss=True)
+    X, Y = check_inputs(model, X), check_observations(model.likelihood, Y, model.num_outputs)
     if not X.shape[:1].is_compatible_with(Y.shape[:1]):
         raise ValueError(
             f"X and Y must have as many rows as each other, got {X.shape[0]} and {Y.shape[0]}."
         )
-    return X, check_observations(model.likelihood, Y, model.num_outputs)
+    return X, Y
 
 
 def check_batch(model: TakesData, data: Any) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
-from gpflow_dwp.layers import GaussianPosterior, GramDraw
+from gpflow_dwp.layers import GaussianPosterior
 from gpflow_dwp.layers.propagation import sample_inducing_path
-from gpflow_dwp.likelihoods.warped_gaussian import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
 from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
@@ -92,21 +93,26 @@ class FunctionDraws:
         self.num_samples = num_samples
         path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)
         points = tf.convert_to_tensor(model.inducing_variable.Z)
-        warp = warp_function(model.likelihood)
+        warp = warp_of(model.likelihood)
         path = sample_inducing_path(hidden, output, points, num_samples, path_seed, warp)
         seeds = split_seed(function_seed, len(model.layers))
+        draw_prior = functools.partial(
+            sample_random_functions, num_samples=num_samples, num_features=num_features
+        )
         self._updates: list[_Update] = []
         inputs = points[None]
         for layer, width, draw, layer_seed in zip(hidden, widths, path.hidden, seeds, strict=False):
-            prior = self._prior(layer.kernel, inputs, width, num_features, layer_seed)
-            features = _padded(draw, width)
+            prior = draw_prior(layer.kernel, inputs.shape[-1], width, seed=layer_seed)
+            # With the columns that are zero there.
+            missing_columns = width - draw.features.shape[-1]
+            features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing_columns]])
             missing = np.sqrt(width) * features - prior(inputs)
             tril = tf.broadcast_to(draw.below.tril, tf.shape(draw.gram))
             coefficients = tf.linalg.cholesky_solve(tril, missing)
             self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
             inputs = features
         num_functions = path.output.weights.shape[-1]
-        prior = self._prior(output.kernel, inputs, num_functions, num_features, seeds[-1])
+        prior = draw_prior(output.kernel, inputs.shape[-1], num_functions, seed=seeds[-1])
         values = prior(inputs)
         cross = _feature_cross if hidden else _input_cross
         noise = _coefficient_noise(
@@ -138,18 +144,6 @@ class FunctionDraws:
             values = tf.matmul(values, self._mixing)
         return values if self._mean_function is None else values + self._mean_function(points)
 
-    def _prior(
-        self, kernel: Kernel, inputs: tf.Tensor, width: int, num_features: int, seed: tf.Tensor
-    ) -> RandomFunctions:
-        return sample_random_functions(
-            kernel,
-            inputs.shape[-1],
-            width,
-            num_samples=self.num_samples,
-            num_features=num_features,
-            seed=seed,
-        )
-
 
 def _coefficient_noise(
     draw: GaussianPosterior, covariance: tf.Tensor, noise: tf.Tensor
@@ -174,12 +168,6 @@ def _coefficient_noise(
     scaled = tf.matmul(vectors, tf.sqrt(p * (1.0 - p))[..., None] * along)
     tril = tf.broadcast_to(tril, [*scaled.shape[:1], *tril.shape[1:]])
     return tf.linalg.triangular_solve(tril, scaled, adjoint=True)
-
-
-def _padded(draw: GramDraw, width: int) -> tf.Tensor:
-    """The inducing points' features with the columns that are zero there, [S, M, ν]."""
-    missing = width - draw.features.shape[-1]
-    return tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
 
 
 def _input_cross(kernel: Kernel, points: tf.Tensor, X: tf.Tensor) -> tf.Tensor:

@@ -53,18 +53,11 @@ def _sample(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> t
     )
 
 
-@_sample.register
-def _gaussian(
-    likelihood: likelihoods.Gaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed
-) -> tf.Tensor:
-    scale = tf.sqrt(likelihood.conditional_variance(X, F))
-    return F + scale * normal(tf.shape(F), seed, F.dtype)
-
-
-@_sample.register
-def _heteroskedastic(
-    likelihood: HeteroskedasticGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed
-) -> tf.Tensor:
+@_sample.register(likelihoods.Gaussian)
+@_sample.register(GammaGaussian)
+@_sample.register(HeteroskedasticGaussian)
+def _normal(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    # A GammaGaussian's variance is the mean of 1/τ, as in its predictive density.
     mean, variance = likelihood.conditional_mean(X, F), likelihood.conditional_variance(X, F)
     return mean + tf.sqrt(variance) * normal(tf.shape(mean), seed, F.dtype)
 
@@ -85,13 +78,6 @@ def _warped_student_t(
     variance = likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1]
     scale = tf.sqrt(variance * (half_df - 1.0) / half_df / precision)
     return likelihood.warp.inverse(F + scale * normal(tf.shape(F), normal_seed, F.dtype))
-
-
-@_sample.register
-def _gamma_gaussian(likelihood: GammaGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    # As in its predictive density: a Gaussian with the mean of 1/τ as variance.
-    scale = tf.sqrt(likelihood.conditional_variance(X, F))
-    return F + scale * normal(tf.shape(F), seed, F.dtype)
 
 
 @_sample.register

@@ -18,7 +18,7 @@ from gpflow_dwp.layers.propagation import (
     sample_gram_matrices,
     sample_inducing_path,
 )
-from gpflow_dwp.likelihoods.warped_gaussian import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import normal, normal_at_points, split_seed
@@ -72,7 +72,7 @@ class DeepPosterior(MixturePosterior):
         self._common_random_numbers = common_random_numbers
         self._output = output
         self.path: InducingPath = sample_inducing_path(
-            hidden, output, points, num_samples, path_seed, warp_function(likelihood)
+            hidden, output, points, num_samples, path_seed, warp_of(likelihood)
         )
 
     def gram_matrices(self, Xnew: InputData | None = None) -> list[tf.Tensor]:

@@ -14,6 +14,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal_at_points
+from gpflow_dwp.shapes import sizes
 
 __all__ = [
     "copies_expected_log_likelihoods",
@@ -48,33 +49,28 @@ def expected_log_likelihoods(
 @check_shapes(
     "X: [N, D]",
     "Y: [N, P]",
-    "mean: [S, N, K, Q]",
-    "variance: [S, N, K, columns...]",
+    "mean: [S, NK, Q]",
+    "variance: [S, NK, columns...]",
     "return: [S, N, K]",
 )
 def copies_expected_log_likelihoods(
-    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    likelihood: Likelihood,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    num_copies: int | tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
 ) -> tf.Tensor:
     """Return E log p(y_n | f_nk) under each draw's Gaussian, for K copies of each datum.
 
-    Parameters as for :func:`expected_log_likelihoods`, with an axis of copies.
+    Parameters as for :func:`expected_log_likelihoods`, with K rows of f in succession for each of X
+    and Y.
+
+    :param num_copies: Number of copies, K.
     """
-    num_copies = tf.shape(mean)[2]
-
-    def fold(moment: tf.Tensor) -> tf.Tensor:
-        shape = tf.shape(moment)
-        sizes = tf.concat([[shape[0], shape[1] * shape[2]], shape[3:]], axis=0)
-        folded = tf.reshape(moment, sizes)
-        return tf.ensure_shape(folded, [moment.shape[0], None, *moment.shape[3:]])
-
-    expectations = expected_log_likelihoods(
-        likelihood,
-        tf.repeat(X, num_copies, axis=0),
-        tf.repeat(Y, num_copies, axis=0),
-        fold(mean),
-        fold(variance),
-    )
-    return tf.reshape(expectations, tf.shape(mean)[:-1])
+    X, Y = (tf.repeat(rows, num_copies, axis=0) for rows in (X, Y))
+    expectations = expected_log_likelihoods(likelihood, X, Y, mean, variance)
+    return tf.reshape(expectations, [sizes(mean)[0], -1, num_copies])
 
 
 @check_shapes(
@@ -124,8 +120,8 @@ def predictive_moments(
     Parameters as for :func:`predictive_log_densities`.
     """
     method = _seeded(likelihood, "predict_mean_and_var", X if keys is None else keys, mean, seed)
-    moments = _fold_draws(likelihood, method, X, mean, variance)
-    return moments[0], moments[1]
+    y_mean, y_variance = _fold_draws(likelihood, method, X, mean, variance)
+    return y_mean, y_variance
 
 
 @check_shapes(

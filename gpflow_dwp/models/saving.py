@@ -23,12 +23,12 @@ from gpflow_dwp.models._declared_sizes import check_declared_sizes
 from gpflow_dwp.models._saved_files import (
     DESCRIPTION,
     IN_BYTES,
-    SavedFiles,
     SavedParts,
     check_not_foreign,
     read_bytes,
     read_files,
     replace_files,
+    to_files,
 )
 from gpflow_dwp.models.configuration import from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
@@ -74,7 +74,7 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     return buffer.getvalue()
 
 
-def _describe(model: VariationalModel) -> SavedFiles:
+def _describe(model: VariationalModel) -> dict[str, bytes]:
     check_instance(VariationalModel, model=model)
     parameters = parameter_dict(model)
     description: dict[str, Any] = {
@@ -96,7 +96,7 @@ def _describe(model: VariationalModel) -> SavedFiles:
         buffer,
         **{path: value.unconstrained_variable.numpy() for path, value in parameters.items()},
     )
-    return SavedFiles(description, buffer.getvalue())
+    return to_files(description, buffer.getvalue())
 
 
 def load_model(

@@ -88,29 +88,25 @@ class ModelSummary:
         return sum(known) if known else None
 
     def __str__(self) -> str:
-        table = tabulate(
-            [_without_kl(row, self.kl) for row in self._rows()],
-            _without_kl(_HEADERS, self.kl),
-            disable_numparse=True,
-            colalign=["left"] * 5 + ["right"] * (1 if self.kl is None else 2),
-        )
+        header, *rows = self._table()
+        alignment = ["left"] * 5 + ["right"] * (len(header) - 5)
+        table = tabulate(rows, header, disable_numparse=True, colalign=alignment)
         return "\n".join([self._title(), table, *self._remarks()])
 
     def _repr_html_(self) -> str:
-        header = "".join(f"<th>{html.escape(name)}</th>" for name in _without_kl(_HEADERS, self.kl))
-        rows = "".join(
-            "<tr>"
-            + "".join(
+        names, *rows = self._table()
+        header = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = ""
+        for row in rows:
+            cells = (
                 f'<td style="text-align: {"left" if column < 5 else "right"}">'
                 f"{html.escape(cell)}</td>"
-                for column, cell in enumerate(_without_kl(row, self.kl))
+                for column, cell in enumerate(row)
             )
-            + "</tr>"
-            for row in self._rows()
-        )
+            body += f"<tr>{''.join(cells)}</tr>"
         return (
             f"<p>{html.escape(self._title())}</p>"
-            f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+            f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
             + "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
         )
 
@@ -120,18 +116,16 @@ class ModelSummary:
     def _title(self) -> str:
         return f"{self.model}: {self.num_inputs} inputs, {self.num_data} training data"
 
-    def _rows(self) -> Iterable[tuple[str, ...]]:
+    def _table(self) -> list[tuple[str, ...]]:
+        """Header, parts and their sum; without the last column where no divergence is known."""
+        rows: list[tuple[str, ...]] = [_HEADERS]
         for part in self.parts:
-            yield (*part[:5], _count(part.num_parameters, part.num_trainable), _nats(part.kl))
-        yield (
-            "all",
-            "",
-            "",
-            "",
-            "",
-            _count(self.num_parameters, self.num_trainable),
-            _nats(self.kl),
-        )
+            rows.append(
+                (*part[:5], _count(part.num_parameters, part.num_trainable), _nats(part.kl))
+            )
+        total = _count(self.num_parameters, self.num_trainable)
+        rows.append(("all", "", "", "", "", total, _nats(self.kl)))
+        return [row[:-1] for row in rows] if self.kl is None else rows
 
 
 def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int]:
@@ -175,35 +169,31 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
         if id(parameter) in seen:
             continue
         seen.add(id(parameter))
-        count = counts.setdefault(_part_name(path), [0, 0])
+        match = re.match(r"\.(\w+(?:\[\d+\])?)", path)
+        count = counts.setdefault(match.group(1) if match else path, [0, 0])
         size = int(np.size(parameter.unconstrained_variable))
         count[0] += size
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
     below = [name for name in counts if name not in (*layers, "likelihood")]
     nats = _divergences(model, seed) if kl else []
-    collapsed = collapsed_layers(model, nats) if kl else []
     divergences = dict(zip((*layers, "likelihood"), nats, strict=False))
+    collapsed = {layers[index] for index in collapsed_layers(model, nats)}
     return ModelSummary(
         type(model).__name__,
         model.num_inputs,
         int(model.num_data),
         tuple(
-            _summarise(model, name, counts.get(name, [0, 0]), divergences.get(name))._replace(
-                collapsed=name in [layers[index] for index in collapsed]
+            _summarise(
+                model, name, counts.get(name, [0, 0]), divergences.get(name), name in collapsed
             )
             for name in (*below, *layers, "likelihood")
         ),
     )
 
 
-def _part_name(path: str) -> str:
-    match = re.match(r"\.(\w+(?:\[\d+\])?)", path)
-    return match.group(1) if match else path
-
-
 def _summarise(
-    model: VariationalModel, name: str, count: list[int], kl: float | None
+    model: VariationalModel, name: str, count: list[int], kl: float | None, collapsed: bool
 ) -> PartSummary:
     index = re.fullmatch(r"layers\[(\d+)\]", name)
     part: Any = model.layers[int(index.group(1))] if index else getattr(model, name)
@@ -218,6 +208,7 @@ def _summarise(
         count[0],
         count[1],
         kl,
+        collapsed,
     )
 
 
@@ -256,7 +247,3 @@ def _count(num_parameters: int, num_trainable: int) -> str:
 
 def _nats(kl: float | None) -> str:
     return "" if kl is None else f"{kl:,.2f}"
-
-
-def _without_kl(row: tuple[str, ...], kl: float | None) -> tuple[str, ...]:
-    return row[:-1] if kl is None else row

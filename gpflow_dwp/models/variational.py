@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Protocol
 
 import gpflow
 import numpy as np
@@ -18,53 +17,12 @@ from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models.data_checks import Batch, check_batch
-from gpflow_dwp.models.failure import describe_non_finite
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.validation import check_flags, check_instance, check_integers, check_memory
 
-__all__ = ["PosteriorDraws", "VariationalModel"]
-
-
-class PosteriorDraws(Protocol):
-    """S draws of everything below the output, for predictions that are mixtures over them."""
-
-    likelihood: Likelihood
-    num_samples: int
-
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions: see :class:`MixturePosterior`.
-
-        Monte Carlo estimates: with ``full_cov``, which draws the points jointly, they differ from
-        those without it by some standard errors, at one seed as well.
-        """
-
-    def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of the latent functions under every draw, [S, N, Q]."""
-
-    def predict_y(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """Return mean and variance of observations, [N, P]."""
-
-    def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of observations under every draw, [S, N, P]."""
-
-    def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of warped observations under every draw, [S or K S, N, P]."""
-
-    def predict_log_density(
-        self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> tf.Tensor:
-        """Return the logarithm of the mixture's predictive density, [N]."""
-
-    def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
-        """Draw the latent functions, [S, N, Q]."""
-
-    def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
-        """Draw observations, [S, N, P]."""
+__all__ = ["VariationalModel", "describe_non_finite"]
 
 
 class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
@@ -235,7 +193,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @abc.abstractmethod
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
-    ) -> PosteriorDraws:
+    ) -> MixturePosterior:
         """Draw all layers below the output, for predictions with the present parameters."""
 
     def _repr_html_(self) -> str:
@@ -257,7 +215,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         num_samples: int | None = None,
         seed: int | tf.Tensor | None = 0,
     ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions: see :meth:`PosteriorDraws.predict_f`.
+        """Return mean and variance of the latent functions: see :meth:`MixturePosterior.predict_f`.
 
         With the default seed every call has the same draws, so that predictions are a function
         of their inputs; None asks for fresh draws. Points are drawn jointly with ``full_cov``, each
@@ -275,7 +233,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         num_samples: int | None = None,
         seed: int | tf.Tensor | None = 0,
     ) -> MeanAndVariance:
-        """Return mean and variance of observations: see :meth:`PosteriorDraws.predict_y`.
+        """Return mean and variance of observations: see :meth:`MixturePosterior.predict_y`.
 
         ``seed`` as for :meth:`predict_f`.
         """
@@ -290,7 +248,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         num_samples: int | None = None,
         seed: int | tf.Tensor | None = 0,
     ) -> tf.Tensor:
-        """Return log densities, [N]: see :meth:`PosteriorDraws.predict_log_density`.
+        """Return log densities, [N]: see :meth:`MixturePosterior.predict_log_density`.
 
         ``seed`` as for :meth:`predict_f`.
         """
@@ -307,7 +265,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         *,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Draw latent functions: see :meth:`PosteriorDraws.sample_f`.
+        """Draw latent functions: see :meth:`MixturePosterior.sample_f`.
 
         :param Xnew: Inputs, [N, D].
         :param num_samples: How many functions; None for one, without the leading axis.
@@ -330,7 +288,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         *,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Draw observations from the predictive distribution: see :meth:`PosteriorDraws.sample_y`.
+        """Draw observations: see :meth:`MixturePosterior.sample_y`.
 
         :param Xnew: Inputs, [N, D].
         :param num_samples: How many draws of the model, each with one observation at every point;
@@ -386,3 +344,21 @@ def _are_equal(first: tf.Tensor | None, second: tf.Tensor | None) -> bool:
         given = second if first is None else first
         return given is None or bool(tf.reduce_all(tf.equal(given, 1.0)))
     return np.array_equal(first, tf.cast(second, first.dtype))
+
+
+def describe_non_finite(model: VariationalModel, terms: BoundTerms) -> str | None:
+    """Name the lowest part of a model whose term of the bound is not finite.
+
+    :param model: The model.
+    :param terms: The terms of one bound, not symbolic.
+    :return: The beginning of a sentence that ends in "not finite"; None if every term is finite.
+    """
+    bad_layers = np.flatnonzero(~np.isfinite(terms.log_ratios))
+    if bad_layers.size:
+        parts = {f"layers[{index}]": layer for index, layer in enumerate(model.layers)}
+        parts["the likelihood"] = model.likelihood
+        name, part = list(parts.items())[int(bad_layers[0])]
+        return f"{name} ({type(part).__name__}) has a log ratio that is"
+    if not np.isfinite(terms.data):
+        return f"the likelihood ({type(model.likelihood).__name__}) has an expectation that is"
+    return None

@@ -30,9 +30,9 @@ from gpflow_dwp.likelihoods import (
 )
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
 from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.models.output_posterior import OutputPosterior, suitable_output
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._give_up import GiveUp
 from gpflow_dwp.selection._kernels import initial_kernel, with_latents

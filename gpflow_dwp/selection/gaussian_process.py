@@ -20,7 +20,7 @@ from gpflow.utilities import positive
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
-from gpflow_dwp.likelihoods.warped_gaussian import warp_function
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
@@ -159,8 +159,8 @@ class _RowNoise(gpflow.Module):
         return self.likelihood.variance_at(X) / self.weights
 
     def warped(self, Y: tf.Tensor) -> tf.Tensor:
-        warp = warp_function(self.likelihood)
-        return Y if warp is None else warp(Y)
+        warp = warp_of(self.likelihood)
+        return Y if warp is None else warp.forward(Y)
 
     def log_factor(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         log_variance = tf.math.log(2.0 * np.pi * self.likelihood.variance_at(X))

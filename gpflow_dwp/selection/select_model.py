@@ -12,9 +12,8 @@ from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
-from gpflow_dwp.models.assembly import InducingChoice
+from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
 from gpflow_dwp.models.data_checks import check_data
-from gpflow_dwp.models.output_posterior import OutputPosterior
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection._search import Search, Start, Trial, rows_of_batches

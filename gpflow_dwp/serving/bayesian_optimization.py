@@ -18,7 +18,7 @@ from gpflow_dwp.data.table import check_arrays
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
-from gpflow_dwp.models.variational import PosteriorDraws
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.serving.trajectories import TrajectorySampler
 from gpflow_dwp.training import TrainingHistory, fit
 from gpflow_dwp.validation import check_instance, check_integers
@@ -260,7 +260,7 @@ class BayesianOptimizationModel:
         return data
 
     def _draw(self) -> None:
-        self._posterior: PosteriorDraws = self._model.posterior(
+        self._posterior: MixturePosterior = self._model.posterior(
             self._num_samples, seed=self._seed, common_random_numbers=True
         )
 

@@ -17,7 +17,7 @@ from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.files import held, sync, sync_tree
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import count_columns
-from gpflow_dwp.models.variational import PosteriorDraws
+from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance, check_integers, check_path
 
@@ -168,13 +168,13 @@ def _functions(
         tf.TensorSpec([], tf.int64, "seed"),
     )
 
-    def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> PosteriorDraws:
+    def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> MixturePosterior:
         positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
         with tf.control_dependencies([positive]):
             num_samples = tf.identity(num_samples)  # nothing fails on it before
         return model.posterior(num_samples, seed=as_seed(seed))
 
-    def samples(draws: PosteriorDraws, X: tf.Tensor) -> tuple[tf.Tensor]:
+    def samples(draws: MixturePosterior, X: tf.Tensor) -> tuple[tf.Tensor]:
         return (units.sample_functions(draws, X),)
 
     def function(

@@ -6,7 +6,7 @@ from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.failure import describe_non_finite
+from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.loop import CompiledLoop, StepRecords
 

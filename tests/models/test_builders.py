@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +24,8 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
+from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.named_kernels import make_kernels
-from gpflow_dwp.models.output_posterior import suitable_output
 
 X, Y = toy_data(12)
 
@@ -58,26 +59,6 @@ def test_defaults(builder: str) -> None:
     assert [layer.jitter for layer in model.hidden_layers] == [1e-6, 1e-6]
 
 
-def test_defaults_of_wishart_layers() -> None:
-    for layer in build_deep_wishart_process((X, Y)).hidden_layers:
-        assert (layer.df, layer.bartlett_factor.family, layer.whiten) == (2, "AB", False)
-        assert layer.expected_log_ratio and layer.stick_the_landing
-
-
-def test_defaults_of_layers_of_features() -> None:
-    for layer in build_deep_gaussian_process((X, Y)).hidden_layers:
-        assert layer.width == 2
-        assert layer.pseudo_targets.shape == (12, 2)
-        np.testing.assert_allclose(layer.precision_tril, np.exp(2.0) * np.eye(12), atol=1e-12)
-
-
-def test_defaults_of_inverse_wishart_layers() -> None:
-    for layer in build_deep_inverse_wishart_process((X, Y)).hidden_layers:
-        np.testing.assert_allclose(layer.df, np.exp(4.0))
-        np.testing.assert_allclose(layer.extra_df, 1.0)
-        assert layer.expected_log_ratio
-
-
 @every_builder
 def test_the_default_jitter_is_gpflows(builder: str) -> None:
     gpflow.config.set_default_jitter(1e-4)
@@ -87,37 +68,36 @@ def test_the_default_jitter_is_gpflows(builder: str) -> None:
     assert [layer.jitter for layer in model.layers] == [1e-4, 1e-4]
 
 
-def test_arguments_of_layers_of_features() -> None:
-    for layer in build(depth=3, builder="gaussian", width=7, jitter=1e-4).hidden_layers:
-        assert (layer.width, layer.jitter) == (7, 1e-4)
-        assert layer.pseudo_targets.shape == (5, 7)
-
-
-def test_arguments_of_inverse_wishart_layers() -> None:
-    model = build(depth=3, builder="inverse_wishart", expected_log_ratio=False, jitter=1e-4)
-
-    for layer in model.hidden_layers:
-        assert not layer.expected_log_ratio
-        assert layer.jitter == 1e-4
-
-
-def test_arguments_of_wishart_layers() -> None:
-    model = build(
-        depth=3,
-        posterior="A",
-        whiten=True,
-        width=7,
-        expected_log_ratio=False,
-        stick_the_landing=False,
-        jitter=1e-4,
-    )
-
-    for layer in model.hidden_layers:
-        assert layer.bartlett_factor.family == "A"
-        assert layer.whiten and layer.scale_mixture is None
-        assert layer.df == 7
-        assert not layer.expected_log_ratio and not layer.stick_the_landing
-        assert layer.jitter == 1e-4
+@pytest.mark.parametrize(
+    ("builder", "arguments", "expected"),
+    [
+        (
+            "wishart",
+            {},
+            {
+                "df": 2,
+                "bartlett_factor.family": "AB",
+                "whiten": False,
+                "expected_log_ratio": True,
+                "stick_the_landing": True,
+            },
+        ),
+        ("gaussian", {}, {"width": 2}),
+        ("inverse_wishart", {}, {"expected_log_ratio": True}),
+        ("gaussian", {"width": 7}, {"width": 7}),
+        ("inverse_wishart", {"expected_log_ratio": False}, {"expected_log_ratio": False}),
+        ("wishart", {"width": 7, "posterior": "A"}, {"df": 7, "bartlett_factor.family": "A"}),
+        ("wishart", {"whiten": True}, {"whiten": True, "scale_mixture": None}),
+        ("wishart", {"expected_log_ratio": False}, {"expected_log_ratio": False}),
+        ("wishart", {"stick_the_landing": False}, {"stick_the_landing": False}),
+    ],
+)
+def test_defaults_and_arguments_of_layers(
+    builder: str, arguments: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    for layer in build(depth=3, builder=builder, jitter=1e-4, **arguments).hidden_layers:
+        for path, value in {"jitter": 1e-4, **expected}.items():
+            assert operator.attrgetter(path)(layer) == value
 
 
 @pytest.mark.parametrize(
@@ -329,19 +309,14 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
 
 
 @every_builder
-@pytest.mark.parametrize(
-    ("data", "arguments", "layer"),
-    [
+def test_the_output_layer_suits_the_data(builder: str) -> None:
+    for data, arguments, layer in (
         (toy_data(2_001), {}, GlobalInducingGPLayer),
         (toy_data(12), {"likelihood": gpflow.likelihoods.StudentT()}, GlobalInducingGPLayer),
         (toy_data(12), {"latent_dim": 1}, GlobalInducingGPLayer),
         (toy_data(2_001), {"output": "regression"}, RegressionGPLayer),
-    ],
-)
-def test_the_output_layer_suits_the_data(
-    builder: str, data: Any, arguments: dict[str, Any], layer: type
-) -> None:
-    assert type(build(data, builder=builder, **arguments).output_layer) is layer
+    ):
+        assert type(build(data, builder=builder, **arguments).output_layer) is layer
 
 
 def test_one_dimensional_observations_are_one_column() -> None:
