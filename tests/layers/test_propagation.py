@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.layers import GlobalInducingGPLayer, WishartLayer
+from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, InverseWishartLayer, WishartLayer
 from gpflow_dwp.layers.propagation import (
     InducingPath,
     propagate_jointly,
@@ -27,7 +27,7 @@ class Stack:
     def __init__(self, num_hidden: int = 2) -> None:
         rng = np.random.default_rng(0)
         kernel = gpflow.kernels.SquaredExponential
-        self.hidden = [
+        self.hidden: list[GramLayer] = [
             WishartLayer(kernel(), 2, 4, expected_log_ratio=False, seed=index)
             for index in range(num_hidden)
         ]
@@ -61,8 +61,11 @@ def test_joint_draws_are_independent_where_targets_coincide_under_a_white_kernel
 
 
 @pytest.mark.parametrize("full_cov", [False, True])
-def test_compiled_with_unknown_number_of_targets(full_cov: bool) -> None:
+@pytest.mark.parametrize("inverse", [False, True])
+def test_compiled_with_unknown_number_of_targets(full_cov: bool, inverse: bool) -> None:
     stack = Stack(num_hidden=1)
+    if inverse:
+        stack.hidden = [InverseWishartLayer(gpflow.kernels.SquaredExponential(), 4, seed=0)]
     path = stack.path()
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float64)], autograph=False)

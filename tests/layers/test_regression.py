@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import gpflow
-import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 from model_reference import tiny_model, toy_data
 
-from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.layers.propagation import sample_inducing_path
 from gpflow_dwp.models import (
@@ -22,7 +19,7 @@ from gpflow_dwp.models import (
 )
 from gpflow_dwp.random import as_seed
 
-M, C, N, Q, S = 4, 6, 3, 2, 2
+M, C, Q, S = 4, 6, 2, 2
 NOISE = 0.3
 SEED = as_seed(0)
 BUILDERS = [
@@ -30,83 +27,6 @@ BUILDERS = [
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
 ]
-
-
-def make_layer() -> RegressionGPLayer:
-    rng = np.random.default_rng(0)
-    return RegressionGPLayer(
-        gpflow.kernels.SquaredExponential(),
-        M,
-        rng.normal(size=(C, 3)),
-        rng.normal(size=(C, Q)),
-        noise_variance=NOISE,
-        jitter=0.0,
-    )
-
-
-def joint_covariance() -> np.ndarray:
-    return model_reference.random_covariance(np.random.default_rng(1), S, M + C + N)
-
-
-def infer(layer: RegressionGPLayer, joint: np.ndarray) -> Any:
-    return layer.infer_inducing(tf.constant(joint[:, :M, :M]), tf.constant(joint[:, :M, M : M + C]))
-
-
-def posterior_of_u(layer: RegressionGPLayer, joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By Bayes' rule from y = Kci Kii⁻¹ u + noise."""
-    K, cross = joint[:M, :M], joint[:M, M : M + C]
-    design = np.linalg.solve(K, cross).T
-    covariance = np.linalg.inv(np.linalg.inv(K) + design.T @ design / NOISE)
-    return covariance @ design.T @ layer.targets.numpy() / NOISE, covariance
-
-
-def test_log_ratio_is_the_negative_divergence_between_gaussians() -> None:
-    layer, joint = make_layer(), joint_covariance()
-
-    log_ratio = infer(layer, joint).log_ratio
-
-    tfd = tfp.distributions
-    for s in range(S):
-        mean, covariance = posterior_of_u(layer, joint[s])
-        q = tfd.MultivariateNormalTriL(mean.T, np.linalg.cholesky(covariance))
-        p = tfd.MultivariateNormalTriL(np.zeros((Q, M)), np.linalg.cholesky(joint[s, :M, :M]))
-        np.testing.assert_allclose(log_ratio[s], -np.sum(tfd.kl_divergence(q, p)), rtol=1e-9)
-
-
-def test_precisions_are_weights_of_the_posterior_alone() -> None:
-    precisions = np.linspace(0.2, 1.4, C)
-    layer, same = make_layer(), make_layer()
-    arguments = {"noise_variance": NOISE, "jitter": 0.0}
-    rows = layer.inputs.numpy(), layer.targets.numpy()
-    layer = RegressionGPLayer(layer.kernel, M, *rows, precisions=precisions, **arguments)
-    same = RegressionGPLayer(layer.kernel, M, *rows, weights=precisions, **arguments)
-    for ours, theirs in zip(
-        infer(layer, joint_covariance()), infer(same, joint_covariance()), strict=True
-    ):
-        if tf.is_tensor(ours):
-            np.testing.assert_allclose(ours, theirs)
-    assert layer.precisions.trainable and layer.weights is None
-
-
-@pytest.mark.parametrize("full_cov", [False, True])
-def test_mean_and_covariance_at_targets(full_cov: bool) -> None:
-    layer, joint = make_layer(), joint_covariance()
-    K_it, K_tt = joint[:, :M, M + C :], joint[:, M + C :, M + C :]
-    tt = K_tt if full_cov else np.diagonal(K_tt, axis1=1, axis2=2)
-    blocks = TargetBlocks(tf.constant(K_it), tf.constant(tt))
-
-    mean, covariance = model_reference.condition_output(
-        layer, infer(layer, joint), blocks, full_cov=full_cov
-    )
-
-    for s in range(S):
-        K = joint[s, :M, :M]
-        mean_u, covariance_u = posterior_of_u(layer, joint[s])
-        interpolation = np.linalg.solve(K, K_it[s]).T
-        expected = K_tt[s] - interpolation @ (K - covariance_u) @ interpolation.T
-        expected = expected if full_cov else np.diag(expected)
-        np.testing.assert_allclose(mean[s], interpolation @ mean_u, atol=1e-10)
-        np.testing.assert_allclose(covariance[s], expected, atol=1e-10)
 
 
 def test_one_layer_is_sgpr() -> None:
@@ -202,25 +122,10 @@ def test_in_float32_the_posterior_is_found_in_double_precision(build) -> None:
     np.testing.assert_allclose(log_ratios[1], log_ratios[0], rtol=1e-4)
 
 
-def test_bound_has_the_gradients_of_finite_differences() -> None:
-    data = toy_data()
-    switches = {"expected_log_ratio": False, "stick_the_landing": False}
-    model = tiny_model(2, data=data, output="regression", jitter=0.0, **switches)
-    parameters = (
-        model.output_layer.noise_variance,
-        model.output_layer.kernel.lengthscales,
-        model.layers[0].kernel.variance,
-        model.likelihood.variance,
-    )
-    model_reference.assert_gradients_are_finite_differences(
-        lambda: model.elbo(data, seed=0),
-        [parameter.unconstrained_variable for parameter in parameters],
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
         ({"inputs": np.zeros(6)}, r"inputs must have two axes, .* got shape \[6\]"),
         ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
         ({"precisions": np.zeros(C)}, "precisions must be 6 positive numbers"),

@@ -153,6 +153,9 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     variables = [
         variable for layer in model.layers for variable in layer.kernel.trainable_variables
     ]
+    variables += model.likelihood.trainable_variables
+    if output == "regression":
+        variables.append(model.output_layer.noise_variance.unconstrained_variable)
     model_reference.assert_gradients_are_finite_differences(
         lambda: model.elbo(DATA, seed=1), variables
     )
@@ -190,46 +193,6 @@ def test_log_prior_density_is_part_of_the_training_loss() -> None:
         model.training_loss(DATA), before - model.log_prior_density(), rtol=1e-12
     )
     assert model.log_prior_density() < 0.0
-
-
-LIKELIHOODS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] = {
-    "softmax": (lambda: gpflow.likelihoods.Softmax(3), lambda Y: np.digitize(Y, [-0.5, 0.5])),
-    "multi_class": (
-        lambda: gpflow.likelihoods.MultiClass(3),
-        lambda Y: np.digitize(Y, [-0.5, 0.5]),
-    ),
-    "poisson": (gpflow.likelihoods.Poisson, lambda Y: np.round(2.0 + Y)),
-    "heteroskedastic": (gpflow.likelihoods.HeteroskedasticTFPConditional, lambda Y: Y),
-    "gaussian_of_x": (
-        lambda: gpflow.likelihoods.Gaussian(gpflow.functions.Linear(np.ones((2, 1)), 9.0)),
-        lambda Y: Y,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LIKELIHOODS)
-def test_likelihoods(name: str) -> None:
-    make_likelihood, observe = LIKELIHOODS[name]
-    X, Y = DATA[0], observe(DATA[1])
-    model = tiny_model(2, data=(X, Y), likelihood=make_likelihood())
-    num_outputs = model.output_layer.num_outputs
-    X, Y = X[:4], Y[:4]
-
-    mean, variance = model.predict_y(X, num_samples=3)
-    f_mean, f_variance = model.predict_f(X, num_samples=3)
-    log_densities = model.predict_log_density((X, Y), num_samples=3)
-    samples = model.predict_f_samples(X, 2)
-
-    assert np.isfinite(model.elbo((X, Y)))
-    assert f_mean.shape == f_variance.shape == (4, num_outputs)
-    assert samples.shape == (2, 4, num_outputs)
-    assert mean.shape == variance.shape == (4, 3 if name in ("softmax", "multi_class") else 1)
-    assert log_densities.shape == (4,)
-    for values in (mean, variance, f_mean, f_variance, log_densities, samples):
-        assert np.all(np.isfinite(values))
-    assert np.all(variance.numpy() >= 0.0)
-    if name in ("softmax", "multi_class"):
-        np.testing.assert_allclose(np.sum(mean, axis=1), 1.0, atol=0.02)
 
 
 def test_switched_likelihood() -> None:
@@ -369,6 +332,51 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
 def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(layers)
+
+
+@pytest.mark.parametrize(
+    ("kind", "depth", "arguments"),
+    [
+        ("wishart", 1, {}),
+        ("wishart", 2, {"posterior": "GW"}),
+        ("wishart", 2, {"posterior": "A", "whiten": True}),
+        ("wishart", 2, {"posterior": "AB", "width": 7}),
+        ("wishart", 3, {"posterior": "AB", "data": toy_data(num_outputs=2)}),
+        ("gaussian", 1, {}),
+        *(("gaussian", 2, {"width": width}) for width in (2, 5, 7)),
+        ("gaussian", 3, {"width": 2, "data": toy_data(num_outputs=2)}),
+    ],
+)
+def test_bound_is_that_of_dense_numpy_loops(
+    kind: str, depth: int, arguments: dict[str, Any]
+) -> None:
+    sampled = {"expected_log_ratio": False} if kind == "wishart" else {}
+    model = KINDS[kind].tiny(depth, num_samples=2, **sampled, **arguments)
+
+    assert_bound_is_that_of_dense_loops(model, arguments.get("data", DATA))
+
+
+PATHS = {
+    "wishart": [
+        *(f"bartlett_factor.{name}" for name in ("concentration", "rate", "loc", "scale")),
+        *(f"bartlett_factor.{name}" for name in ("packed_row_mixing", "column_mixing_tril")),
+        *(f"scale_mixture.{name}" for name in ("root", "root_scale", "proportion")),
+    ],
+    "gaussian": ["pseudo_targets", "precision_tril"],
+    "inverse_wishart": ["root", "root_scale", "df", "extra_df"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameter_paths_are_stable(kind: str) -> None:
+    """Saved models are read by them."""
+    kernel = ["kernel.variance", "kernel.lengthscales"]
+    assert set(gpflow.utilities.parameter_dict(KINDS[kind].tiny())) == {
+        *(f".layers[0].{name}" for name in (*kernel, *PATHS[kind])),
+        *(f".layers[1].{name}" for name in (*kernel, "pseudo_targets", "precision_tril")),
+        ".likelihood.variance",
+        ".inducing_variable.Z",
+    }
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("gaussian", "wishart"), ("wishart", "gaussian")])

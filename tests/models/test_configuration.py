@@ -13,11 +13,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
-from model_reference import tiny_model
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.layers import WishartLayer
-from gpflow_dwp.models import build_deep_gaussian_process, build_deep_inverse_wishart_process
 from gpflow_dwp.models.configuration import from_config, to_config
 
 KERNELS: dict[str, Callable[[], gk.Kernel]] = {
@@ -105,40 +102,6 @@ def test_heteroskedastic_likelihood() -> None:
     np.testing.assert_allclose(distribution.scale, np.e)
 
 
-WISHART_NAMES = ("df", "whiten", "expected_log_ratio", "stick_the_landing", "jitter")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "names"),
-    [
-        ({"posterior": "GW"}, WISHART_NAMES),
-        ({"posterior": "A", "whiten": True, "stick_the_landing": False}, WISHART_NAMES),
-        ({"width": 7, "expected_log_ratio": False, "jitter": 1e-4}, WISHART_NAMES),
-        ({"build": build_deep_gaussian_process, "width": 7, "jitter": 1e-4}, ("width", "jitter")),
-        (
-            {"build": build_deep_inverse_wishart_process, "expected_log_ratio": False},
-            ("expected_log_ratio", "jitter"),
-        ),
-    ],
-)
-def test_models(arguments: dict[str, Any], names: tuple[str, ...]) -> None:
-    model = tiny_model(3, **arguments)
-
-    again = round_trip(model)
-
-    assert type(again) is type(model)
-    paths = list(gpflow.utilities.parameter_dict(model))
-    assert list(gpflow.utilities.parameter_dict(again)) == paths
-    for layer, other in zip(model.hidden_layers, again.hidden_layers, strict=True):
-        assert type(layer) is type(other)
-        if isinstance(layer, WishartLayer):
-            assert layer.bartlett_factor.family == other.bartlett_factor.family
-        for name in names:
-            assert getattr(layer, name) == getattr(other, name)
-    for name in ("num_data", "num_samples", "num_prediction_samples"):
-        assert getattr(again, name) == getattr(model, name)
-
-
 class Forgetful(gk.SquaredExponential):
     """A user's kernel that does not keep its argument."""
 
@@ -155,11 +118,6 @@ def test_a_class_that_forgets_its_arguments_is_refused() -> None:
 def test_what_is_no_plain_data_is_refused(value: Any) -> None:
     with pytest.raises(SavedModelError, match="cannot be described as plain data"):
         to_config(value)
-
-
-def test_a_link_function_of_ones_own_is_refused() -> None:
-    with pytest.raises(SavedModelError, match="cannot be described"):
-        to_config(gl.Poisson(invlink=lambda f: tf.exp(f) + 1.0))
 
 
 def test_a_transform_with_settings_is_refused() -> None:

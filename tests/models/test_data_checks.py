@@ -25,6 +25,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "rows": (X, Y[:5], "X and Y must have as many rows as each other, got 12 and 5"),
     "one axis": (X, Y[:, 0], "Y must have two axes, [rows, columns]"),
     "NaN in X": (X * np.nan, Y, "X holds nan in row 1, column 1"),
+    "infinite X": (-WITH_INF * X, Y, "X holds inf in row 8, column 1"),
     "infinite Y": (X, WITH_INF, "Y holds inf in row 8, column 1"),
     "an infinite tensor": (
         X,
@@ -62,8 +63,9 @@ def test_every_way_in_refuses_what_does_not_fit(model: Any) -> None:
         with pytest.raises(ValueError, match=re.escape(message)):
             fit(model, data, 1)
     for predict in (model.predict_f, model.predict_y, model.predict_f_samples):
-        with pytest.raises(ValueError, match="Xnew must have 2 columns"):
-            predict(X[:, :1])
+        for wrong in (X[:, :1], X[None, :, :1]):
+            with pytest.raises(ValueError, match="Xnew must have 2 columns|two axes"):
+                predict(wrong)
 
 
 def test_while_compiling_shapes_are_checked_and_unknown_ones_at_run_time() -> None:

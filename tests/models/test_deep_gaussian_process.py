@@ -1,10 +1,7 @@
-"""The deep GP beside the deep Wishart process: one prior, and a posterior that knows rotations."""
+"""The deep GP beside the deep Wishart process: they have one prior."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import gpflow
 import gpflow.kernels as gk
 import model_reference
 import numpy as np
@@ -14,53 +11,13 @@ from model_reference import tiny_model, toy_data
 from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers import (
-    GaussianPosterior,
-    GramDraw,
-    GramLayer,
-    OutputLayer,
-    TargetNoise,
-    WishartLayer,
-)
+from gpflow_dwp.layers import GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.propagation import propagate_jointly, sample_inducing_path
-from gpflow_dwp.models import (
-    DeepKernelProcess,
-    build_deep_gaussian_process,
-    build_deep_wishart_process,
-)
+from gpflow_dwp.models import build_deep_gaussian_process, build_deep_wishart_process
 from gpflow_dwp.random import as_seed
 
 DATA = toy_data()
 BUILDERS = {"gaussian": build_deep_gaussian_process, "wishart": build_deep_wishart_process}
-
-
-def build(kind: str, depth: int, width: int, num_inducing: int = 4, **arguments: Any) -> Any:
-    return tiny_model(
-        depth, BUILDERS[kind], width=width, num_inducing=num_inducing, num_samples=2, **arguments
-    )
-
-
-@pytest.mark.parametrize(("depth", "width"), [(1, 2), (2, 2), (2, 5), (2, 7), (3, 2)])
-def test_bound_is_that_of_dense_numpy_loops(depth: int, width: int) -> None:
-    data = toy_data(num_outputs=2) if depth == 3 else DATA
-    model = build("gaussian", depth, width, num_inducing=5, data=data)
-
-    model_reference.assert_bound_is_that_of_dense_loops(model, data)
-
-
-def test_parameter_paths_are_stable() -> None:
-    assert set(gpflow.utilities.parameter_dict(build("gaussian", 2, 3))) == {
-        ".layers[0].kernel.variance",
-        ".layers[0].kernel.lengthscales",
-        ".layers[0].pseudo_targets",
-        ".layers[0].precision_tril",
-        ".layers[1].kernel.variance",
-        ".layers[1].kernel.lengthscales",
-        ".layers[1].pseudo_targets",
-        ".layers[1].precision_tril",
-        ".likelihood.variance",
-        ".inducing_variable.Z",
-    }
 
 
 class Reveal(OutputLayer):
@@ -90,7 +47,7 @@ NUM_INDUCING = 4
 
 def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str, np.ndarray]:
     """Numbers that depend on the topmost Gram matrix, for draws of the prior, each [S]."""
-    model = build(kind, depth, width, NUM_INDUCING)
+    model = tiny_model(depth, BUILDERS[kind], width=width, num_inducing=NUM_INDUCING)
     hidden, top = model.hidden_layers, Reveal(NUM_INDUCING)
     for layer in hidden:
         layer.kernel.variance.assign(1.3)
@@ -146,72 +103,3 @@ def test_two_sample_tests_see_another_width_and_another_depth(depth: int, width:
     p_values = two_sample_p_values(gaussian, wishart)
 
     assert min(p_values.values()) < LEVEL, p_values
-
-
-def log_densities(
-    layer: GramLayer, covariance: tf.Tensor, features: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Log P and log Q, [S], of what a layer draws, where it has these features, [S, M, ν]."""
-    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
-    if isinstance(layer, WishartLayer):
-        gram = tf.matmul(features, features, transpose_b=True)
-        return prior.log_prob(gram), posterior.log_prob(gram)
-    u = tf.linalg.matrix_transpose(features) * np.sqrt(layer.width)
-    return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
-
-
-class Rotated(GramLayer):
-    """A layer whose features are multiplied by an orthogonal matrix once they are drawn."""
-
-    def __init__(self, layer: GramLayer, rotation: np.ndarray) -> None:
-        super().__init__(layer.kernel, layer.num_inducing)
-        self.layer, self.rotation = layer, tf.constant(rotation)
-
-    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
-        draw = self.layer.sample_inducing(covariance, num_samples, seed)
-        root = draw.features @ self.rotation
-        prior, posterior = log_densities(self.layer, covariance, root)
-        gram = tf.matmul(root, root, transpose_b=True)
-        return draw._replace(features=root, gram=gram, log_ratio=prior - posterior)
-
-    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        rotated = model_reference.GivenNoise(noise.normal(WIDTH) @ self.rotation)
-        return self.layer.condition(draw, blocks, rotated)
-
-
-WIDTH = 3
-ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
-
-
-def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
-    layers = [Rotated(model.layers[0], rotation), *model.layers[1:]]
-    process = DeepKernelProcess(
-        layers, model.likelihood, model.inducing_variable, model.num_data, 2
-    )
-    return float(process.elbo(DATA, seed=1))
-
-
-def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
-    model = build("wishart", 2, WIDTH, expected_log_ratio=False)
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
-    before = log_densities(layer, covariance, features)
-
-    for rotation in ROTATIONS:
-        after = log_densities(layer, covariance, features @ rotation)
-        np.testing.assert_allclose(after, before, rtol=1e-9)
-        np.testing.assert_allclose(rotated_bound(model, rotation), model.elbo(DATA, seed=1))
-
-
-def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
-    model = build("gaussian", 2, WIDTH)
-    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
-    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
-    prior, posterior = log_densities(layer, covariance, features)
-    unrotated = rotated_bound(model, np.eye(WIDTH))
-
-    for rotation in ROTATIONS:
-        rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
-        np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
-        assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
-        assert abs(rotated_bound(model, rotation) - unrotated) > 0.1

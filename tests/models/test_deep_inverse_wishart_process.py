@@ -18,23 +18,6 @@ def tiny(depth: int = 2, **arguments: object) -> DeepInverseWishartProcess:
     return tiny_model(depth, build_deep_inverse_wishart_process, **arguments)
 
 
-def test_parameter_paths_are_stable() -> None:
-    assert set(gpflow.utilities.parameter_dict(tiny())) == {
-        ".layers[0].kernel.variance",
-        ".layers[0].kernel.lengthscales",
-        ".layers[0].root",
-        ".layers[0].root_scale",
-        ".layers[0].df",
-        ".layers[0].extra_df",
-        ".layers[1].kernel.variance",
-        ".layers[1].kernel.lengthscales",
-        ".layers[1].pseudo_targets",
-        ".layers[1].precision_tril",
-        ".likelihood.variance",
-        ".inducing_variable.Z",
-    }
-
-
 class Composition(gk.Kernel):
     """Kernels, each applied to the Gram matrix of the one before."""
 

@@ -28,13 +28,6 @@ def model() -> DeepWishartProcess:
     return tiny_model(3, data=DATA, num_inducing=4)
 
 
-def test_gram_matrices(model: DeepWishartProcess) -> None:
-    grams = model.posterior(6, seed=0).gram_matrices()
-
-    assert [gram.shape for gram in grams] == [(6, 4, 4), (6, 4, 4)]
-    assert all(np.all(np.linalg.eigvalsh(gram) > -1e-9) for gram in grams)
-
-
 def test_gram_matrices_at_new_inputs_are_those_below_joint_predictions(
     model: DeepWishartProcess,
 ) -> None:
@@ -225,17 +218,6 @@ def test_internal_batches_change_nothing(
         np.testing.assert_allclose(value, expected, atol=1e-12)
 
 
-def test_a_users_own_batches_change_nothing(model: DeepWishartProcess) -> None:
-    whole = [*model.predict_f(XNEW), *model.predict_y(XNEW)]
-    rows = [slice(0, 1), slice(1, 5), slice(5, 7)]
-
-    parts = [[*model.predict_f(XNEW[row]), *model.predict_y(XNEW[row])] for row in rows]
-
-    for index, expected in enumerate(whole):
-        value = np.concatenate([part[index] for part in parts])
-        np.testing.assert_allclose(value, expected, atol=1e-12)
-
-
 def test_common_random_numbers_make_predictions_smooth(model: DeepWishartProcess) -> None:
     near = XNEW + 1e-7
     own, common = (model.posterior(6, seed=0, common_random_numbers=c) for c in (False, True))
@@ -268,12 +250,6 @@ def test_common_random_numbers_of_likelihoods_that_integrate_by_sampling() -> No
     )
 
 
-def test_fresh_draws_on_request(model: DeepWishartProcess) -> None:
-    first, second = (model.predict_f(XNEW, num_samples=3, seed=None)[0] for _ in range(2))
-
-    assert np.all(first.numpy() != second.numpy())
-
-
 def test_number_of_draws(model: DeepWishartProcess) -> None:
     assert model.posterior().num_samples == model.num_prediction_samples == 100
     assert model.posterior(3).predict_f_components(XNEW)[0].shape == (3, 7, 2)
@@ -283,30 +259,6 @@ def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
     mean, variance = model.predict_y(np.zeros((0, 2)))
 
     assert mean.shape == variance.shape == (0, 2)
-
-
-BAD_INPUTS = [
-    (np.zeros(2), r"X\w* must have two axes, .* got shape \[2\]"),
-    (np.zeros((3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)"),
-    (np.zeros((1, 3, 1)), r"X\w* must have 2 columns, .* got shape \(3, 1\)|two axes"),
-    (np.array([[0.0, 1.0], [np.nan, 1.0]]), r"X\w* holds nan in row 2, column 1"),
-    (np.array([[0.0, -np.inf]]), r"X\w* holds -inf in row 1, column 2"),
-]
-
-
-@pytest.mark.parametrize(
-    ("method", "X", "message"),
-    [
-        *(("predict_f", *bad) for bad in BAD_INPUTS),
-        *((f"predict_{way}", *BAD_INPUTS[1]) for way in ("y", "f_samples", "log_density")),
-    ],
-)
-def test_bad_inputs_are_refused(
-    model: DeepWishartProcess, method: str, X: np.ndarray, message: str
-) -> None:
-    argument = (X, YNEW) if method == "predict_log_density" else X
-    with pytest.raises(ValueError, match=message):
-        getattr(model, method)(argument)
 
 
 @pytest.mark.parametrize("num_samples", [0, -1, 2.5])

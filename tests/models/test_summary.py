@@ -46,13 +46,6 @@ def test_a_deep_wishart_process() -> None:
     assert (summary.num_inputs, summary.num_data) == (2, 12)
 
 
-def test_a_regression_output() -> None:
-    output = model_summary(tiny_model(2, output="regression"), kl=False).parts[2]
-
-    assert (output.kind, output.shape) == ("RegressionGPLayer", "functions [5, 1]")
-    assert output.posterior == "Gaussian, regression on 12 data"
-
-
 def test_divergences_are_those_of_the_bound() -> None:
     model = tiny_model(3, num_samples=2_000, posterior="GW")
     expected = -model.elbo_terms(DATA, seed=17).log_ratios.numpy()
@@ -79,6 +72,11 @@ def test_divergences_are_those_of_the_bound() -> None:
         ({"build": build_deep_inverse_wishart_process}, "Gram matrix [5, 5]", "inverse Wishart"),
         ({"likelihood": gpflow.likelihoods.Softmax(3)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
         ({"latent_dim": 1}, "Gram matrix [5, 5], rank 3", "AB-GW"),
+        (
+            {"depth": 1, "output": "regression"},
+            "functions [5, 1]",
+            "Gaussian, regression on 12 data",
+        ),
     ],
 )
 def test_other_layers_and_likelihoods(
@@ -86,7 +84,7 @@ def test_other_layers_and_likelihoods(
 ) -> None:
     if "likelihood" in arguments:
         arguments = {**arguments, "data": (DATA[0], np.arange(12.0)[:, None] % 2)}
-    summary = model_summary(tiny_model(2, **arguments))
+    summary = model_summary(tiny_model(**arguments))
 
     layer = next(part for part in summary.parts if part.name == "layers[0]")
     assert (layer.shape, layer.posterior) == (shape, posterior)

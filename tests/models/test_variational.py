@@ -28,6 +28,15 @@ X = np.linspace(-1.0, 1.0, 8)[:, None]
 DATA = X, X**2
 CONCENTRATION, RATE = 6.0, 0.6
 
+each_room = pytest.mark.parametrize(
+    ("build", "arguments"),
+    [
+        (build_deep_wishart_process, {"depth": 2, "latent_dim": 1}),
+        (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
+        (build_matrix_gaussian_network, {}),
+    ],
+)
+
 
 def test_a_narrow_posterior_of_the_precision_does_not_lift_the_bound_over_the_evidence() -> None:
     kernel = gpflow.kernels.SquaredExponential(lengthscales=0.7)
@@ -56,14 +65,7 @@ def test_a_narrow_posterior_of_the_precision_does_not_lift_the_bound_over_the_ev
     assert bounds[1e4] + likelihood.kl_divergence() > evidence
 
 
-@pytest.mark.parametrize(
-    ("build", "arguments"),
-    [
-        (build_deep_wishart_process, {"depth": 2, "latent_dim": 1}),
-        (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
-        (build_matrix_gaussian_network, {}),
-    ],
-)
+@each_room
 def test_the_last_log_ratio_is_the_likelihoods_own(
     build: Callable[..., VariationalModel], arguments: dict[str, Any]
 ) -> None:
@@ -103,14 +105,7 @@ class Recording(gpflow.likelihoods.Gaussian):
         return super()._predict_log_density(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("build", "arguments"),
-    [
-        (build_deep_wishart_process, {"depth": 1, "output": "pseudo_targets"}),
-        (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
-        (build_matrix_gaussian_network, {}),
-    ],
-)
+@each_room
 def test_autograph_rewrites_nothing_when_users_compile(
     build: Callable[..., VariationalModel], arguments: dict[str, Any]
 ) -> None:
@@ -279,16 +274,11 @@ def test_a_weight_is_a_number_of_rows(output: str) -> None:
     np.testing.assert_allclose(weighted.predict_f(X)[0], repeated.predict_f(X)[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        build_deep_wishart_process(DATA, 2, latent_dim=1),
-        build_latent_variable_deep_gp(DATA, "LV-GP"),
-        build_matrix_gaussian_network(DATA),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_every_model_takes_weights_and_missing_observations(model: VariationalModel) -> None:
+@each_room
+def test_every_model_takes_weights_and_missing_observations(
+    build: Callable[..., VariationalModel], arguments: dict[str, Any]
+) -> None:
+    model = build(DATA, **arguments)
     Y = np.where(np.arange(8)[:, None] == 2, np.nan, DATA[1])
     without = float(model.elbo_terms((X, Y), seed=1).data)
 

@@ -1,0 +1,168 @@
+"""What both output layers with a Gaussian posterior do, against explicit inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import model_reference
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer
+
+M, C, N, Q, S = 4, 6, 3, 2, 2
+"""Inducing points, rows of a regression, targets, outputs and draws."""
+NOISE = 0.3
+JOINT = model_reference.random_covariance(np.random.default_rng(1), S, M + C + N)
+K, K_IC, K_IT = (JOINT[:, :M, part] for part in np.split(np.arange(M + C + N), [M, M + C]))
+K_TT = JOINT[:, M + C :, M + C :]
+
+
+def pseudo_target_layer(**arguments: Any) -> GlobalInducingGPLayer:
+    rng = np.random.default_rng(0)
+    arguments = {"num_outputs": Q, "pseudo_targets": rng.normal(size=(M, Q)), **arguments}
+    layer = GlobalInducingGPLayer(gpflow.kernels.SquaredExponential(), **arguments)
+    layer.precision_tril.assign(reference.random_tril(rng, M, M))
+    return layer
+
+
+def regression_layer(**arguments: Any) -> RegressionGPLayer:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(C, 3)), rng.normal(size=(C, Q))
+    arguments = {"noise_variance": NOISE, "jitter": 0.0, **arguments}
+    return RegressionGPLayer(gpflow.kernels.SquaredExponential(), M, *rows, **arguments)
+
+
+def infer(layer: Any) -> Any:
+    cross = None if layer.inputs is None else tf.constant(K_IC)
+    return layer.infer_inducing(tf.constant(K), cross)
+
+
+def posterior_of_u(layer: Any, s: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean [M, Q] and covariance [M, M] by Bayes' rule."""
+    if layer.inputs is None:
+        precision_tril, design = layer.precision_tril.numpy(), np.eye(M)
+        precision, observed = precision_tril @ precision_tril.T, layer.pseudo_targets.numpy()
+    else:  # y = Kci Kii⁻¹ u + noise
+        precision, design = np.eye(C) / NOISE, np.linalg.solve(K[s], K_IC[s]).T
+        observed = layer.targets.numpy()
+    covariance = np.linalg.inv(np.linalg.inv(K[s]) + design.T @ precision @ design)
+    return covariance @ design.T @ precision @ observed, covariance
+
+
+def targets(*, full_cov: bool) -> TargetBlocks:
+    tt = K_TT if full_cov else np.diagonal(K_TT, axis1=1, axis2=2)
+    return TargetBlocks(tf.constant(K_IT), tf.constant(tt))
+
+
+each_layer = pytest.mark.parametrize("layer", [pseudo_target_layer(), regression_layer()], ids=type)
+both = pytest.mark.parametrize("full_cov", [False, True])
+
+
+@each_layer
+def test_log_ratio_is_the_negative_divergence_between_gaussians(layer: Any) -> None:
+    log_ratio = infer(layer).log_ratio
+
+    tfd = tfp.distributions
+    for s in range(S):
+        mean, covariance = posterior_of_u(layer, s)
+        q = tfd.MultivariateNormalTriL(mean.T, np.linalg.cholesky(covariance))
+        p = tfd.MultivariateNormalTriL(np.zeros((Q, M)), np.linalg.cholesky(K[s]))
+        np.testing.assert_allclose(log_ratio[s], -np.sum(tfd.kl_divergence(q, p)), rtol=1e-9)
+
+
+@each_layer
+@both
+def test_mean_and_covariance_at_targets(layer: Any, full_cov: bool) -> None:
+    mean, covariance = model_reference.condition_output(
+        layer, infer(layer), targets(full_cov=full_cov), full_cov=full_cov
+    )
+
+    for s in range(S):
+        mean_u, covariance_u = posterior_of_u(layer, s)
+        interpolation = np.linalg.solve(K[s], K_IT[s]).T
+        expected = K_TT[s] - interpolation @ (K[s] - covariance_u) @ interpolation.T
+        expected = expected if full_cov else np.diag(expected)
+        np.testing.assert_allclose(mean[s], interpolation @ mean_u, atol=1e-10)
+        np.testing.assert_allclose(covariance[s], expected, atol=1e-10)
+
+
+@both
+def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
+    """Against the covariance of g W, written out over points and outputs."""
+    mixing = np.random.default_rng(3).normal(size=(Q, 3))
+    layer, mixed = pseudo_target_layer(), pseudo_target_layer(num_outputs=3, mixing=mixing)
+
+    mean, covariance = model_reference.condition_output(
+        mixed, infer(mixed), targets(full_cov=full_cov), full_cov=full_cov
+    )
+
+    plain, shared = model_reference.condition_output(
+        layer, infer(layer), targets(full_cov=full_cov), full_cov=full_cov
+    )
+    np.testing.assert_allclose(infer(mixed).log_ratio, infer(layer).log_ratio)
+    np.testing.assert_allclose(mean, plain @ mixing, atol=1e-12)
+    for output, scale in enumerate(np.diag(mixing.T @ mixing)):
+        np.testing.assert_allclose(covariance[:, output], scale * shared, atol=1e-12)
+
+
+def test_precisions_are_weights_of_the_posterior_alone() -> None:
+    precisions = np.linspace(0.2, 1.4, C)
+    layer, same = regression_layer(precisions=precisions), regression_layer(weights=precisions)
+
+    for ours, theirs in zip(infer(layer)[:3], infer(same)[:3], strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    assert layer.precisions.trainable and layer.weights is None
+
+
+def test_singular_covariance_needs_no_jitter() -> None:
+    root = np.random.default_rng(2).normal(size=(1, M, 1))
+
+    draw = pseudo_target_layer().infer_inducing(tf.constant(root @ root.swapaxes(1, 2)))
+
+    assert all(np.all(np.isfinite(part)) for part in draw)
+
+
+def test_variance_is_never_negative() -> None:
+    layer = pseudo_target_layer()
+    layer.precision_tril.assign(1e8 * np.eye(M))
+    at_inducing = TargetBlocks(tf.constant(K), tf.constant(np.diagonal(K, axis1=1, axis2=2)))
+
+    _, variance = model_reference.condition_output(layer, infer(layer), at_inducing, full_cov=False)
+
+    assert np.all(variance.numpy() >= 0.0)
+    np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)
+
+
+def test_pseudo_targets_start_at_zero_where_only_their_number_is_given() -> None:
+    layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, num_inducing=M)
+
+    np.testing.assert_array_equal(layer.pseudo_targets, np.zeros((M, Q)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
+        ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \[4\]"),
+        ({"num_inducing": 3}, r"shape \[3, 2\], got \[4, 2\]"),
+        ({"pseudo_targets": None}, "pseudo_targets or num_inducing must be given"),
+        (
+            {"pseudo_targets": None, "num_inducing": 0},
+            "num_inducing must be a positive integer, got 0",
+        ),
+        ({"pseudo_targets": np.full((M, Q), np.nan)}, "pseudo_targets holds nan in row 1"),
+        ({"pseudo_targets": 1j * np.ones((M, Q))}, "pseudo_targets must .* array of complex128"),
+        ({"pseudo_targets": None, "num_inducing": 10**9}, "num_inducing must be smaller"),
+        ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
+    ],
+)
+def test_bad_pseudo_targets_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"kernel": gpflow.kernels.Linear(), "pseudo_targets": np.zeros((M, Q)), **changes}
+    with pytest.raises(ValueError, match=message):
+        GlobalInducingGPLayer(num_outputs=Q, **arguments)
