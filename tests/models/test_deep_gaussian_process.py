@@ -1,6 +1,8 @@
-"""The deep GP beside the deep Wishart process: they have one prior."""
+"""The deep GP beside the deep Wishart process: one prior, and a posterior that knows rotations."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import gpflow.kernels as gk
 import model_reference
@@ -11,9 +13,20 @@ from model_reference import tiny_model, toy_data
 from scipy import stats
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers import GaussianPosterior, OutputLayer
+from gpflow_dwp.layers import (
+    GaussianPosterior,
+    GramDraw,
+    GramLayer,
+    OutputLayer,
+    TargetNoise,
+    WishartLayer,
+)
 from gpflow_dwp.layers.propagation import propagate_jointly, sample_inducing_path
-from gpflow_dwp.models import build_deep_gaussian_process, build_deep_wishart_process
+from gpflow_dwp.models import (
+    DeepKernelProcess,
+    build_deep_gaussian_process,
+    build_deep_wishart_process,
+)
 from gpflow_dwp.random import as_seed
 
 DATA = toy_data()
@@ -103,3 +116,76 @@ def test_two_sample_tests_see_another_width_and_another_depth(depth: int, width:
     p_values = two_sample_p_values(gaussian, wishart)
 
     assert min(p_values.values()) < LEVEL, p_values
+
+
+def log_densities(
+    layer: GramLayer, covariance: tf.Tensor, features: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log P and log Q, [S], of what a layer draws, where it has these features, [S, M, ν]."""
+    prior, posterior = layer.prior(covariance), layer.posterior(covariance)
+    if isinstance(layer, WishartLayer):
+        gram = tf.matmul(features, features, transpose_b=True)
+        return prior.log_prob(gram), posterior.log_prob(gram)
+    u = tf.linalg.matrix_transpose(features) * np.sqrt(layer.width)
+    return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
+
+
+class Rotated(GramLayer):
+    """A layer whose features are multiplied by an orthogonal matrix once they are drawn."""
+
+    def __init__(self, layer: GramLayer, rotation: np.ndarray) -> None:
+        super().__init__(layer.kernel, layer.num_inducing)
+        self.layer, self.rotation = layer, tf.constant(rotation)
+
+    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
+        draw = self.layer.sample_inducing(covariance, num_samples, seed)
+        root = draw.features @ self.rotation
+        prior, posterior = log_densities(self.layer, covariance, root)
+        gram = tf.matmul(root, root, transpose_b=True)
+        return draw._replace(features=root, gram=gram, log_ratio=prior - posterior)
+
+    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
+        rotated = model_reference.GivenNoise(noise.normal(WIDTH) @ self.rotation)
+        return self.layer.condition(draw, blocks, rotated)
+
+
+WIDTH = 3
+ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
+
+
+def build(kind: str, **arguments: Any) -> DeepKernelProcess:
+    return tiny_model(2, BUILDERS[kind], width=WIDTH, num_inducing=4, num_samples=2, **arguments)
+
+
+def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
+    layers = [Rotated(model.layers[0], rotation), *model.layers[1:]]
+    process = DeepKernelProcess(
+        layers, model.likelihood, model.inducing_variable, model.num_data, 2
+    )
+    return float(process.elbo(DATA, seed=1))
+
+
+def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
+    model = build("wishart", expected_log_ratio=False)
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
+    before = log_densities(layer, covariance, features)
+
+    for rotation in ROTATIONS:
+        after = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(after, before, rtol=1e-9)
+        np.testing.assert_allclose(rotated_bound(model, rotation), model.elbo(DATA, seed=1))
+
+
+def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
+    model = build("gaussian")
+    layer, covariance = model.layers[0], model_reference.covariances(2, 4)
+    features = layer.sample_inducing(covariance, 2, as_seed(0)).features
+    prior, posterior = log_densities(layer, covariance, features)
+    unrotated = rotated_bound(model, np.eye(WIDTH))
+
+    for rotation in ROTATIONS:
+        rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
+        np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
+        assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
+        assert abs(rotated_bound(model, rotation) - unrotated) > 0.1
