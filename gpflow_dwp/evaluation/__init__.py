@@ -1,4 +1,7 @@
-"""Scores and plots of predictions, in raw units."""
+"""Scores and plots of predictions, in raw units.
+
+Plots draw on the axes that they are given, or on those of a new figure, and return them.
+"""
 
 from gpflow_dwp.evaluation.metrics import (
     accuracy,

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation._crps import normal_mixture_crps
-from gpflow_dwp.evaluation._validation import check_mixture
-from gpflow_dwp.evaluation.mixture import mixture_log_density
+from gpflow_dwp.evaluation.mixture import mixture_crps_of_each, mixture_log_density
 
 __all__ = [
     "accuracy",
@@ -72,11 +70,7 @@ def mixture_crps(y_true: npt.ArrayLike, means: npt.ArrayLike, variances: npt.Arr
     :raises ValueError: If the shapes do not fit or a variance is not positive.
     :raises ImportError: If scoringrules is not installed.
     """
-    truth = _vector(y_true)
-    mean, deviation = check_mixture(means, variances)
-    if len(truth) != mean.shape[1]:
-        raise ValueError(f"y_true must have shape [{mean.shape[1]}], got {list(truth.shape)}")
-    return float(np.mean(normal_mixture_crps(truth, mean, deviation)))
+    return float(np.mean(mixture_crps_of_each(_vector(y_true), means, variances)))
 
 
 def interval_coverage(y_true: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> float:

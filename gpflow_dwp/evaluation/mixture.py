@@ -1,7 +1,9 @@
 """The predictive distribution of one target: a mixture of S normals, with equal weights or others.
 
 Component s comes from one joint draw of all layers. ``means`` and ``variances`` have shape [S, N],
-in one unit and its square; N points are independent problems.
+in one unit and its square; N points are independent problems. ``weights`` of the components, [S],
+sum to 1, and are equal where they are None. Functions raise a :class:`ValueError` if shapes do not
+fit or a variance is not positive.
 """
 
 from __future__ import annotations
@@ -11,13 +13,33 @@ import numpy.typing as npt
 from scipy.special import logsumexp, ndtr, ndtri
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation._validation import check_mixture
+from gpflow_dwp.optional import import_optional
 
-__all__ = ["mixture_cdf", "mixture_log_density", "mixture_quantile"]
+__all__ = [
+    "check_mixture",
+    "mixture_cdf",
+    "mixture_crps_of_each",
+    "mixture_log_density",
+    "mixture_quantile",
+]
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-12  # of the widest component's standard deviation
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+_MAX_PAIRS = 2**20
+
+
+def check_mixture(means: npt.ArrayLike, variances: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return both as float64 arrays, the second one as standard deviations, [S, N]."""
+    mean, variance = np.asarray(means, np.float64), np.asarray(variances, np.float64)
+    if mean.ndim != 2 or mean.shape != variance.shape or not len(mean):
+        raise ValueError(
+            "means and variances must both have shape [S, N], got "
+            f"{list(mean.shape)} and {list(variance.shape)}"
+        )
+    if not (np.isfinite(mean).all() and np.isfinite(variance).all() and (variance > 0.0).all()):
+        raise ValueError("means must be finite, and variances finite and positive")
+    return mean, np.sqrt(variance)
 
 
 def mixture_cdf(
@@ -29,11 +51,7 @@ def mixture_cdf(
     """Cumulative distribution function; at the observed targets, the PIT (uniform if calibrated).
 
     :param y: Where to evaluate, [..., N] or a number for all points.
-    :param means: Means of the components, [S, N].
-    :param variances: Variances of the components, [S, N].
-    :param weights: Of the components, which sum to 1, [S]; None for equal ones.
     :return: Probabilities, [..., N].
-    :raises ValueError: If the shapes do not fit or a variance is not positive.
     """
     z, deviation = _standardised(y, means, variances)
     return _weights(weights, len(deviation)) @ ndtr(z)
@@ -48,11 +66,7 @@ def mixture_log_density(
     """Log density, per unit of ``y``.
 
     :param y: Where to evaluate, [..., N] or a number for all points.
-    :param means: Means of the components, [S, N].
-    :param variances: Variances of the components, [S, N].
-    :param weights: Of the components, which sum to 1, [S]; None for equal ones.
     :return: Log densities, [..., N].
-    :raises ValueError: If the shapes do not fit or a variance is not positive.
     """
     z, deviation = _standardised(y, means, variances)
     each = -0.5 * np.square(z) - np.log(deviation) - _LOG_SQRT_2PI
@@ -71,12 +85,8 @@ def mixture_quantile(
     level is the height of the flat, any point of the flat is a quantile and one of them is given.
 
     :param levels: A probability, or a vector of L, strictly between 0 and 1.
-    :param means: Means of the components, [S, N].
-    :param variances: Variances of the components, [S, N].
-    :param weights: Of the components, which sum to 1, [S]; None for equal ones.
     :return: Quantiles, [N] for one level and [L, N] for a vector.
-    :raises ValueError: If a level is not between 0 and 1, the shapes do not fit, or a variance is
-        not positive.
+    :raises ValueError: Also if a level is not between 0 and 1.
     """
     mean, deviation = check_mixture(means, variances)
     weight = _weights(weights, len(mean))
@@ -105,6 +115,25 @@ def mixture_quantile(
         if (last_step <= tolerance + np.spacing(np.abs(y))).all():
             break
     return y
+
+
+def mixture_crps_of_each(y: npt.ArrayLike, means: npt.ArrayLike, variances: npt.ArrayLike) -> Array:
+    """The continuous ranked probability score of each target, exactly, with equal weights.
+
+    :param y: Targets, [N].
+    :return: Scores in the unit of ``y``, [N].
+    :raises ImportError: If scoringrules is not installed.
+    """
+    scoringrules = import_optional("scoringrules", "cli")
+    mean, deviation = check_mixture(means, variances)
+    truth = np.asarray(y, np.float64)
+    if truth.shape != mean.shape[1:]:
+        raise ValueError(f"y must have shape [{mean.shape[1]}], got {list(truth.shape)}")
+    # Pairs of components are formed, S² for each point: a block of points at a time.
+    size = max(1, _MAX_PAIRS // len(mean) ** 2)
+    blocks = [slice(start, start + size) for start in range(0, len(truth), size)]
+    parts = ((truth[block], mean.T[block], deviation.T[block]) for block in blocks)
+    return np.concatenate([scoringrules.crps_mixnorm(*part, backend="numpy") for part in parts])
 
 
 def _weights(weights: npt.ArrayLike | None, size: int) -> Array:

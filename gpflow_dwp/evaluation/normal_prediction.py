@@ -20,11 +20,7 @@ LEVELS = (np.arange(_NUM_LEVELS) + 0.5) / _NUM_LEVELS
 
 @dataclass(frozen=True, eq=False)
 class NormalPrediction:
-    """A normal distribution for each row.
-
-    :param means: In the unit of the target, [N].
-    :param deviations: Standard deviations, noise included, [N] or one for all.
-    """
+    """A normal distribution for each row: means [N], and deviations [N] or one for all."""
 
     means: Array
     deviations: npt.ArrayLike

@@ -10,9 +10,13 @@ import tensorflow as tf
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation._crps import normal_mixture_crps
-from gpflow_dwp.evaluation._validation import check_mixture
-from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
+from gpflow_dwp.evaluation.mixture import (
+    check_mixture,
+    mixture_cdf,
+    mixture_crps_of_each,
+    mixture_log_density,
+    mixture_quantile,
+)
 from gpflow_dwp.likelihoods import NormalMixture, Warp
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
@@ -32,7 +36,8 @@ class PredictiveDistribution:
 
     A target is a mixture of S normals: standardised, and warped by g where the
     likelihood is a :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. g is increasing, so its inverse
-    makes exact quantiles of the mixture's, and its slope densities per raw unit.
+    makes exact quantiles of the mixture's, and its slope densities per raw unit. Methods take
+    targets y of shape [N, P], and raise a :class:`ValueError` if they have another one.
 
     >>> distribution = PredictiveDistribution(np.zeros([1, 2, 1]), np.ones([1, 2, 1]))
     >>> distribution.quantile([0.025, 0.975])[:, 0, 0].round(2).tolist()
@@ -106,22 +111,12 @@ class PredictiveDistribution:
         return self._raw(self._unwarped(found.reshape(*np.shape(levels), *self.means.shape[1:])))
 
     def cdf(self, y: npt.ArrayLike) -> Array:
-        """Return the distribution function; at observed targets the PIT, uniform if calibrated.
-
-        :param y: Targets, [N, P].
-        :return: Probabilities, [N, P].
-        :raises ValueError: If ``y`` has another shape.
-        """
+        """Return the distribution function, [N, P]: at observed targets the PIT."""
         values = self._warped(self._standardised(y))
         return mixture_cdf(values.reshape(-1), *self._flat(), self.weights).reshape(values.shape)
 
     def log_density(self, y: npt.ArrayLike) -> Array:
-        """Return the log density of each target by itself, per raw unit.
-
-        :param y: Targets, [N, P].
-        :return: [N, P].
-        :raises ValueError: If ``y`` has another shape.
-        """
+        """Return the log density of each target by itself, per raw unit, [N, P]."""
         values = self._standardised(y)
         warped = self._warped(values).reshape(-1)
         densities = mixture_log_density(warped, *self._flat(), self.weights).reshape(values.shape)
@@ -130,21 +125,17 @@ class PredictiveDistribution:
         return densities - np.log(self._scale)
 
     def crps(self, y: npt.ArrayLike) -> Array:
-        """Return the continuous ranked probability score of each target, in its unit.
+        """Return the continuous ranked probability score of each target, in its unit, [N, P].
 
         Exact without warp and weights; with either, the integral of the squared error of the
         distribution function by quadrature, to a relative error of some 1e-5.
 
-        :param y: Targets, [N, P].
-        :return: [N, P].
-        :raises ValueError: If ``y`` has another shape.
         :raises ImportError: If scoringrules is not installed and there is no warp.
         """
         truth = self._standardised(y)
         if self.warp is not None or self.weights is not None:
             return self._integrated_crps(truth) * self._scale
-        means, variances = self._flat()
-        scores = normal_mixture_crps(truth.reshape(-1), means, np.sqrt(variances))
+        scores = mixture_crps_of_each(truth.reshape(-1), *self._flat())
         return scores.reshape(truth.shape) * self._scale
 
     def sample(self, num_samples: int, seed: int = 0) -> Array:

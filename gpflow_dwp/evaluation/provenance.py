@@ -35,11 +35,9 @@ _MODULES = {
 def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) -> dict[str, Any]:
     """Describe software and machine as they are now, in plain values for JSON.
 
-    :param dtype: Precision of the computation.
-    :param threads: Threads of the computation.
-    :param packages: Distributions whose versions are told, too, where they are installed.
-    :return: versions, commit (None outside a repository; "-dirty" at its end says that files were
-        changed since), dtype, threads, machine and date (UTC).
+    :return: versions (see :func:`list_versions`), commit (None outside a repository; "-dirty" at
+        its end says that files were changed since), the computation's dtype and threads, machine
+        and date (UTC).
     """
     return {
         "versions": list_versions(packages),
@@ -55,7 +53,7 @@ def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) 
 def list_versions(packages: Iterable[str] = ()) -> dict[str, str]:
     """Return the versions of Python, of this package, and of those that numbers depend on.
 
-    :param packages: Further distributions, which are told where they are installed.
+    Those of further packages are told, too, where they are installed.
     """
     found = {"python": platform.python_version(), "gpflow-dwp": "not installed"}
     for name in ("gpflow-dwp", *packages):
@@ -68,8 +66,6 @@ def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
     """Count the results that are not known to come from the code as it is now.
 
     That is told by the commit, or by the package's version where one of both has no commit.
-
-    :param provenances: Of each result, as :func:`describe_provenance` gives it.
     """
     commit, version_now = _commit(), list_versions()["gpflow-dwp"]
 

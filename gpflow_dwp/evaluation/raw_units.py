@@ -56,15 +56,10 @@ class RawUnits:
                     f"{name} must have {expected} columns, as the model has, got "
                     f"{len(standardiser.mean)}."
                 )
-        self._model = model
+        self.model = model
         self._inputs, self._outputs = input_standardiser, output_standardiser
         self._accepted = accepted_observations(model.likelihood)
         self._warp = warp_of(model.likelihood)
-
-    @property
-    def model(self) -> VariationalModel:
-        """The model."""
-        return self._model
 
     def to_model(self, X: Any) -> Any:
         """Return inputs, [..., D], in the model's units."""

@@ -112,6 +112,7 @@ def test_gram_matrices_share_one_scale() -> None:
         (plot_predictions, [[], [], [], []], "at least 1"),
         (plot_calibration, [[0.5, 1.5]], r"pit must lie in \[0, 1\]"),
         (plot_calibration, [[0.5, np.nan]], r"pit must lie in \[0, 1\]"),
+        (plot_pit, [[0.5, -0.1]], r"pit must lie in \[0, 1\]"),
         (
             plot_functions_1d,
             [GRID, GRID, GRID, np.ones([3, 4]), GRID, GRID, GRID],
