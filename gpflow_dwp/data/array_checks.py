@@ -18,10 +18,7 @@ Task = Literal["regression", "classification"]
 
 
 def check_task(task: str) -> None:
-    """Refuse what is not a :data:`Task`.
-
-    :raises TableError: If ``task`` is neither regression nor classification.
-    """
+    """Refuse what is not a :data:`Task`, by a :class:`TableError`."""
     if task not in get_args(Task):
         raise TableError(f"task must be 'regression' or 'classification', got {task!r}")
 
@@ -30,7 +27,6 @@ def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) ->
     """Refuse labels that are no classification task.
 
     :param counts: Number of rows of each class, [C].
-    :param names: Label of each class.
     :param where: What the message starts with: the file and column, or an argument.
     :raises TableError: If there is one class, one row in some class, or a class for each row.
     """
@@ -46,10 +42,7 @@ def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) ->
 
 
 def as_numbers(name: str, values: npt.ArrayLike) -> Array:
-    """Convert to float64: see :func:`as_real_array`.
-
-    :raises TableError: If something is no real number.
-    """
+    """Convert to float64 as :func:`as_real_array` does, with a :class:`TableError`."""
     try:
         return as_real_array(name, values)
     except ValueError as error:
@@ -57,12 +50,9 @@ def as_numbers(name: str, values: npt.ArrayLike) -> Array:
 
 
 def check_matrix(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -> Array:
-    """Return values as a matrix.
+    """Return numbers, [rows, columns], as a matrix of float64.
 
-    :param name: What the message starts with.
-    :param values: Numbers, [rows, columns].
     :param may_miss: Whether NaN may stand for numbers that are missing.
-    :return: The same as float64.
     :raises TableError: If they are not finite real numbers in two axes; it names the first row at
         fault.
     """

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data._names import as_known, as_whole, merge_whole
 from gpflow_dwp.data.array_checks import check_labels
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
-__all__ = ["Cells", "read_cells"]
+__all__ = ["Cells", "as_known", "as_whole", "merge_whole", "read_cells"]
 
+# Leading zeros and signs may be part of a name; long digits are none of a float's.
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?([eE][+-]?\d{1,2})?", re.ASCII)
 _MISSING = ("", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
 
 
@@ -52,10 +55,7 @@ class Cells:
         return len(self.text)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Cells:
-        """Return some of the rows.
-
-        :param rows: Their indices, from 0.
-        """
+        """Return the rows of these indices, from 0."""
         return replace(
             self,
             text=self.text.iloc[rows],
@@ -111,7 +111,6 @@ class Cells:
     def numbers(self, name: str, hint: str = "", *, missing: bool = False) -> Array:
         """Return a column as numbers, [N].
 
-        :param name: Name of the column.
         :param hint: What a message about a cell that is no number ends in.
         :param missing: Whether missing cells are allowed; they are NaN.
         :raises TableError: If a cell is missing or no finite number.
@@ -134,7 +133,6 @@ class Cells:
     def labels(self, name: str) -> tuple[Array, tuple[str, ...]]:
         """Return a column as class indices [N, 1], and the label of each class in sorted order.
 
-        :param name: Name of the column.
         :raises TableError: If a cell is missing, or the labels are no classification task.
         """
         self.check_complete(name)
@@ -157,11 +155,7 @@ class Cells:
         return indices.astype(np.float64)[:, None], tuple(names)
 
     def names(self, name: str, known: Collection[str]) -> list[str]:
-        """Return a column as names of classes or categories; the text of a cell that is none.
-
-        :param name: Name of the column.
-        :param known: The names; 1 and 1.0 stand for each other.
-        """
+        """Return a column as known names, of which 1 and 1.0 are one, or the text that is none."""
         cells = [str(cell) for cell in self.column(name)]
         found = {cell: as_known(cell, known) for cell in set(cells)}
         return [found[cell] for cell in cells]
@@ -171,17 +165,13 @@ class Cells:
         return self.column(name).str.lower().isin(_MISSING).to_numpy()
 
     def is_text(self, name: str) -> bool:
-        """Return whether a column has values, and none of them is a number.
-
-        :param name: Name of the column.
-        """
+        """Return whether a column has values, and none of them is a number."""
         values = self.column(name)[~self.is_missing(name)]
         return len(values) > 0 and not any(map(_is_number, values))
 
     def check_complete(self, name: str, hint: str = "") -> None:
         """Refuse a column with a missing cell.
 
-        :param name: Name of the column.
         :param hint: What the message ends in, unless no cell has a value.
         :raises TableError: If a cell is missing.
         """
@@ -194,10 +184,7 @@ class Cells:
             raise TableError(f"{self.path}: column {name!r} has no value in {place}{more}{hint}")
 
     def place(self, row: int) -> str:
-        """Return in words where a row is.
-
-        :param row: Its index, from 0.
-        """
+        """Return in words where the row of an index, from 0, is."""
         line = None if self.lines is None else self.lines[row]
         return f"data row {self.rows[row]}" + ("" if line is None else f" (line {line})")
 
@@ -246,6 +233,33 @@ def read_cells(path: str | Path) -> Cells:
     lines = [int(line) + 1 if line < last else None for line in rows.index]
     numbers = list(range(1, len(rows) + 1))
     return Cells(path, header, rows, rows.set_axis(header, axis=1), numbers, lines)
+
+
+# Names of classes and categories: what a table writes as 1 in one place is 1.0 in another, as a
+# column of integers with a missing cell is one of floats elsewhere.
+
+
+def as_whole(text: str) -> str | None:
+    """Return a whole number without decimals, to the last digit; None for any other text."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = Decimal(text)
+    return str(int(number)) if number == int(number) else None
+
+
+def merge_whole(texts: Sequence[str]) -> list[str]:
+    """Return names of a column's cells, without decimals where all are whole numbers."""
+    whole = [as_whole(text) for text in texts]
+    names = [name for name in whole if name is not None]
+    return names if len(names) == len(texts) else list(texts)
+
+
+def as_known(text: str, known: Collection[str]) -> str:
+    """Return the known name that a text stands for, or the text if it stands for none."""
+    whole = as_whole(text)
+    if text in known or whole is None:
+        return text
+    return next((name for name in known if as_whole(name) == whole), text)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data._names import merge_whole
-from gpflow_dwp.data.cells import Cells
+from gpflow_dwp.data.cells import Cells, merge_whole
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
 
@@ -88,19 +87,18 @@ class ColumnEncoder:
             if cells.is_missing(name).all():
                 raise TableError(f"{cells.path}: column {name!r} is empty")
         numeric = [name for name in columns if name not in categorical]
-        hint = _hint_categories([name for name in numeric if cells.is_text(name)])
-        for name in numeric:
-            cells.numbers(name, hint, missing=True)
+        # All that may be categories are named at once.
+        option = shlex.join(["--categorical", *filter(cells.is_text, numeric)])
+        hint = f"; columns of categories have to be named as categorical ({option})"
+        numbers = {name: cells.numbers(name, hint, missing=True) for name in numeric}
         for name in numeric if impute is None else ():
             cells.check_complete(name, _HINT_MISSING)
-        present = {name: _categories(cells, name) for name in categorical}
+        categories = {name: _categories(cells, name) for name in categorical}
         fill: dict[str, float | str] = {}
-        for name in columns:
-            if impute is not None and name not in categorical:
-                fill[name] = _statistic(cells, name, impute)
-        categories = {name: tuple(sorted(set(present[name]))) for name in categorical}
-        for name, found in categories.items():
-            _check_categories(f"{cells.path}: column {name!r}", found, len(present[name]))
+        if impute is not None:
+            imputer = import_optional("sklearn.impute", "cli").SimpleImputer(strategy=impute)
+            for name, column in numbers.items():
+                fill[name] = float(imputer.fit(column[:, None]).statistics_[0])
         return cls(tuple(columns), categories, fill)
 
     @property
@@ -137,10 +135,7 @@ class ColumnEncoder:
         return np.hstack(parts).astype(np.float64)
 
     def unseen(self, cells: Cells) -> dict[str, dict[str, int]]:
-        """Return by column which categories the training rows do not have, and in how many rows.
-
-        :param cells: Rows of a table with the columns.
-        """
+        """Return by column which categories the training rows do not have, and in how many rows."""
         found: dict[str, dict[str, int]] = {}
         for name, known in self.categories.items():
             counts = Counter(value for value in self._values(cells, name) if value not in known)
@@ -149,10 +144,7 @@ class ColumnEncoder:
         return found
 
     def count_filled(self, cells: Cells) -> dict[str, int]:
-        """Return by column how many missing cells are filled.
-
-        :param cells: Rows of a table with the columns.
-        """
+        """Return by column how many missing cells are filled."""
         counts = {name: int(cells.is_missing(name).sum()) for name in self.fill}
         return {name: count for name, count in counts.items() if count}
 
@@ -182,21 +174,12 @@ class ColumnEncoder:
         return values
 
 
-def _hint_categories(text: Sequence[str]) -> str:
-    """Which columns of text to name, all at once."""
-    option = shlex.join(["--categorical", *text])
-    return f"; columns of categories have to be named as categorical ({option})"
-
-
-def _categories(cells: Cells, name: str) -> list[str]:
-    """Those of all cells."""
+def _categories(cells: Cells, name: str) -> tuple[str, ...]:
+    """Those of a column, unless it only looks like categories, of which each row has its own."""
     missing = cells.is_missing(name)
-    found = merge_whole([str(cell) for cell in cells.column(name)[~missing]])
-    return [*found, *[_MISSING] * int(missing.sum())]
-
-
-def _check_categories(where: str, found: Sequence[str], count: int) -> None:
-    """Refuse what only looks like categories, of which each row has its own."""
+    names = set(merge_whole([str(cell) for cell in cells.column(name)[~missing]]))
+    found = sorted(names | {_MISSING} if missing.any() else names)
+    where, count = f"{cells.path}: column {name!r}", len(cells)
     if len(found) > _MOST_CATEGORIES:
         raise TableError(
             f"{where} holds {len(found)} categories, such as {found[0]!r}, and each would be an "
@@ -208,9 +191,4 @@ def _check_categories(where: str, found: Sequence[str], count: int) -> None:
             f"than {_FEW_CATEGORIES} need at least two rows each on average: leave the column "
             "out, or join some"
         )
-
-
-def _statistic(cells: Cells, name: str, strategy: ImputationStrategy) -> float:
-    imputer = import_optional("sklearn.impute", "cli").SimpleImputer(strategy=strategy)
-    numbers = cells.numbers(name, missing=True)
-    return float(imputer.fit(numbers[:, None]).statistics_[0])
+    return tuple(found)

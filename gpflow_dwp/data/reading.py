@@ -15,17 +15,15 @@ from gpflow_dwp.data.encoding import ColumnEncoder, ImputationStrategy
 from gpflow_dwp.data.table import Table, split_rows
 from gpflow_dwp.exceptions import TableError
 
-__all__ = ["SplitTable", "read_features", "read_split_table", "read_table", "read_target"]
+__all__ = ["SplitTable", "read_split_table", "read_table", "read_target"]
 
 _MIN_ROWS = 10
 """Fewest rows that can be split into training and test rows and learnt from."""
 
 
 class SplitTable(NamedTuple):
-    """A table in two parts.
+    """A table of training rows and one of test rows.
 
-    :param train: Training rows.
-    :param test: Test rows.
     :param encoder: What made their inputs, fitted on the training rows.
     :param cells: All rows as they were in the file; None if they were in none.
     """
@@ -69,18 +67,12 @@ def read_split_table(
 ) -> SplitTable:
     """Read a table for training and test, whose columns may hold categories and missing cells.
 
-    :param path: File: see :func:`read_cells`.
-    :param target: Name of the column to predict.
-    :param task: ``"regression"``, or ``"classification"`` for text or integer labels.
+    What is not said here is as for :func:`read_table`, :func:`split_rows` and
+    :meth:`ColumnEncoder.fit`.
+
     :param columns: Names of the inputs; None for every other column.
     :param drop: Columns that are no inputs, where ``columns`` is None.
-    :param test_fraction: Share of test rows: see :func:`split_table`.
-    :param seed: The same seed gives the same split.
-    :param categorical: Inputs that hold categories, which become one-hot columns.
-    :param impute: What replaces missing numbers of inputs; None to refuse them.
-    :raises TableError: If the file cannot be used; the message names file, column and row.
     :raises ValueError: If both ``columns`` and ``drop`` are given.
-    :raises ImportError: If pandas, scikit-learn or for Parquet pyarrow is not installed.
     """
     check_task(task)
     if columns is not None and drop:
@@ -121,29 +113,9 @@ def _choose(
     return left
 
 
-def read_features(path: str | Path, feature_names: Sequence[str]) -> Array:
-    """Read the inputs of a prediction from a file whose columns are all numeric.
-
-    :param path: File: see :func:`read_cells`. Columns are found by name, in any order, and others
-        are ignored.
-    :param feature_names: Columns to read.
-    :return: Inputs in raw units, in the order of ``feature_names``, [N, D].
-    :raises TableError: If a column is missing or the file cannot be used.
-    :raises ImportError: If pandas is not installed.
-    """
-    cells = read_cells(path)
-    cells.check_has(feature_names, "feature")
-    if not len(cells):
-        raise TableError(f"{cells.path}: no data rows below the header")
-    return np.column_stack([cells.numbers(name) for name in feature_names])
-
-
 def read_target(cells: Cells, target: str, task: Task) -> tuple[Array, tuple[str, ...] | None]:
     """Return a target, [N, 1], and for classification the label of each class.
 
-    :param cells: Rows of a table.
-    :param target: Name of the column.
-    :param task: What it is.
     :raises TableError: If there is nothing to learn from it.
     """
     if task == "classification":

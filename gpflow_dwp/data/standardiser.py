@@ -18,6 +18,9 @@ __all__ = ["Standardiser"]
 class Standardiser:
     """An affine map of each column, ``(value - mean) / scale``.
 
+    Methods take values of any shape [..., D], and raise a :class:`ValueError` if the last axis has
+    another length.
+
     Fit it on training rows only: with test rows in the mean and the scale, the test scores are no
     longer those of a prediction.
 
@@ -82,11 +85,7 @@ class Standardiser:
         return cls(mean, scale)
 
     def transform(self, values: npt.ArrayLike) -> Array:
-        """From raw to standardised units.
-
-        :param values: Values in raw units, [..., D].
-        :raises ValueError: If the last axis is not D long.
-        """
+        """From raw to standardised units."""
         return (self._columns(values) - self.mean) / self.scale
 
     def check_near(
@@ -116,19 +115,11 @@ class Standardiser:
             )
 
     def inverse_transform(self, values: npt.ArrayLike) -> Array:
-        """From standardised to raw units: for means, samples and quantiles.
-
-        :param values: Values in standardised units, [..., D].
-        :raises ValueError: If the last axis is not D long.
-        """
+        """From standardised to raw units: for means, samples and quantiles."""
         return self._columns(values) * self.scale + self.mean
 
     def inverse_transform_variance(self, variance: npt.ArrayLike) -> Array:
-        """From squared standardised to squared raw units.
-
-        :param variance: Variances in standardised units, [..., D].
-        :raises ValueError: If the last axis is not D long.
-        """
+        """From squared standardised to squared raw units."""
         return self._columns(variance) * np.square(self.scale)
 
     @property

@@ -26,7 +26,6 @@ __all__ = [
     "as_pair",
     "as_weighted",
     "check_arrays",
-    "check_pair",
     "check_weights",
     "split_rows",
     "split_table",
@@ -101,31 +100,15 @@ def check_arrays(
     return inputs, targets
 
 
-def check_pair(data: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[Array, Array]:
-    """Check a pair of inputs and targets of regression, as :func:`check_arrays` does.
-
-    :param data: X [N, D] and Y [N, Q].
-    :return: Both as float64.
-    :raises ValueError: If ``data`` is no pair, or as :func:`check_arrays` does.
-    """
-    return check_arrays(*as_pair(data))
-
-
 def as_pair(data: Any) -> tuple[Any, Any]:
-    """Return data as a pair.
-
-    :raises ValueError: If they are none.
-    """
+    """Return data as a pair, or raise a :class:`ValueError`."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
     return data[0], data[1]
 
 
 def as_weighted(data: Any) -> tuple[Any, Any, Any]:
-    """Return data as X, Y and weights, which are None of a pair.
-
-    :raises ValueError: If they are neither a pair nor these three.
-    """
+    """Return data as X, Y and weights, which are None of a pair, or raise a :class:`ValueError`."""
     if not isinstance(data, tuple | list) or len(data) not in (2, 3):
         raise ValueError(
             f"data must be a pair (X, Y), or three, (X, Y, weights), got {type(data).__name__}."
@@ -134,12 +117,9 @@ def as_weighted(data: Any) -> tuple[Any, Any, Any]:
 
 
 def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
-    """Check that weights say of each row how often it counts.
+    """Return weights in float64, [N], that say of each of N rows how often it counts.
 
-    :param weights: Numbers from 0, [N], not all zero.
-    :param num_rows: Number of rows, N.
-    :return: The same as float64.
-    :raises TableError: If they are not.
+    :raises TableError: If they are not N numbers from 0, or all zero.
     """
     array = as_numbers("weights", weights)
     if array.shape != (num_rows,):
@@ -156,15 +136,7 @@ def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
 
 
 def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, Table]:
-    """Split rows at random into training and test rows; for classification within each class.
-
-    :param table: Table to split.
-    :param test_fraction: Share of test rows, between 0 and 1.
-    :param seed: The same seed gives the same split.
-    :return: Training table and test table.
-    :raises TableError: If the fraction leaves one side without rows, or without a class.
-    :raises ImportError: If scikit-learn is not installed.
-    """
+    """Split a table into one of training rows and one of test rows: see :func:`split_rows`."""
     parts = split_rows(table.Y, table.task, test_fraction, seed)
     train, test = (replace(table, X=table.X[rows], Y=table.Y[rows]) for rows in parts)
     return train, test
@@ -173,7 +145,7 @@ def split_table(table: Table, test_fraction: float, seed: int) -> tuple[Table, T
 def split_rows(
     Y: Array, task: Task, test_fraction: float, seed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the indices of training and test rows, in order: see :func:`split_table`.
+    """Return the indices of training and test rows, chosen at random, in order.
 
     :param Y: Targets, [N, 1].
     :param task: For classification rows are split within each class.

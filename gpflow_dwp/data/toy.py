@@ -27,11 +27,7 @@ def step_function(num_data: int = 50, *, noise: float = 0.05, seed: int = 0) -> 
 def varying_sine(num_data: int = 50, *, noise: float = 0.05, seed: int = 0) -> tuple[Array, Array]:
     """A smooth sine whose frequency grows from left to right, sin(6π ((x + 1) / 2)³).
 
-    :param num_data: Number of points.
-    :param noise: Standard deviation of the noise; 0 gives the function itself.
-    :param seed: The same seed gives the same points.
-    :return: Inputs, uniform on [-1, 1] and sorted, and targets; both [num_data, 1].
-    :raises ValueError: If there is no point, or the noise is negative.
+    Parameters and what is returned are those of :func:`step_function`.
     """
     return _noisy(lambda x: np.sin(6.0 * np.pi * (0.5 * (x + 1.0)) ** 3), num_data, noise, seed)
 

@@ -76,12 +76,6 @@ def test_whole_numbers_are_categories_with_and_without_decimals(write: Write) ->
     ).feature_names == ("floor=(missing)", "floor=1", "floor=10", "floor=2", "floor=7")
 
 
-def test_categories_that_an_earlier_version_saved_as_floats_are_known(write: Write) -> None:
-    data = pandas.DataFrame({"floor": [1, 2] * 5, "price": np.arange(10.0)})
-    encoder = ColumnEncoder(("floor",), {"floor": ("1.0", "2.0")})
-    assert encoder.transform(read_cells(write(data))).tolist() == [[1, 0], [0, 1]] * 5
-
-
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
     data = frame()
@@ -141,14 +135,6 @@ def test_numbers_are_those_of_a_plain_table(write: Write) -> None:
     np.testing.assert_array_equal(test.X, table.X[others])
     np.testing.assert_array_equal(table.Y[:, 0], data["price"])  # to the last bit
     assert encoder == ColumnEncoder(("floor",))
-
-
-def test_categories_that_training_did_not_see_are_none_of_the_known(write: Write) -> None:
-    encoder = ColumnEncoder(("a", "b"), {"b": ("x", "y")})
-    cells = read_cells(write(pandas.DataFrame({"b": ["y", "z", "z"], "a": [1.5, 2.0, 3.0]})))
-
-    np.testing.assert_array_equal(encoder.transform(cells), [[1.5, 0, 1], [2, 0, 0], [3, 0, 0]])
-    assert encoder.unseen(cells) == {"b": {"z": 2}}
 
 
 def test_an_encoder_is_read_back_from_json() -> None:

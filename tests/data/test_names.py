@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpflow_dwp.data._names import as_known, as_whole, merge_whole
+from gpflow_dwp.data.cells import as_known, as_whole, merge_whole
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpflow_dwp.data import read_table
-from gpflow_dwp.data._names import as_known
-from gpflow_dwp.data.reading import read_features
+from gpflow_dwp.data import ColumnEncoder, read_table
+from gpflow_dwp.data.cells import as_known, read_cells
 from gpflow_dwp.exceptions import TableError
 
 ROWS = [(i, 0.1 * i * i, "blue" if i % 3 else "red") for i in range(12)]
@@ -90,7 +89,8 @@ def test_spaces_blank_lines_quotes_and_byte_order_mark(tmp_path: Path) -> None:
 
 def test_reads_features_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, ["note,b,,a", "x,2,7,1", "y,4,8,3"])
-    np.testing.assert_array_equal(read_features(path, ["a", "b"]), [[1.0, 2.0], [3.0, 4.0]])
+    features = ColumnEncoder(("a", "b")).transform(read_cells(path))
+    np.testing.assert_array_equal(features, [[1.0, 2.0], [3.0, 4.0]])
 
 
 REFUSED = {
@@ -247,13 +247,12 @@ def test_refuses_paths_and_tasks(tmp_path: Path) -> None:
         (["a,bb", "1,2"], "no feature column 'b'; .* did you mean 'bb'"),
         (["A", "1"], "no feature column 'a', 'b'; the columns are 'A'"),
         (["a,b,b", "1,2,3"], "two columns are named 'b'"),
-        (["a,b"], "no data rows below the header"),
         (["a,b", "1,2", "3,x"], r"'b' is not numeric: 'x' in data row 2 \(line 3\)"),
     ],
 )
 def test_refuses_features(tmp_path: Path, lines: list[str], message: str) -> None:
     with pytest.raises(TableError, match=message):
-        read_features(write(tmp_path, lines), ["a", "b"])
+        ColumnEncoder(("a", "b")).transform(read_cells(write(tmp_path, lines)))
 
 
 def test_names_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,23 +15,17 @@ from scipy import stats
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.exceptions import TableError
 
+# The deviation of the constant column is rounded to 1e-17.
 VALUES = np.array([[1.0, 0.1, -3.0], [2.0, 0.1, 5.0], [4.0, 0.1, 0.0]])
 
 
 def test_fit_gives_mean_zero_and_population_deviation_one() -> None:
     standardiser = Standardiser.fit(VALUES)
     np.testing.assert_allclose(standardiser.mean, VALUES.mean(0))
-    np.testing.assert_allclose(standardiser.scale[[0, 2]], VALUES.std(0)[[0, 2]])
+    np.testing.assert_allclose(standardiser.scale, [VALUES[:, 0].std(), 1.0, VALUES[:, 2].std()])
     scaled = standardiser.transform(VALUES)
     np.testing.assert_allclose(scaled.mean(0), 0.0, atol=1e-15)
     np.testing.assert_allclose(scaled.std(0), [1.0, 0.0, 1.0])
-
-
-def test_a_constant_column_becomes_zero() -> None:
-    constant = np.full([7, 1], 0.1)  # whose deviation rounds to 1e-17
-    standardiser = Standardiser.fit(constant)
-    assert standardiser.scale.tolist() == [1.0]
-    assert not standardiser.transform(constant).any()
 
 
 @given(arrays(np.float64, (5, 2), elements=st.floats(-1e6, 1e6, width=32)))
@@ -39,14 +33,6 @@ def test_inverse(values: np.ndarray) -> None:
     standardiser = Standardiser.fit(values)
     again = standardiser.inverse_transform(standardiser.transform(values))
     np.testing.assert_allclose(again, values, rtol=1e-9, atol=1e-9)
-
-
-def test_leading_axes() -> None:
-    standardiser = Standardiser.fit(VALUES)
-    stacked = np.stack([VALUES, VALUES + 1.0])
-    np.testing.assert_allclose(
-        standardiser.transform(stacked)[1], standardiser.transform(VALUES + 1.0)
-    )
 
 
 def test_density_and_variance_in_raw_units() -> None:
