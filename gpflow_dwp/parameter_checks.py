@@ -1,7 +1,8 @@
 """Parameters of bijectors and distributions: their dtype, static shapes, and admissible values.
 
-A wrong shape always raises. A wrong value raises where it is known at construction, and is asserted
-at run time, if the user asks for that with ``validate_args``, where it is not.
+They are tensors or variables, and come with the names of their arguments. A wrong shape always
+raises a :class:`ValueError`. A wrong value raises one where it is known at construction, and is
+asserted at run time, if the user asks for that with ``validate_args``, where it is not.
 """
 
 from __future__ import annotations
@@ -37,10 +38,9 @@ __all__ = [
 def convert_parameters(**parameters: Any) -> list[Any]:
     """Turn parameters into tensors of one dtype; variables are kept, to be read at each use.
 
-    :param parameters: Tensors, variables, arrays or nested lists, by argument name.
+    :param parameters: Tensors, variables, arrays or nested lists.
     :return: The parameters in the same order. Their dtype is that of the tensors and variables
-        among them, or GPflow's default where there are none.
-    :raises ValueError: If tensors or variables differ in dtype, or are not of floating point.
+        among them, which must have one of floating point, or GPflow's default where there are none.
     """
     dtypes = {n: tf.as_dtype(p.dtype) for n, p in parameters.items() if _is_tensor(p)}
     if len(set(dtypes.values())) > 1 or not all(dtype.is_floating for dtype in dtypes.values()):
@@ -62,26 +62,14 @@ def _is_reference(parameter: Any) -> bool:
 
 
 def check_df(df: Any) -> int:
-    """Check the degrees of freedom.
-
-    :param df: What the user gave.
-    :return: The same, as a Python int.
-    :raises ValueError: If ``df`` is not an integer of at least 1.
-    """
+    """Return degrees of freedom, which must be an integer of at least 1, as a Python int."""
     if isinstance(df, int | np.integer) and not isinstance(df, bool) and df >= 1:
         return int(df)
     raise ValueError(f"df must be a Python int of at least 1, got {df!r}.")
 
 
 def matrix_shape(name: str, matrix: Any, *, square: bool = False) -> tuple[int, int]:
-    """Read the static size of a batch of matrices.
-
-    :param name: The argument's name.
-    :param matrix: A tensor or variable, [..., rows, columns].
-    :param square: Whether the matrices must be square.
-    :return: The numbers of rows and columns.
-    :raises ValueError: If one is not statically known, or the shape is not of that form.
-    """
+    """Return the numbers of rows and columns of a batch of matrices, which must be known."""
     shape = tf.TensorShape(matrix.shape)
     expected = "[..., M, M]" if square else "[..., M, R]"
     if shape.rank is None or shape.rank < 2 or None in shape[-2:].as_list():
@@ -93,13 +81,9 @@ def matrix_shape(name: str, matrix: Any, *, square: bool = False) -> tuple[int, 
 
 
 def check_event(name: str, parameter: Any, expected: Sequence[int], why: str) -> None:
-    """Check the trailing dimensions of a tensor.
+    """Check that the last dimensions are known to have the expected sizes.
 
-    :param name: The argument's name.
-    :param parameter: A tensor or variable.
-    :param expected: The sizes that its last dimensions must have.
     :param why: What these sizes are, for the error message.
-    :raises ValueError: If they are not statically known to be so.
     """
     shape = tf.TensorShape(parameter.shape)
     ndims = len(expected)
@@ -112,8 +96,6 @@ def check_batch_shapes(event_ndims: Mapping[str, int], parameters: Mapping[str, 
     """Check that the batch dimensions of all parameters broadcast with each other.
 
     :param event_ndims: The number of trailing dimensions that are not of the batch, by name.
-    :param parameters: Tensors or variables, by name.
-    :raises ValueError: If their static shapes do not broadcast.
     """
     batch_shape = tf.TensorShape([])
     for name, parameter in parameters.items():
@@ -168,8 +150,6 @@ class CheckedParameters:
 class Requirement(NamedTuple):
     """What the entries of a parameter must fulfil.
 
-    :param name: The argument's name.
-    :param parameter: A tensor or variable.
     :param condition: From the parameter, as an array or a tensor, to Booleans.
     :param expected: The condition in words.
     """
@@ -181,10 +161,7 @@ class Requirement(NamedTuple):
 
 
 def check_requirements(requirements: Sequence[Requirement]) -> None:
-    """Check the parameters whose values are statically known.
-
-    :raises ValueError: If one of them does not fulfil its requirement.
-    """
+    """Check the parameters whose values are statically known."""
     for name, parameter, condition, expected in requirements:
         value = tf.get_static_value(parameter)
         if value is not None and not np.all(condition(value)):
@@ -196,7 +173,6 @@ def assertions(requirements: Sequence[Requirement], *, is_init: bool) -> list[An
 
     :param is_init: Whether the object is being constructed: tensors are asserted then, and
         variables at each use.
-    :return: The assertions.
     """
     return [
         tf.debugging.assert_equal(

@@ -79,24 +79,14 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def split_seed(seed: Seed, num: int) -> list[Seed]:
-    """Split a seed into ``num`` independent ones.
-
-    :param seed: A stateless seed, [2].
-    :param num: Number of seeds.
-    :return: A list of ``num`` stateless seeds.
-    """
+    """Split a stateless seed into ``num`` independent ones."""
     seed = tf.convert_to_tensor(seed)
     seeds = _integers([num, 2], seed, seed.dtype)
     return [tf.gather(seeds, index) for index in range(num)]
 
 
 def fold_in(seed: Seed, number: int | tf.Tensor) -> Seed:
-    """Make a seed from a seed and an integer, such as the number of a step.
-
-    :param seed: A stateless seed, [2].
-    :param number: An integer, [].
-    :return: A stateless seed, [2].
-    """
+    """Make a stateless seed from one and an integer, such as the number of a step."""
     number = tf.convert_to_tensor(number)
     drawn = _integers([], seed, number.dtype)
     pair = tf.stack([tf.cast(drawn, tf.int64), tf.cast(number, tf.int64)])
@@ -104,22 +94,12 @@ def fold_in(seed: Seed, number: int | tf.Tensor) -> Seed:
 
 
 def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
-    """Draw numbers that are uniform on the open interval from 0 to 1.
-
-    :param shape: Their shape.
-    :param seed: A stateless seed, [2].
-    :param dtype: float32 or float64.
-    """
+    """Draw numbers that are uniform on the open interval from 0 to 1, in float32 or float64."""
     return _uniform_from_bits(_integers(shape, seed, tf.uint64), dtype)
 
 
 def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
-    """Draw standard normal numbers.
-
-    :param shape: Their shape.
-    :param seed: A stateless seed, [2].
-    :param dtype: float32 or float64.
-    """
+    """Draw standard normal numbers, in float32 or float64."""
     count = tf.reduce_prod(shape)
     pairs = _box_muller(*tf.unstack(uniform([2, (count + 1) // 2], seed, dtype)))
     return tf.reshape(tf.reshape(pairs, [-1])[:count], shape)

@@ -1,4 +1,8 @@
-"""Checks of arguments that several parts of the package make."""
+"""Checks of arguments that several parts of the package make.
+
+Arguments come by the names that the caller gave them. A :class:`ValueError` names the first one
+that cannot be used, with its value.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
-    """Refuse arguments that are not integers, or too small.
-
-    :param at_least: The smallest value that is allowed.
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is not an integer of at least ``at_least``; the message names it.
-    """
+    """Refuse what is not an integer of at least ``at_least``."""
     wanted = "a positive integer" if at_least == 1 else f"an integer of at least {at_least}"
     for name, value in arguments.items():
         is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -44,11 +43,7 @@ def check_integers(*, at_least: int = 1, **arguments: object) -> None:
 
 
 def check_not_negative(**arguments: object) -> None:
-    """Refuse arguments that are not numbers, or below zero.
-
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is not a number of at least 0; the message names it.
-    """
+    """Refuse what is not a number of at least 0."""
     for name, value in arguments.items():
         if not isinstance(value, numbers.Real):
             raise ValueError(f"{name} must be a number, got {value!r}.")
@@ -57,12 +52,7 @@ def check_not_negative(**arguments: object) -> None:
 
 
 def check_positive(**arguments: object) -> None:
-    """Refuse arguments that are not numbers, infinite, or not above zero.
-
-    :param arguments: Values by the names that the caller gave them; arrays without axes are
-        numbers, too.
-    :raises ValueError: If a value is not a finite number above 0; the message names it.
-    """
+    """Refuse what is not a finite number above 0; arrays without axes are numbers, too."""
     for name, value in arguments.items():
         number = np.asarray(value)
         is_number = number.ndim == 0 and number.dtype.kind in "iuf"
@@ -71,23 +61,14 @@ def check_positive(**arguments: object) -> None:
 
 
 def check_flags(**arguments: object) -> None:
-    """Refuse arguments that are neither True nor False: the word "no" counts as true in Python.
-
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is not a Boolean; the message names it.
-    """
+    """Refuse what is neither True nor False: the word "no" counts as true in Python."""
     for name, value in arguments.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_choice(choices: Iterable[str], **arguments: object) -> None:
-    """Refuse arguments that are none of the names to choose from.
-
-    :param choices: The names.
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is not among the choices; the message lists them.
-    """
+    """Refuse what is none of the choices; the message lists them."""
     names = tuple(choices)
     for name, value in arguments.items():
         if value not in names:
@@ -95,12 +76,7 @@ def check_choice(choices: Iterable[str], **arguments: object) -> None:
 
 
 def check_instance(kind: type, **arguments: object) -> None:
-    """Refuse arguments of another class.
-
-    :param kind: The class.
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is no instance of it; the message names both classes.
-    """
+    """Refuse what is no instance of a class; the message names both classes."""
     for name, value in arguments.items():
         if not isinstance(value, kind):
             raise ValueError(
@@ -114,9 +90,7 @@ def check_memory(*shape: int, **sizes: int) -> None:
     An array that is trained or differentiated is there at least twice: with its starting value, or
     with its gradient. Numbers have eight bytes: in single precision, too, most are computed so.
 
-    :param shape: Of the largest array that follows from the sizes.
-    :param sizes: Arguments by the names that the caller gave them.
-    :raises ValueError: If two such arrays take more than the memory; it names the largest size.
+    :param shape: Of the largest array that follows from the sizes, of which the largest is named.
     """
     needed = 2 * 8 * math.prod(map(int, shape))
     memory = _memory()
@@ -147,10 +121,9 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     Text is refused even where it looks like numbers: "007" is most likely a label, and Python
     reads "1_0" and "infinity" as numbers. Whoever means a number converts it.
 
-    :param name: What the message starts with.
-    :param values: Real numbers, also as Python objects; of any shape.
-    :raises ValueError: If they are complex numbers, dates, records, text, masked or anything else
-        that is no real number; the message names the first, or the kind.
+    :param values: Real numbers, also as Python objects; of any shape. Complex numbers, dates,
+        records, text, what is masked and anything else that is no real number are refused; the
+        message names the first, or the kind.
     """
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise ValueError(f"{name} must hold numbers, got a masked array: fill what is masked")
@@ -168,11 +141,7 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def check_path(**arguments: object) -> None:
-    """Refuse arguments that are no paths.
-
-    :param arguments: Values by the names that the caller gave them.
-    :raises ValueError: If a value is neither text nor a path; the message names it.
-    """
+    """Refuse what is neither text nor a path."""
     for name, value in arguments.items():
         if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
             raise ValueError(f"{name} must be a path, got {value!r}.")

@@ -111,17 +111,14 @@ class BayesianOptimizationModel:
     def predict(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of the function.
 
-        :param query_points: Inputs, [..., D].
+        :param query_points: Inputs, [..., D]; with other columns a :class:`ValueError` is raised,
+            here and in all methods.
         :return: Mean and variance, [..., E] each.
-        :raises ValueError: If the inputs do not have D columns.
         """
         return self._predict_moments("function_moments", query_points)
 
     def predict_y(self, query_points: TensorType) -> MeanAndVariance:
-        """Return mean and variance of observations, noise included.
-
-        Parameters and errors as for :meth:`predict`.
-        """
+        """Return mean and variance of observations, noise included, as :meth:`predict` does."""
         return self._predict_moments("moments", query_points)
 
     def predict_joint(self, query_points: TensorType) -> MeanAndVariance:
@@ -129,7 +126,6 @@ class BayesianOptimizationModel:
 
         :param query_points: Batches of B inputs, [..., B, D].
         :return: The mean, [..., B, E], and the covariance, [..., E, B, B].
-        :raises ValueError: If the inputs do not have D columns.
         """
 
         def predict(query_points: tf.Tensor) -> MeanAndVariance:
@@ -149,7 +145,6 @@ class BayesianOptimizationModel:
         :param query_points_1: Inputs, [..., N, D].
         :param query_points_2: Inputs, [M, D].
         :return: [..., E, N, M].
-        :raises ValueError: If the inputs do not have D columns.
         """
         first = to_default_float(query_points_1)
         second = to_default_float(query_points_2)
@@ -166,7 +161,6 @@ class BayesianOptimizationModel:
         :param query_points: Batches of N inputs, [..., N, D].
         :param num_samples: Number of joint draws, S.
         :return: [..., S, N, E].
-        :raises ValueError: If the inputs do not have D columns.
         """
 
         def draw(query_points: tf.Tensor) -> tuple[tf.Tensor]:
@@ -286,7 +280,11 @@ class BayesianOptimizationModel:
         def predict(points: tf.Tensor) -> MeanAndVariance:
             flat = tf.reshape(points, [-1, self._num_columns[0]])
             moments = getattr(self._units, method)(self._posterior, flat)
-            mean, variance = (_unflatten(part, tf.shape(points)[:-1]) for part in moments)
+            leading = tf.shape(points)[:-1]
+            mean, variance = (
+                tf.reshape(part, tf.concat([leading, tf.shape(part)[1:]], axis=0))
+                for part in moments
+            )
             return mean, variance
 
         points = self._checked(query_points)
@@ -306,8 +304,3 @@ def _called_back(
     return tuple(
         tf.ensure_shape(result, shape) for result, shape in zip(results, shapes, strict=True)
     )
-
-
-def _unflatten(values: tf.Tensor, leading: tf.Tensor) -> tf.Tensor:
-    """[..., rest] from [-1, rest]."""
-    return tf.reshape(values, tf.concat([leading, tf.shape(values)[1:]], axis=0))

@@ -22,7 +22,7 @@ class TrajectorySampler:
     A trajectory takes [N, B, D] and returns [N, B, E]: B functions, each at N points of its own. B
     is that of the first call.
 
-    :param draw: Given B, draws B functions of the present model, from [B, N, D] to [B, N, E].
+    :param draw: Draws functions of the present model.
     """
 
     def __init__(self, draw: DrawFunctions) -> None:

@@ -336,13 +336,6 @@ def test_what_is_killed_leaves_nothing_that_is_half_a_program(tmp_path: Path, be
             assert len([path for path in folder.rglob("*") if path.is_file()]) == 3
 
 
-def test_refuses_what_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="model must be an instance of VariationalModel, got str"):
-        export_model("model", tmp_path / "model")  # type: ignore[arg-type]
-
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -355,12 +348,13 @@ def test_refuses_what_is_no_model(tmp_path: Path) -> None:
             "output_standardiser must have 1 columns, as the model has, got 2",
         ),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
+        ({"model": "model"}, "model must be an instance of VariationalModel, got str"),
     ],
 )
 def test_refuses_arguments_before_anything_is_written(
     tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        export_model(tiny_model(1), tmp_path / "model", **arguments)
+        export_model(**{"model": tiny_model(1), "directory": tmp_path / "model", **arguments})
 
     assert list(tmp_path.iterdir()) == []
