@@ -105,7 +105,7 @@ def make_loop(
     if dataset:
         tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
         data = tf.data.Dataset.from_tensor_slices(tensors).batch(2)
-    next_batch, _ = make_batches(model, data, batch_size, lambda num_rows: None, 0)
+    next_batch = make_batches(model, data, batch_size, lambda num_rows: None, 0)
     optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
     return CompiledLoop(
         model, next_batch, optimizer, 5, as_seed(0), step.estimator, jit_compile=jit_compile

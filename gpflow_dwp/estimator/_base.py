@@ -35,14 +35,16 @@ from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior, suitable
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Auto
-from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory
+from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers
 
-__all__ = ["DeepWishartEstimator", "refuse_dates", "weigh"]
+__all__ = ["DeepWishartEstimator"]
 
 Index = npt.NDArray[np.int64]
 
-_DRAWS_FOR_STOPPING = 20
+# Arguments that models are chosen and built with under the same names.
+_OF_MODELS = ("posterior", "whiten", "width", "inducing", "latent_dim", "num_samples")
 
 
 class DeepWishartEstimator(BaseEstimator):
@@ -97,6 +99,19 @@ class DeepWishartEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _check_rows(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
+    ) -> tuple[Array, npt.NDArray[Any], Array | None]:
+        """Inputs, targets and weights to train on, without rows that have no weight."""
+        _refuse_dates(X)
+        inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
+        if sample_weight is None:
+            return inputs, np.asarray(y), None
+        options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
+        weights = check_weights(check_array(sample_weight, **options), len(inputs))
+        counted = weights > 0.0
+        return inputs[counted], np.asarray(y)[counted], weights[counted]
+
     def _train(
         self, X: Array, Y: Array, weights: Array | None, likelihood: Likelihood | None
     ) -> None:
@@ -122,6 +137,8 @@ class DeepWishartEstimator(BaseEstimator):
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
             return inputs.transform(X), Y if targets is None else targets.transform(Y)
 
+        of_models = {name: getattr(self, name) for name in _OF_MODELS}
+        of_models |= {"likelihood": likelihood, "seed": seed}
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
@@ -130,9 +147,9 @@ class DeepWishartEstimator(BaseEstimator):
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
-            model, history = self._select(data, held_out, self.kernel, likelihood, seed)
+            model, history = self._select(data, held_out, self.kernel, of_models)
         else:
-            model = self._build(data, self.kernel, likelihood, seed)
+            model = self._build(data, self.kernel, of_models)
             history = self._take_steps(model, data, held_out, seed)
         model.num_prediction_samples = self.num_prediction_samples
         self.input_standardiser_: Standardiser = inputs
@@ -170,8 +187,7 @@ class DeepWishartEstimator(BaseEstimator):
         data: TrainingData,
         held_out: RegressionData | None,
         kernel: str,
-        likelihood: Likelihood | None,
-        seed: int,
+        of_models: dict[str, Any],
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         selection = select_model(
             data,
@@ -180,21 +196,14 @@ class DeepWishartEstimator(BaseEstimator):
             warp=self.warp,
             noise=self.noise,
             num_inducing=self.num_inducing,
-            likelihood=likelihood,
-            posterior=self.posterior,
-            whiten=self.whiten,
-            width=self.width,
             output=self.output,
-            inducing=self.inducing,
-            latent_dim=self.latent_dim,
             estimator=Estimator(self.num_importance_samples),
             num_steps=self.num_steps,
             batch_size=self.batch_size,
-            num_samples=self.num_samples,
             validation_data=held_out,
             patience=self.n_iter_no_change,
-            seed=seed,
             progress=bool(self.verbose),
+            **of_models,
         )
         self.candidates_: tuple[Candidate, ...] = selection.candidates
         return selection.model, selection.history
@@ -203,11 +212,10 @@ class DeepWishartEstimator(BaseEstimator):
         self,
         data: TrainingData,
         kernel: Kernel | Sequence[Kernel],
-        likelihood: Likelihood | None,
-        seed: int,
+        of_models: dict[str, Any],
     ) -> DeepWishartProcess:
         """Build the one model of these kernels, of which the estimator's own stay as they are."""
-        depth = self.depth
+        depth, likelihood = self.depth, of_models["likelihood"]
         if isinstance(kernel, Kernel):
             if depth == "auto":
                 raise ValueError("depth must be a number where kernel is one kernel, got 'auto'.")
@@ -220,22 +228,15 @@ class DeepWishartEstimator(BaseEstimator):
         return build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
-            posterior=self.posterior,
-            whiten=self.whiten,
             output=self.output
             or suitable_output(
                 len(np.asarray(data[0])), likelihood, self.latent_dim, self.batch_size, self.noise
             ),
-            width=self.width,
             num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
-            inducing=self.inducing,
             kernel=[copy.deepcopy(each) for each in kernel],
-            likelihood=likelihood,
             warp=self.warp is True and likelihood is None,
             noise="gaussian" if self.noise == "auto" or likelihood is not None else self.noise,
-            latent_dim=self.latent_dim,
-            num_samples=self.num_samples,
-            seed=seed,
+            **of_models,
         )
 
     def _take_steps(
@@ -248,32 +249,23 @@ class DeepWishartEstimator(BaseEstimator):
     ) -> TrainingHistory:
         if kl_annealing_steps is None:
             kl_annealing_steps = PROTOCOLS["fast"].kl_annealing_steps(model, self.num_steps)
-        callbacks = []
-        if held_out is not None:
-            stopping = EarlyStopping(
-                held_out,
-                patience=self.n_iter_no_change,
-                start_step=kl_annealing_steps,
-                num_samples=_DRAWS_FOR_STOPPING,
-            )
-            callbacks.append(stopping)
-        return fit(
+        return fit_with_held_out(
             model,
             data,
+            held_out,
             self.num_steps,
+            patience=self.n_iter_no_change,
+            kl_annealing_steps=kl_annealing_steps,
             batch_size=self.batch_size,
             estimator=Estimator(self.num_importance_samples),
-            kl_annealing_steps=kl_annealing_steps,
             seed=seed,
-            callbacks=callbacks,
-            callback_interval=max(1, self.num_steps // 20),
             progress=bool(self.verbose),
         )
 
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in raw units, [N, D]."""
         check_is_fitted(self, "model_")
-        refuse_dates(X)
+        _refuse_dates(X)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
@@ -301,32 +293,8 @@ class DeepWishartEstimator(BaseEstimator):
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
 
 
-def weigh(
-    sample_weight: npt.ArrayLike | None, *rows: npt.NDArray[Any]
-) -> tuple[Array | None, list[npt.NDArray[Any]]]:
-    """Check weights, and leave out rows that have none.
-
-    :param sample_weight: How often each row counts, [N]; None for once.
-    :param rows: Arrays of N rows.
-    :return: Weights of the rows that count, and the arrays of these.
-    :raises ValueError: If they are not N finite numbers from 0, or all zero.
-    """
-    if sample_weight is None:
-        return None, list(rows)
-    weights = check_weights(
-        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"),
-        len(rows[0]),
-    )
-    counted = weights > 0.0
-    return weights[counted], [part[counted] for part in rows]
-
-
-def refuse_dates(X: Any) -> None:
-    """Refuse inputs that scikit-learn would make numbers of without a word.
-
-    :param X: What the user gave: an array, a frame, a sparse matrix or lists.
-    :raises ValueError: If they are dates, spans of time or records.
-    """
+def _refuse_dates(X: Any) -> None:
+    """Refuse dates, spans of time and records, of which scikit-learn would make numbers."""
     types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
     for dtype in types:
         if getattr(dtype, "kind", None) in ("M", "m", "V"):

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.likelihoods.labels import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
@@ -30,7 +29,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ['left', 'right']
 
     Parameters of the constructor are those of
-    :class:`~gpflow_dwp.estimator.DeepWishartRegressor`.
+    :class:`~gpflow_dwp.estimator.DeepWishartRegressor`. Methods that predict take inputs X, [N, D].
 
     Attributes of a fitted classifier: ``classes_`` (the labels, sorted), ``model_`` (the GPflow
     model), ``history_`` (its training), ``input_standardiser_``, ``n_features_in_``, and
@@ -51,12 +50,9 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             single class, an argument of the constructor cannot be used, or a model that goes on
             knows no such label, or has other columns.
         """
-        refuse_dates(X)
-        goes_on = self._goes_on()
-        inputs, y = validate_data(self, X, y, reset=not goes_on, dtype=np.float64)
+        inputs, y, weights = self._check_rows(X, y, sample_weight)
         check_classification_targets(y)
-        weights, (inputs, y) = weigh(sample_weight, inputs, np.asarray(y))
-        classes = self.classes_ if goes_on else np.unique(y)
+        classes = self.classes_ if self._goes_on() else np.unique(y)
         unknown = np.setdiff1d(y, classes)
         if len(unknown):
             raise ValueError(
@@ -74,7 +70,6 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict the most probable label.
 
-        :param X: Inputs, [N, D].
         :return: Labels, [N].
         """
         probabilities = self.predict_proba(X)
@@ -86,7 +81,6 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         For two classes it is exact for the draws that make up the mixture; for more, the softmax's
         expectation is estimated, with numbers that depend on each point alone.
 
-        :param X: Inputs, [N, D].
         :return: Probabilities in the order of ``classes_``, [N, C].
         """
         inputs = self._check_inputs(X)

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import validate_data
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates, weigh
+from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -82,6 +81,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         another result at every call of ``fit``, which also sets TensorFlow's global seed.
     :param verbose: Whether to show a progress bar.
 
+    Methods that predict take inputs X, [N, D], in raw units.
+
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
     ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds; not
     where kernels are given), ``input_standardiser_``, ``output_standardiser_``,
@@ -102,34 +103,22 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             rows, a target is constant, an argument of the constructor cannot be used, or a model
             that goes on was fitted to other numbers of columns.
         """
-        refuse_dates(X)
-        goes_on = self._goes_on()
-        inputs, y = validate_data(
-            self,
-            X,
-            y,
-            reset=not goes_on,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
+        inputs, y, weights = self._check_rows(
+            X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2
         )
         targets = np.asarray(y, np.float64)
-        columns = targets.reshape(len(targets), -1)
-        if goes_on and targets.shape[1:] != self._target_shape:
+        if self._goes_on() and targets.shape[1:] != self._target_shape:
             expected = ["N", *self._target_shape]
             raise ValueError(
                 f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
             )
-        weights, (inputs, columns) = weigh(sample_weight, inputs, columns)
-        self._train(inputs, columns, weights, None)
+        self._train(inputs, targets.reshape(len(targets), -1), weights, None)
         self._target_shape: tuple[int, ...] = targets.shape[1:]
         return self
 
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predict means, and standard deviations of observations where they are asked for.
 
-        :param X: Inputs, [N, D].
         :param return_std: Whether standard deviations are wanted.
         :return: Means, [N] or [N, Q] as the targets of ``fit``; with ``return_std`` also the
             standard deviations, of the same shape.
@@ -144,7 +133,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     ) -> Array:
         """Predict quantiles of observations, exactly those of the mixture.
 
-        :param X: Inputs, [N, D].
         :param quantiles: K probabilities, strictly between 0 and 1.
         :return: [N, K], or [N, Q, K] for targets of Q columns.
         :raises ValueError: If a probability is not between 0 and 1.
@@ -160,7 +148,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Predict central intervals of observations.
 
-        :param X: Inputs, [N, D].
         :param coverage: Probability of the intervals, strictly between 0 and 1.
         :return: Lower and upper ends, [N] or [N, Q] each.
         :raises ValueError: If ``coverage`` is not between 0 and 1.
@@ -174,7 +161,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def predict_log_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the log density of each observation, per unit of the targets.
 
-        :param X: Inputs, [N, D].
         :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
         :return: Log densities, of all outputs jointly, [N].
         :raises ValueError: If the shapes do not fit, or a number is not finite.
@@ -197,7 +183,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
         Every draw has a covariance of all points, so memory grows with N².
 
-        :param X: Inputs, [N, D].
         :param n_samples: Number of draws, S.
         :param random_state: Seed or generator.
         :return: [N, S], or [N, Q, S] for targets of Q columns, as scikit-learn's Gaussian

@@ -17,11 +17,8 @@ __all__ = ["initial_kernel", "with_latents"]
 def initial_kernel(
     name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
 ) -> Kernel:
-    """Return the kernel that a single layer starts with.
+    """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
 
-    :param name: In :data:`KERNELS`.
-    :param num_inputs: Number of input columns, D.
-    :param variance: Of the functions.
     :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
     """
     with positive_by_exp():

@@ -34,17 +34,11 @@ from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
 from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.selection._give_up import GiveUp
 from gpflow_dwp.selection._kernels import initial_kernel, with_latents
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.training import (
-    PROTOCOLS,
-    Callback,
-    EarlyStopping,
-    TrainingHistory,
-    fit,
-)
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress
+from gpflow_dwp.training.early_stopping import fit_with_held_out
 
 __all__ = ["Search", "Start", "Trial", "rows_of_batches"]
 
@@ -123,42 +117,43 @@ class Search:
 
     def choose_kernel(self, kernels: tuple[str, ...], warp: bool) -> Start:
         """Choose the kernel of a single layer with Gaussian noise."""
-        num_inputs, num_outputs = self.X.shape[1], self.Y.shape[1]
-        fitted = []
-        for name in kernels:
-            with positive_by_exp():
-                likelihood = _gaussian(num_outputs, warp, 0.1)
-            fitted.append(
-                self._fit_process(Start(name, initial_kernel(name, num_inputs), likelihood))
-            )
-        best = _best(fitted)
+        num_inputs = self.X.shape[1]
+
+        def fitted(name: str, variance: float, ard: bool = True) -> Start:
+            kernel = initial_kernel(name, num_inputs, ard=ard)
+            return self._fit_process(Start(name, kernel, self._gaussian(warp, variance)))
+
+        best = _best([fitted(name, 0.1) for name in kernels])
         if len(kernels) > 1 and num_inputs > 1:
-            with positive_by_exp():
-                likelihood = _gaussian(num_outputs, warp, _noise_variance(best.likelihood))
-            kernel = initial_kernel(best.name, num_inputs, ard=False)
-            fitted.append(self._fit_process(best._replace(kernel=kernel, likelihood=likelihood)))
-        return _best(fitted)
+            best = _best([best, fitted(best.name, _noise_variance(best.likelihood), ard=False)])
+        return best
 
     def choose_noise(self, start: Start, warp: bool | Auto, noise: Noise | Auto) -> Start:
         """Choose warp and tails of its noise, which are the same everywhere."""
-        if warp == "auto":
-            with positive_by_exp():
-                likelihood = _gaussian(self.Y.shape[1], True, _noise_variance(start.likelihood))
+
+        def refitted(likelihood: Likelihood) -> Start:
             kernel = copy.deepcopy(start.kernel)
-            warped = self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
+            return self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
+
+        if warp == "auto":
+            warped = refitted(self._gaussian(True, _noise_variance(start.likelihood)))
             start = _best([start, warped])
         if noise in ("auto", "student_t"):
             with positive_by_exp():
-                likelihood = WarpedStudentT.of(start.likelihood)
-            kernel = copy.deepcopy(start.kernel)
-            heavy = self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
-            start = heavy if noise == "student_t" else _best([start, heavy])
+                heavy = WarpedStudentT.of(start.likelihood)
+            start = refitted(heavy) if noise == "student_t" else _best([start, refitted(heavy)])
         return start
 
     def with_noise_by_place(self, start: Start) -> Start:
         """The same process, with noise that is a function of the inputs."""
         scale = math.sqrt(_noise_variance(start.likelihood))
         return start._replace(likelihood=HeteroskedasticGaussian(self.Y.shape[1], scale))
+
+    def _gaussian(self, warp: bool, variance: float) -> Gaussian:
+        with positive_by_exp():
+            if warp:
+                return WarpedGaussian(SinhArcsinh(self.Y.shape[1]), variance)
+            return Gaussian(variance)
 
     def _fit_process(self, start: Start) -> Start:
         """Fit it to as many rows as are enough to choose by."""
@@ -237,32 +232,23 @@ class Search:
         num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
         if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
             num_steps = max(1, 3 * num_steps // 5)
-        interval = max(1, num_steps // 20)
         annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
         if grows:  # One layer is new.
             annealing = min(annealing, num_steps // 6)
-        callbacks: list[Callback] = [GiveUp(target, interval, annealing)]
-        if self.validation_data is not None:
-            stopping = EarlyStopping(
-                self.validation_data,
-                patience=self.patience,
-                start_step=annealing,
-                num_samples=_DRAWS_FOR_BOUND,
-            )
-            callbacks.append(stopping)
         with warnings.catch_warnings():
             if target > -math.inf:  # It will not be kept.
                 warnings.simplefilter("ignore", CollapseWarning)
-            return fit(
+            return fit_with_held_out(
                 model,
                 self.rows(),
+                self.validation_data,
                 num_steps,
-                batch_size=self.batch_size,
+                patience=self.patience,
                 kl_annealing_steps=annealing,
+                callbacks=[_GiveUp(target, annealing)],
+                batch_size=self.batch_size,
                 estimator=self.estimator,
                 seed=self.seed,
-                callbacks=callbacks,
-                callback_interval=interval,
                 progress=self.progress,
             )
 
@@ -346,19 +332,31 @@ class Search:
         return candidate
 
 
-def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
-    """Return how many rows a minibatch has, or None for all.
+class _GiveUp:
+    """A callback that ends a run whose bound would not reach a target at its present pace.
 
-    :param num_data: Number of training rows, N.
-    :param likelihood: None for Gaussian noise.
+    The pace falls with the learning rate, so half of it is counted on.
     """
+
+    def __init__(self, target: float, begin: int) -> None:
+        self._target = target
+        self._begin = begin
+        self._last = 0, -math.inf
+
+    def __call__(self, progress: TrainingProgress) -> bool:
+        (step, bound), self._last = self._last, (progress.step, progress.elbo)
+        interval = progress.step - step
+        if progress.step < self._begin + interval:
+            return False
+        calls_left = (progress.num_steps - progress.step) / interval
+        return progress.elbo + 0.5 * calls_left * (progress.elbo - bound) < self._target
+
+
+def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
+    """Return the rows of a minibatch, or None for all; without a likelihood noise is normal."""
     if likelihood is not None and num_data > _ROWS_OF_LABELS:
         return _ROWS_OF_LABELS
     return PROTOCOLS["fast"].batch_size(num_data)
-
-
-def _gaussian(num_outputs: int, warp: bool, variance: float) -> Gaussian:
-    return WarpedGaussian(SinhArcsinh(num_outputs), variance) if warp else Gaussian(variance)
 
 
 def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:

@@ -16,16 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.base import RegressionData
+from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.files import held, read_sealed, seal, sync, write_whole
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.callbacks import Callback
-from gpflow_dwp.training.loop import CompiledLoop, StepRecords
+from gpflow_dwp.training.loop import CompiledLoop, StepRecords, joined
 from gpflow_dwp.validation import check_path
 
-__all__ = ["TrainingCheckpoint"]
+__all__ = ["TrainingCheckpoint", "run_identity"]
 
 _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
 
@@ -51,7 +54,7 @@ class TrainingCheckpoint:
 
     :param directory: Where; made here if need be.
     :param loop: The loop, not yet used.
-    :param batches: Whatever holds the place in the data, if anything does.
+    :param place: Whatever holds the place in the data, if anything does.
     :param settings: What must be the same in a run that goes on, in plain values.
     :param callbacks: Those of the run, of which some may have a state.
     :param seconds_between_saves: After how long the next save is due.
@@ -66,12 +69,12 @@ class TrainingCheckpoint:
         self,
         directory: str | os.PathLike[str],
         loop: CompiledLoop,
-        batches: Any | None,
+        place: Any | None,
         settings: Mapping[str, Any],
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback],
         *,
-        seconds_between_saves: float = 60.0,
-        is_writer: bool = True,
+        seconds_between_saves: float,
+        is_writer: bool,
     ) -> None:
         check_path(checkpoint_directory=directory)
         self._directory = Path(directory)
@@ -81,12 +84,13 @@ class TrainingCheckpoint:
         names = [type(callback).__name__ for callback in with_state]
         self._settings = {**settings, "callbacks": names}
         self._past = _Past()
-        trackables = {**loop.state, "past": self._past}
-        self._batches = batches
-        if batches is not None:
-            trackables["batches"] = batches
-        trackables.update({f"callback_{i}": callback for i, callback in enumerate(with_state)})
-        self._checkpoint = tf.train.Checkpoint(**trackables)
+        self._place = {} if place is None else {"batches": place}
+        self._checkpoint = tf.train.Checkpoint(
+            **loop.state,
+            past=self._past,
+            **self._place,
+            **{f"callback_{i}": callback for i, callback in enumerate(with_state)},
+        )
         self._seconds_between_saves = seconds_between_saves
         self._is_writer = is_writer
         self._last_save = time.monotonic()
@@ -101,29 +105,23 @@ class TrainingCheckpoint:
             self._held.enter_context(held(self._directory))
             with self._begun_save() as folder:
                 write_whole(folder / _DESCRIPTION, bytes(4096))  # a full disk, too, is known now
-                self._save_place(folder)
+                if self._place:  # which cannot be saved of some datasets
+                    tf.train.Checkpoint(**self._place).write(str(folder / _STATE))
         except BlockingIOError as error:
             raise BlockingIOError(
                 f"checkpoint_directory {self._directory} is in use by another run"
             ) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, tf.errors.FailedPreconditionError) as error:
             self._held.close()
             reason = getattr(error, "strerror", None) or error
+            if isinstance(error, tf.errors.FailedPreconditionError):
+                reason = (
+                    f"TensorFlow cannot save the place in this dataset ({error.message.strip()})"
+                )
             raise ValueError(
                 f"checkpoint_directory {self._directory} cannot be written: {reason}."
             ) from error
         return self
-
-    def _save_place(self, folder: Path) -> None:
-        """Try what fails for some datasets, before any step is taken."""
-        if self._batches is None:
-            return
-        try:
-            tf.train.Checkpoint(batches=self._batches).write(str(folder / _STATE))
-        except tf.errors.FailedPreconditionError as error:
-            raise ValueError(
-                f"TensorFlow cannot save the place in this dataset ({error.message.strip()})"
-            ) from error
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
@@ -173,7 +171,7 @@ class TrainingCheckpoint:
         """
         if not self._is_writer:
             return
-        self._past.set(records, seconds)
+        self._past.terms, self._past.seconds = joined(records), seconds
         saves = self._saves()
         number = 1 + max((_number(save) for save in saves), default=0)
         save = self._directory / f"save-{number}"
@@ -229,6 +227,30 @@ class TrainingCheckpoint:
             )
 
 
+def run_identity(
+    model: gpflow.Module, data: RegressionData | tf.data.Dataset, optimizer: Any
+) -> dict[str, Any]:
+    """What a run is of, in plain values: so that a checkpoint goes on with that run and no other.
+
+    Names of classes; dtype and shape of each parameter; of data that are no dataset, shapes and a
+    hash.
+    """
+    described: dict[str, Any] = {
+        "optimizer": type(optimizer).__name__,
+        "model": [type(module).__name__ for module in (model, *model.submodules)],
+        "parameters": {
+            path: f"{parameter.dtype.name} {list(parameter.shape)}"
+            for path, parameter in parameter_dict(model).items()
+        },
+    }
+    if not isinstance(data, tf.data.Dataset):
+        arrays = [np.ascontiguousarray(part, np.float64) for part in data]
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+        shapes = " and ".join(str(list(array.shape)) for array in arrays)
+        described["data"] = f"{shapes}, SHA-256 {digest[:16]}"
+    return described
+
+
 def _number(save: Path) -> int:
     return int(save.name.partition("-")[2])
 
@@ -262,21 +284,9 @@ class _Past(tf.train.experimental.PythonState):
         self.terms = BoundTerms(np.zeros(0), np.zeros((0, 0)))
         self.seconds = 0.0
 
-    def set(self, records: Sequence[StepRecords], seconds: float) -> None:
-        self.terms = BoundTerms(
-            np.concatenate([record.terms.data for record in records]),
-            np.concatenate([record.terms.log_ratios for record in records]),
-        )
-        self.seconds = seconds
-
     def serialize(self) -> bytes:
         buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            data=self.terms.data,
-            log_ratios=self.terms.log_ratios,
-            seconds=self.seconds,
-        )
+        np.savez(buffer, **self.terms._asdict(), seconds=self.seconds)
         return buffer.getvalue()
 
     def deserialize(self, string_value: bytes) -> None:

@@ -7,7 +7,7 @@ function is compiled anew for every run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -21,19 +21,12 @@ __all__ = [
     "let_go_of_graphs",
 ]
 
-
-@contextlib.contextmanager
-def _where_it_is() -> Iterator[None]:
-    with contextlib.suppress(AttributeError, ImportError):
-        yield
+_where_it_is = contextlib.suppress(AttributeError, ImportError)
 
 
 def forget_gradient(name: str) -> None:
-    """Take the gradient of one call of a ``tf.custom_gradient`` from the table that holds all.
-
-    :param name: By which the table knows it.
-    """
-    with _where_it_is():
+    """Take the gradient of one call of a ``tf.custom_gradient`` from the table that holds all."""
+    with _where_it_is:
         from tensorflow.python.framework.ops import gradient_registry
 
         gradient_registry._registry.pop(name, None)
@@ -41,7 +34,7 @@ def forget_gradient(name: str) -> None:
 
 def forget_transformed() -> None:
     """Take symbolic tensors from the table of what bijectors have transformed."""
-    with _where_it_is():
+    with _where_it_is:
         storage: Mapping[Any, Any] = tfp.bijectors.Bijector._cache.storage
         for reference in list(storage):
             if any(tf.is_symbolic_tensor(value) for value in tf.nest.flatten(reference())):
@@ -51,7 +44,7 @@ def forget_transformed() -> None:
 
 def iterator_resources(iterator: Any) -> list[Any]:
     """Return the handle by which a compiled function knows the iterator of a dataset, if any."""
-    with _where_it_is():
+    with _where_it_is:
         return [iterator._iterator_resource]
     return []
 
@@ -59,7 +52,7 @@ def iterator_resources(iterator: Any) -> list[Any]:
 def function_of(traced: Any) -> Any | None:
     """Return the definition of a compiled function, which takes all that it uses as arguments.
 
-    :return: None where TensorFlow has none that can be called so.
+    None where TensorFlow has none that can be called so.
     """
     atomic = getattr(traced, "_inference_function", None)
     return atomic if hasattr(atomic, "call_preflattened") else None
@@ -70,6 +63,6 @@ def let_go_of_graphs(atomic: Any) -> None:
     waiting = [atomic]
     while waiting:
         function = waiting.pop()
-        with _where_it_is():
+        with _where_it_is:
             function._cached_graph = None
             waiting.extend(function.children)

@@ -34,9 +34,8 @@ class KeptFunction:
 
     It holds TensorFlow's definition: no variable, no data, and no graph of Python objects.
 
-    :param atomic: The function, which is given all that it uses.
-    :param captures: What it is given after its arguments: places in the list of resources, or
-        constants.
+    :param captures: What the definition is given after its arguments: places in the list of
+        resources, or constants.
     """
 
     def __init__(self, atomic: Any, captures: Sequence[int | tf.Tensor]) -> None:
@@ -44,11 +43,7 @@ class KeptFunction:
         self._captures = captures
 
     def __call__(self, arguments: Sequence[tf.Tensor], resources: Sequence[tf.Tensor]) -> Any:
-        """Call it.
-
-        :param arguments: Its arguments.
-        :param resources: Of the same kinds, in the same order, as those that it was made with.
-        """
+        """Call it, with resources of the kinds, in the order, of those that it was made with."""
         inputs = [
             resources[capture] if isinstance(capture, int) else capture
             for capture in self._captures
@@ -92,7 +87,6 @@ def find_kept(key: Hashable) -> KeptFunction | None:
 
 
 def forget_kept() -> None:
-    """Forget all functions."""
     with _lock:
         _kept.clear()
 

@@ -6,17 +6,18 @@ import enum
 import hashlib
 import types
 import weakref
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood
+from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.models import VariationalModel
 
-__all__ = ["Structure", "may_draw_globally", "structure_of"]
+__all__ = ["Structure", "may_draw_globally", "names_of", "structure_of"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type, enum.Enum, tf.DType, np.dtype)
 _PACKAGES = ("check_shapes", "gpflow", "gpflow_dwp", "tensorflow", "tensorflow_probability")
@@ -28,10 +29,9 @@ _BOOKS = ("_name", "_name_scope", "_scope_name", "_obj_reference_counts_dict", "
 
 
 class Structure(NamedTuple):
-    """A description, and what it leaves open.
+    """A description that is equal for models of which one step can be compiled.
 
-    :param key: Equal for models of which one step can be compiled.
-    :param variables: All variables, in the order in which the description comes to them.
+    Its variables come in the order in which the description comes to them.
     """
 
     key: Hashable
@@ -42,10 +42,8 @@ def structure_of(model: VariationalModel) -> Structure | None:
     """Describe all that there is in a model, numbers and arrays by value.
 
     Objects of classes from elsewhere, and functions, stand for themselves: a description with one
-    in it is equal only to those with the same one. It does not keep them alive.
-
-    :param model: The model.
-    :return: None if there is something in it that cannot be described.
+    in it is equal only to those with the same one. It does not keep them alive. None if there is
+    something that cannot be described.
     """
     walk = _Walk()
     attributes = {name: value for name, value in vars(model).items() if name not in _OF_THE_RUN}
@@ -57,11 +55,14 @@ def structure_of(model: VariationalModel) -> Structure | None:
     return Structure(key, walk.variables)
 
 
-def may_draw_globally(likelihood: Likelihood) -> bool:
-    """Say whether a likelihood may draw from TensorFlow's global generator.
+def names_of(model: VariationalModel, variables: Iterable[tf.Variable]) -> list[str]:
+    """Name variables by the paths of their parameters, where they are some of the model's."""
+    paths = {id(each.unconstrained_variable): path for path, each in parameter_dict(model).items()}
+    return [paths.get(id(variable), variable.name) for variable in variables]
 
-    :param likelihood: The likelihood of a model.
-    """
+
+def may_draw_globally(likelihood: Likelihood) -> bool:
+    """Say whether a likelihood may draw from TensorFlow's global generator."""
     return any(
         isinstance(part, MonteCarloLikelihood) or not _is_known(type(part))
         for part in (likelihood, *likelihood.submodules)

@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeVar
 
 import tensorflow as tf
 from gpflow.base import RegressionData
-from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import fold_in
+from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.validation import check_choice
 
@@ -50,14 +50,14 @@ class Workers:
         first = "chief" if "chief" in tasks else "worker"
         self.is_first = (resolver.task_type, resolver.task_id) == (first, 0)
 
-        def on_replica(values: tf.Tensor) -> tf.Tensor:
+        def on_replica(value: tf.Tensor) -> tf.Tensor:
             context = tf.distribute.get_replica_context()
-            values = tf.identity(values)  # on the replica's device
-            return context.all_reduce(tf.distribute.ReduceOp.MEAN, values)
+            value = tf.identity(value)  # on the replica's device
+            return context.all_reduce(tf.distribute.ReduceOp.MEAN, value)
 
         @tf.function(autograph=False)
-        def mean_over_all(values: tf.Tensor) -> tf.Tensor:
-            return strategy.experimental_local_results(strategy.run(on_replica, args=(values,)))[0]
+        def mean_over_all(value: tf.Tensor) -> tf.Tensor:
+            return strategy.experimental_local_results(strategy.run(on_replica, args=(value,)))[0]
 
         self._mean_over_all = mean_over_all
 
@@ -66,19 +66,15 @@ class Workers:
         """Whether there are others than this one."""
         return self._mean_over_all is not None
 
-    def mean(self, *values: float) -> list[float]:
-        """Return the means of all workers' numbers."""
+    def mean(self, value: float) -> float:
+        """Return the mean of all workers' numbers; none goes on before all are here."""
         if self._mean_over_all is None:
-            return list(values)
-        return self._mean_over_all(tf.constant(values, tf.float64)).numpy().tolist()
+            return value
+        return float(self._mean_over_all(tf.constant(value, tf.float64)))
 
     def any(self, flag: bool) -> bool:
         """Say whether any worker's flag is set."""
-        return self.mean(float(flag))[0] > 0.0
-
-    def wait(self) -> None:
-        """Wait until all workers are here."""
-        self.mean(0.0)
+        return self.mean(float(flag)) > 0.0
 
     def own(self, callbacks: Sequence[Callback]) -> list[Callback]:
         """Return callbacks, without those that only the first worker is to call in all others."""
@@ -90,18 +86,18 @@ class Workers:
         ]
 
     def check_same(self, value: object, requirement: str) -> None:
-        """Refuse what is not the same in all workers; none goes on before all are here.
+        """Refuse plain values that are not the same in all workers.
 
-        :param value: Plain values.
         :param requirement: What is asked for, in words.
-        :raises ValueError: In all workers, if it differs.
+        :raises ValueError: In all workers, if they differ.
         """
         if self._mean_over_all is None:
             return
         digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
         number = int.from_bytes(digest[:4], "big")
-        [mean] = self.mean(number)
-        if self.any(abs(mean - number) > 1e-3):  # a mean of equal numbers may be rounded
+        if self.any(
+            abs(self.mean(number) - number) > 1e-3
+        ):  # a mean of equal numbers may be rounded
             raise ValueError(f"{requirement}, got others in some than in this one: {value}.")
 
 
@@ -134,14 +130,10 @@ class Replicas:
         seed: Seed,
         num_data: tf.Tensor,
     ) -> Result:
-        """Give every replica its share of a step, and average what comes of it.
+        """Give every replica its share of a step, and return the average of what comes of it.
 
         :param differentiate: From rows, seed and the number of data that the rows stand for to
             tensors.
-        :param batch: All rows of the step.
-        :param seed: Of the step.
-        :param num_data: The number of data that all rows stand for.
-        :return: The average, on each replica.
         """
 
         def on_replica(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> Result:
@@ -168,10 +160,7 @@ class Replicas:
         )
 
     def check_optimizer(self, optimizer: Any) -> None:
-        """Refuse an optimiser with variables of which replicas have no copy.
-
-        :raises ValueError: If it has any.
-        """
+        """Refuse an optimiser with variables of which replicas have no copy."""
         if _strangers(self._strategy, _variables(optimizer)):
             raise ValueError(
                 "optimizer must be made within the scope of the strategy, which "
@@ -179,17 +168,10 @@ class Replicas:
             )
 
     def check_model(self, model: VariationalModel) -> None:
-        """Refuse a model with variables of which replicas have no copy, or with some of each row.
-
-        :raises ValueError: If there are any.
-        """
+        """Refuse a model with variables of which replicas have no copy, or some of each row."""
         strangers = _strangers(self._strategy, model.variables)
         if strangers:
-            paths = {
-                id(parameter.unconstrained_variable): path
-                for path, parameter in parameter_dict(model).items()
-            }
-            names = [paths.get(id(each), each.name) for each in strangers]
+            names = names_of(model, strangers)
             more = f" and {len(names) - 3} others" if len(names) > 3 else ""
             raise ValueError(
                 "model must be built within the scope of the strategy, which was not so for "
@@ -207,12 +189,9 @@ class Replicas:
 def find_replicas(
     strategy: tf.distribute.Strategy | None, split: Split, model: VariationalModel
 ) -> Replicas | None:
-    """Return the replicas that train a model.
+    """Return the replicas that train a model; None without a strategy.
 
     :param strategy: None for that of the scope in which this is called, if there is one.
-    :param split: What is divided among them.
-    :param model: The model, which must have been built within the strategy's scope.
-    :return: None without a strategy.
     :raises ValueError: If the strategy is of another kind than these, or not the model's.
     """
     check_choice(("rows", "samples"), split=split)
@@ -239,8 +218,6 @@ def aggregated(
 ) -> list[tuple[tf.Tensor, tf.Variable]]:
     """Sum gradients over the replicas of the strategy that calls an optimiser, as Keras' do.
 
-    :param optimizer: The optimiser.
-    :param pairs: Gradients and their variables.
     :raises ValueError: If there are several replicas, and this is called outside them, or the
         variables of the optimiser or these were made outside their strategy's scope.
     """

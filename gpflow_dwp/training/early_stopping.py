@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import RegressionData
 
-from gpflow_dwp.base import Array
+from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.data.array_checks import check_matrix
+from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training._trace import trace
-from gpflow_dwp.training.callbacks import RunCallback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.fit import fit
+from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.validation import check_integers, check_not_negative
 
-__all__ = ["EarlyStopping", "ValidationMetric"]
+__all__ = ["EarlyStopping", "ValidationMetric", "fit_with_held_out"]
+
+_DRAWS = 20
 
 ValidationMetric = (
     Literal["log_density", "rmse"] | Callable[[VariationalModel, RegressionData], float]
@@ -81,7 +87,10 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         if num_samples is not None:
             check_integers(num_samples=num_samples)
         check_not_negative(min_improvement=min_improvement)
-        self._data = _check_held_out(data)
+        X, Y = (check_matrix(f"data[{place}]", part) for place, part in enumerate(as_pair(data)))
+        if len(X) != len(Y):
+            raise ValueError(f"data must hold as many X as Y, got {len(X)} and {len(Y)} rows.")
+        self._data: tuple[Array, Array] = X.astype(default_float()), Y.astype(default_float())
         self._metric = metric
         self._sign = -1.0 if metric == "rmse" else 1.0
         self._patience = patience
@@ -118,7 +127,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
                     f"predictions have, got {Y.shape[1]}."
                 )
         if step == 0:
-            self._forget()
+            self.steps, self.values, self._best, self._kept = [], [], None, []
         self._evaluate = self._make_evaluation(model)
         return self._is_impatient()
 
@@ -156,9 +165,6 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
             self._kept = [saved[f"kept_{index}"] for index in range(len(saved.files) - 1)]
         self.steps, self.values, self._best = state["steps"], state["values"], state["best"]
 
-    def _forget(self) -> None:
-        self.steps, self.values, self._best, self._kept = [], [], None, []
-
     def _is_impatient(self) -> bool:
         since = len(self.values) - (0 if self._best is None else self._best + 1)
         return since >= self._patience
@@ -180,16 +186,33 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return trace(rmse if metric == "rmse" else log_density)
 
 
-def _check_held_out(data: RegressionData) -> tuple[Array, Array]:
-    """Held-out rows, which unlike training rows may all have one target."""
-    if not isinstance(data, tuple | list) or len(data) != 2:
-        raise ValueError(f"data must be a pair (X, Y), got {type(data).__name__}.")
-    X: Array = np.asarray(data[0], default_float())
-    Y: Array = np.asarray(data[1], default_float())
-    if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not len(X):
-        raise ValueError(
-            f"data must have shapes [N, D] and [N, P], got {list(X.shape)} and {list(Y.shape)}."
+def fit_with_held_out(
+    model: VariationalModel,
+    data: TrainingData,
+    held_out: RegressionData | None,
+    num_steps: int,
+    *,
+    patience: int,
+    kl_annealing_steps: int,
+    callbacks: Sequence[Callback] = (),
+    **arguments: Any,
+) -> TrainingHistory:
+    """Train by :func:`fit`, until held-out data, if there are any, are predicted no better.
+
+    Callbacks are called, and the log density is judged once the annealing is over, 20 times in a
+    run.
+    """
+    if held_out is not None:
+        stopping = EarlyStopping(
+            held_out, patience=patience, start_step=kl_annealing_steps, num_samples=_DRAWS
         )
-    if not (np.isfinite(X).all() and np.isfinite(Y).all()):
-        raise ValueError("data must be finite.")
-    return X, Y
+        callbacks = [*callbacks, stopping]
+    return fit(
+        model,
+        data,
+        num_steps,
+        kl_annealing_steps=kl_annealing_steps,
+        callbacks=callbacks,
+        callback_interval=max(1, num_steps // 20),
+        **arguments,
+    )

@@ -17,16 +17,14 @@ from gpflow_dwp.models import VariationalModel, collapsed_layers
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
-from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._device import beside
-from gpflow_dwp.training._identity import run_identity
+from gpflow_dwp.training._checkpoint import TrainingCheckpoint, run_identity
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.distribution import Split, Workers, find_replicas
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.training.loop import CompiledLoop
+from gpflow_dwp.training.loop import CompiledLoop, beside
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import (
@@ -144,9 +142,7 @@ def fit(
     replicas = find_replicas(strategy, split, model)
     workers = Workers() if replicas is None else replicas.workers
     callbacks = workers.own(callbacks)
-    next_batch, batches_state = make_batches(
-        model, data, batch_size, PROTOCOLS[protocol].batch_size, seed
-    )
+    batches = make_batches(model, data, batch_size, PROTOCOLS[protocol].batch_size, seed)
     if may_draw_globally(model.likelihood):
         tf.random.set_seed(seed)  # not in any case: TensorFlow forgets what it made of functions
     if kl_annealing_steps is None:
@@ -156,7 +152,7 @@ def fit(
             optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     loop = CompiledLoop(
         model,
-        next_batch,
+        batches,
         optimizer,
         kl_annealing_steps,
         as_seed(seed),
@@ -173,17 +169,19 @@ def fit(
         **dataclasses.asdict(estimator),
         "seed": seed,
     }
-    if workers.are_several:
-        same = {**settings, "callback_interval": callback_interval, "split": split}
-        same |= run_identity(model, data, optimizer)
-        workers.check_same(same, "fit must be called with the same arguments by all workers")
+    if workers.are_several or checkpoint_directory is not None:
+        settings |= run_identity(model, data, optimizer)
+    workers.check_same(
+        {**settings, "callback_interval": callback_interval, "split": split},
+        "fit must be called with the same arguments by all workers",
+    )
     checkpoint = None
     if checkpoint_directory is not None:
         checkpoint = TrainingCheckpoint(
             checkpoint_directory,
             loop,
-            batches_state,
-            {**settings, **run_identity(model, data, optimizer)},
+            batches.place,
+            settings,
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
             is_writer=workers.is_first,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
@@ -18,16 +20,15 @@ from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
-from gpflow_dwp.training._device import beside
 from gpflow_dwp.training._kept import find_kept, keep
 from gpflow_dwp.training._structure import structure_of
 from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.distribution import Replicas
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
-from gpflow_dwp.training.schedule import kl_weight
+from gpflow_dwp.training.schedule import kl_weights
 
-__all__ = ["CompiledLoop", "StepRecords"]
+__all__ = ["CompiledLoop", "StepRecords", "beside", "joined"]
 
 
 class StepRecords(NamedTuple):
@@ -44,6 +45,24 @@ class StepRecords(NamedTuple):
     finite_gradients: tf.Tensor
 
 
+def joined(records: Sequence[StepRecords]) -> BoundTerms:
+    """Return the terms of all steps of several calls."""
+    return BoundTerms(
+        np.concatenate([record.terms.data for record in records]),
+        np.concatenate([record.terms.log_ratios for record in records]),
+    )
+
+
+def beside(variables: Sequence[tf.Variable]) -> contextlib.AbstractContextManager[None]:
+    """Place on the device of ``variables`` whatever is made within; nowhere if they have several.
+
+    XLA takes no variable from another device than the one that it compiles for.
+    """
+    devices = {variable.device for variable in variables}
+    return tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext()
+
+
+@dataclasses.dataclass(eq=False)
 class CompiledLoop:
     """Stochastic gradient ascent on a model's bound, compiled once for any number of steps.
 
@@ -57,45 +76,35 @@ class CompiledLoop:
     :param replicas: Those of the model that share every step; None on one device.
     """
 
-    def __init__(
-        self,
-        model: VariationalModel,
-        next_batch: Callable[[], RegressionData],
-        optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam,
-        annealing_steps: int,
-        seed: Seed,
-        estimator: Estimator,
-        *,
-        jit_compile: bool = False,
-        replicas: Replicas | None = None,
-    ) -> None:
-        if isinstance(optimizer, type) or not all(
-            callable(getattr(optimizer, name, None)) for name in ("build", "apply_gradients")
+    model: VariationalModel
+    next_batch: Callable[[], RegressionData]
+    optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam
+    annealing_steps: int
+    seed: Seed
+    estimator: Estimator
+    jit_compile: bool = False
+    replicas: Replicas | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.optimizer, type) or not all(
+            callable(getattr(self.optimizer, name, None)) for name in ("build", "apply_gradients")
         ):
             raise ValueError(
                 "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "
-                f"{optimizer!r}."
+                f"{self.optimizer!r}."
             )
-        self._model = model
-        self._next_batch = next_batch
-        self._optimizer = optimizer
-        self._annealing_steps = annealing_steps
-        self._seed = seed
-        self._estimator = estimator
-        self.variables = model.trainable_variables
+        self.variables = self.model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
-        self._jit_compile = jit_compile
-        self._replicas = replicas
-        if replicas is not None:
-            replicas.check_optimizer(optimizer)
+        if self.replicas is not None:
+            self.replicas.check_optimizer(self.optimizer)
         with self._place():
             self._last_finite = [
                 tf.Variable(variable, trainable=False) for variable in self.variables
             ]
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
-            optimizer.build(self.variables)
+            self.optimizer.build(self.variables)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -104,7 +113,7 @@ class CompiledLoop:
             "variables": list(self.variables),
             "last_finite": self._last_finite,
             "step": self._step,
-            "optimizer": self._optimizer,
+            "optimizer": self.optimizer,
         }
 
     def run(self, num_steps: int) -> StepRecords:
@@ -115,10 +124,10 @@ class CompiledLoop:
         """
         steps = self._step + tf.range(num_steps, dtype=tf.int64)
         inputs = _StepInputs(
-            kl_weight(steps, self._annealing_steps, tf.float64) + tf.zeros([num_steps], tf.float64),
+            kl_weights(steps, self.annealing_steps),
             self._settings(tf.constant(num_steps)),
-            tf.convert_to_tensor(self._seed),
-            tf.constant(int(self._model.num_data), tf.int64),
+            tf.convert_to_tensor(self.seed),
+            tf.constant(int(self.model.num_data), tf.int64),
         )
         try:
             with self._place():
@@ -137,16 +146,16 @@ class CompiledLoop:
         return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
 
     def _place(self) -> contextlib.AbstractContextManager[Any]:
-        return beside(self.variables) if self._replicas is None else self._replicas.scope()
+        return beside(self.variables) if self.replicas is None else self.replicas.scope()
 
     @functools.cached_property
     def _settings(self) -> Callable[[tf.Tensor], tf.Tensor]:
         """Settings of an :class:`Adam` in the next steps; zeros where there is another one."""
-        if not isinstance(self._optimizer, Adam):
+        if not isinstance(self.optimizer, Adam):
             return lambda num_steps: tf.zeros([num_steps, 4], tf.float64)
-        if not callable(self._optimizer.learning_rate):
-            return self._optimizer.settings
-        return trace(self._optimizer.settings, tf.TensorSpec([], tf.int32))
+        if not callable(self.optimizer.learning_rate):
+            return self.optimizer.settings
+        return trace(self.optimizer.settings, tf.TensorSpec([], tf.int32))
 
     @functools.cached_property
     def _compiled_run(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
@@ -165,23 +174,23 @@ class CompiledLoop:
 
     def _traced(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         scalar, vector = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.float64)
-        rows, seed = tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([2], self._seed.dtype)
-        inner = "_take_step" if self._replicas is None else "_differentiate"
+        rows, seed = tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([2], self.seed.dtype)
+        inner = "_take_step" if self.replicas is None else "_differentiate"
         return trace(self._run, vector, rows, seed, scalar, inner=inner)
 
     def _dependencies(self) -> tuple[Hashable, list[tf.Tensor]] | None:
         """What the compiled function depends on, and what it uses; None if that is not known."""
-        if self._replicas is not None:
+        if self.replicas is not None:
             return None
-        structure, batches = structure_of(self._model), self._next_batch
-        optimizer = self._optimizer
+        structure, batches = structure_of(self.model), self.next_batch
+        optimizer = self.optimizer
         if structure is None or not isinstance(batches, Batches) or type(optimizer) is not Adam:
             return None
         key = (
             structure.key,
             batches.key,
-            self._estimator,
-            self._jit_compile,
+            self.estimator,
+            self.jit_compile,
             repr(gpflow.config.config()),
         )
         moments = [optimizer.iterations, optimizer.means, optimizer.square_means]
@@ -196,7 +205,7 @@ class CompiledLoop:
         dtype = self.variables[0].dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
         log_ratios = tf.TensorArray(
-            dtype, size=0, dynamic_size=True, element_shape=[self._model.num_log_ratios]
+            dtype, size=0, dynamic_size=True, element_shape=[self.model.num_log_ratios]
         )
         finite = tf.ones([1 + len(self.variables)], tf.bool)
 
@@ -210,7 +219,7 @@ class CompiledLoop:
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
             inputs = _StepInputs(weights[index], settings[index], seed, num_data)
-            terms, finite, was_taken = take_step(self._next_batch(), inputs)
+            terms, finite, was_taken = take_step(self.next_batch(), inputs)
             return (
                 # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
                 index + was_taken + (1 - was_taken) * num_steps,
@@ -228,13 +237,13 @@ class CompiledLoop:
         self,
     ) -> Callable[[RegressionData, _StepInputs], tuple[BoundTerms, tf.Tensor, tf.Tensor]]:
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-            return tf.function(function, jit_compile=self._jit_compile, autograph=False)
+            return tf.function(function, jit_compile=self.jit_compile, autograph=False)
 
-        if self._replicas is None:
+        if self.replicas is None:
             return compiled(self._take_step)
         # XLA compiles nothing in which replicas wait for each other.
         differentiate = compiled(self._differentiate)
-        return functools.partial(self._take_step_together, self._replicas, differentiate)
+        return functools.partial(self._take_step_together, self.replicas, differentiate)
 
     def _take_step(
         self, batch: RegressionData, inputs: _StepInputs
@@ -264,9 +273,9 @@ class CompiledLoop:
     def _differentiate(self, batch: RegressionData, inputs: _StepInputs) -> _Outcome:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
-            with _holding(self._model, inputs.num_data):
-                terms = self._model.elbo_terms(batch, estimator=self._estimator, seed=inputs.seed)
-            loss = -(terms.weighted_sum(inputs.kl_weight) + self._model.log_prior_density())
+            with _holding(self.model, inputs.num_data):
+                terms = self.model.elbo_terms(batch, estimator=self.estimator, seed=inputs.seed)
+            loss = -(terms.weighted_sum(inputs.kl_weight) + self.model.log_prior_density())
         gradients = tape.gradient(
             loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
@@ -293,22 +302,18 @@ class CompiledLoop:
             saved.assign(variable)
         pairs = zip(gradients, self.variables, strict=True)
         # Gradients of replicas are averages by now.
-        options = {} if self._replicas is None else {"skip_gradients_aggregation": True}
-        if isinstance(self._optimizer, Adam):
-            self._optimizer.apply_gradients(pairs, settings, **options)
+        options = {} if self.replicas is None else {"skip_gradients_aggregation": True}
+        if isinstance(self.optimizer, Adam):
+            self.optimizer.apply_gradients(pairs, settings, **options)
         else:
-            self._optimizer.apply_gradients(pairs, **options)
+            self.optimizer.apply_gradients(pairs, **options)
         self._step.assign_add(1)
         return tf.constant(1)
 
 
 class _Outcome(NamedTuple):
-    """What differentiating a bound leads to.
-
-    :param terms: The bound's terms.
-    :param loss: What is minimised: the annealed bound and the log prior density, negative.
-    :param gradients: Its gradient in each variable.
-    """
+    """A bound's terms, what is minimised (the annealed bound and the log prior density, negative),
+    and its gradient in each variable."""
 
     terms: BoundTerms
     loss: tf.Tensor
@@ -316,16 +321,10 @@ class _Outcome(NamedTuple):
 
 
 class _StepInputs(NamedTuple):
-    """What a compiled step is told anew in every run; in a call, of all steps.
-
-    :param kl_weight: Weight of the log ratios.
-    :param settings: Those of an :class:`Adam`.
-    :param seed: Of the run.
-    :param num_data: Size of the whole data set.
-    """
+    """What a compiled step is told anew in every run; in a call, of all steps."""
 
     kl_weight: tf.Tensor
-    settings: tf.Tensor
+    settings: tf.Tensor  # those of an Adam
     seed: Seed
     num_data: tf.Tensor
 

@@ -56,19 +56,17 @@ class RunLog(RunCallback):
 
     def begin(self, step: int, model: VariationalModel) -> None:
         """Start the file, or take out what came after the checkpoint."""
-        lines = []
-        if self._path.exists():
+        lines = _lines(self._path) if self._path.exists() else []
+        try:
             # The end of a line that was being written when the process died is missing.
-            lines = [line for line in _lines(self._path) if line.endswith("\n")]
-            try:
-                lines = self._until(lines, step)
-            except (IndexError, KeyError, TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{self._path} is not the log of a run like this one; it stays as it is "
-                    f"({error or type(error).__name__})."
-                ) from error
+            lines = self._until([line for line in lines if line.endswith("\n")], step)
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self._path} is not the log of a run like this one; it stays as it is "
+                f"({error or type(error).__name__})."
+            ) from error
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path, "".join(lines or self._head()))
+        write_whole(self._path, "".join(lines))
 
     def __call__(self, progress: TrainingProgress) -> None:
         """Write a row."""
@@ -86,12 +84,8 @@ class RunLog(RunCallback):
         """Do nothing: every row is written."""
 
     @abc.abstractmethod
-    def _head(self) -> list[str]:
-        """What an empty log holds."""
-
-    @abc.abstractmethod
     def _until(self, lines: list[str], step: int) -> list[str]:
-        """What stays of a log's lines; an error of any kind if they are no log."""
+        """What a log begins with, of which these lines are there; an error if they are no log."""
 
     @abc.abstractmethod
     def _format(self, row: Mapping[str, int | float]) -> str:
@@ -104,18 +98,12 @@ class CSVLog(RunLog):
     ``CSVLog("log.csv", {"noise": lambda progress: progress.model.likelihood.variance})``
     """
 
-    def _head(self) -> list[str]:
-        return [_csv_line(self.columns)]
-
     def _until(self, lines: list[str], step: int) -> list[str]:
-        if not lines:
-            return []
-        header = tuple(next(csv.reader(lines[:1])))
-        if header[: len(_COLUMNS)] != _COLUMNS or (step and header != self.columns):
-            raise ValueError(f"its columns are {', '.join(header)}")
-        if step == 0:
-            return []
-        return [lines[0], *(line for line in lines[1:] if int(line.split(",")[0]) <= step)]
+        for header in map(tuple, csv.reader(lines[:1])):
+            if header[: len(_COLUMNS)] != _COLUMNS or (step and header != self.columns):
+                raise ValueError(f"its columns are {', '.join(header)}")
+        rows = [line for line in lines[1:] if step and int(line.split(",")[0]) <= step]
+        return [_csv_line(self.columns), *rows]
 
     def _format(self, row: Mapping[str, int | float]) -> str:
         return _csv_line(row.values())
@@ -126,9 +114,6 @@ class JSONLinesLog(RunLog):
 
     What is not finite is null.
     """
-
-    def _head(self) -> list[str]:
-        return []
 
     def _until(self, lines: list[str], step: int) -> list[str]:
         return [line for line in lines if json.loads(line)["step"] <= step]

@@ -7,7 +7,7 @@ from gpflow.keras import tf_keras
 
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["cosine_learning_rate", "kl_weight", "paper_learning_rate"]
+__all__ = ["cosine_learning_rate", "kl_weights", "paper_learning_rate"]
 
 
 def cosine_learning_rate(
@@ -15,7 +15,6 @@ def cosine_learning_rate(
 ) -> tf_keras.optimizers.schedules.LearningRateSchedule:
     """Return a learning rate that falls along a cosine to a hundredth.
 
-    :param num_steps: Length of the run.
     :param initial: Where the cosine begins.
     :param warmup_steps: After how many of the steps it begins; until then the rate grows in a
         straight line, from ``initial / warmup_steps``.
@@ -36,20 +35,16 @@ def cosine_learning_rate(
 
 
 def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    """Return the papers' learning rate: 1e-2, and 1e-3 from half way.
-
-    :param num_steps: Length of the run.
-    """
+    """Return the papers' learning rate: 1e-2, and 1e-3 from half way."""
     return tf_keras.optimizers.schedules.PiecewiseConstantDecay([num_steps // 2], [1e-2, 1e-3])
 
 
-def kl_weight(step: tf.Tensor, annealing_steps: int, dtype: tf.DType) -> tf.Tensor:
-    """Return the weight of the log ratios: from 0 to 1 in a straight line, then 1.
+def kl_weights(steps: tf.Tensor, annealing_steps: int) -> tf.Tensor:
+    """Return the weight of the log ratios at each step: from 0 to 1 in a straight line, then 1.
 
-    :param step: The step, counted from 0.
+    :param steps: The steps, counted from 0, [T].
     :param annealing_steps: When the weight reaches 1; 0 for no annealing.
-    :param dtype: Data type of the result.
+    :return: Weights in float64, [T].
     """
-    if annealing_steps == 0:
-        return tf.ones([], dtype)
-    return tf.minimum(tf.cast(step, dtype) / annealing_steps, tf.ones([], dtype))
+    growing = tf.cast(steps, tf.float64) / max(annealing_steps, 1)
+    return tf.where(steps < annealing_steps, growing, 1.0)

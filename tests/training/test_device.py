@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from gpflow_dwp.training._device import are_on_gpu, beside
+from gpflow_dwp.training._batches import are_on_gpu
+from gpflow_dwp.training.loop import beside
 
 
 def on(*devices: str) -> Any:

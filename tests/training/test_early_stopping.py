@@ -158,8 +158,9 @@ def test_another_run_begins_anew() -> None:
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
         ({"min_improvement": np.nan}, "min_improvement must not be negative, got nan"),
         ({"data": DATA[0]}, r"data must be a pair \(X, Y\), got ndarray"),
-        ({"data": (DATA[0], DATA[1][:3])}, r"shapes \[N, D\] and \[N, P\], got \[12, 2\]"),
-        ({"data": (DATA[0], DATA[1] * np.nan)}, "data must be finite"),
+        ({"data": (DATA[0], DATA[1][:3])}, "data must hold as many X as Y, got 12 and 3 rows"),
+        ({"data": (DATA[0], DATA[1][:, 0])}, r"data\[1\] must have two axes, \[rows, columns\]"),
+        ({"data": (DATA[0], DATA[1] * np.nan)}, r"data\[1\] holds nan in row 1, column 1"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,27 +53,15 @@ def test_one_seed_gives_one_run_and_another_seed_another() -> None:
     assert np.all(first.data_term != other.data_term)
 
 
-def test_minibatches_of_an_epoch_are_disjoint() -> None:
-    model = tiny_model(1)
-    full = model.elbo_terms(DATA).data
-
-    data_term = run(model, 6, batch_size=4, optimizer=frozen()).data_term
-
-    # Without hidden layers there is no noise but the choice of the batch.
-    np.testing.assert_allclose(data_term[:3].mean(), full, rtol=1e-10)
-    np.testing.assert_allclose(data_term[3:].mean(), full, rtol=1e-10)
-    assert len(np.unique(data_term)) == 6
-
-
 @pytest.mark.parametrize("tuned", [None, True])
 def test_iterators_are_not_tuned_unless_a_dataset_says_so(tuned: bool | None) -> None:
     """TensorFlow waits for up to a minute, now and then, when it lets a tuned one go."""
     data, options = tf.data.Dataset.from_tensor_slices(DATA).batch(5), tf.data.Options()
     if tuned is not None:
         options.autotune.enabled = tuned
-    _, place = make_batches(tiny_model(1), data.with_options(options), None, lambda _: None, 0)
+    batches = make_batches(tiny_model(1), data.with_options(options), None, lambda _: None, 0)
 
-    assert place._dataset.options().autotune.enabled == (tuned or False)
+    assert batches.place._dataset.options().autotune.enabled == (tuned or False)
 
 
 def test_a_dataset_is_repeated_in_its_own_batches() -> None:
@@ -110,19 +97,6 @@ def test_a_model_that_explains_everything_as_noise_is_warned_of() -> None:
     model.likelihood.variance.assign(1.0)
     with pytest.warns(CollapseWarning, match="everything as noise.* nats .*depth='auto'"):
         fit(model, data, 100, progress=False)
-
-
-def test_a_callback_ends_the_run_after_all_callbacks_were_called() -> None:
-    events: list[TrainingProgress] = []
-
-    def stop(progress: TrainingProgress) -> bool:
-        return progress.step >= 4
-
-    history = run(tiny_model(1), 10, callbacks=[stop, events.append], callback_interval=2)
-
-    assert history.num_steps == 4
-    assert history.stop_reason == "a callback ended the run after step 4"
-    assert [event.step for event in events] == [2, 4]
 
 
 def test_an_optimizer_goes_on_where_it_stopped() -> None:
@@ -218,38 +192,6 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-@pytest.fixture
-def _interruptible() -> Iterator[None]:
-    """Python's own handler of Ctrl-C: a process that was started in the background has none."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_interruptible")
-def test_a_second_ctrl_c_interrupts_at_once() -> None:
-    handler = signal.getsignal(signal.SIGINT)
-
-    def interrupt(progress: TrainingProgress) -> None:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tiny_model(1), 100, callbacks=[interrupt], callback_interval=2)
-
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_training_in_another_thread() -> None:
-    histories: list[TrainingHistory] = []
-    thread = threading.Thread(target=lambda: histories.append(run(tiny_model(1), 2)))
-
-    thread.start()
-    thread.join()
-
-    assert histories[0].num_steps == 2
-
-
 def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     run(tiny_model(1), 2, progress=True)
 
@@ -274,8 +216,10 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             "data must hold at least one batch, got an empty dataset",
         ),
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
+        ({"estimator": 3}, "estimator must be an instance of Estimator, got int"),
         ({"progress": "no"}, "progress must be True or False, got 'no'"),
         ({"jit_compile": 1}, "jit_compile must be True or False, got 1"),
+        ({"checkpoint_directory": b"state"}, "checkpoint_directory must be a path, got b'state'"),
         ({"seed": "a"}, "seed must be an integer of at least 0, got 'a'"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),

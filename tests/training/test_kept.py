@@ -17,7 +17,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.training import Adam
-from gpflow_dwp.training._device import are_on_gpu
+from gpflow_dwp.training._batches import are_on_gpu
 from gpflow_dwp.training._kept import forget_kept
 from gpflow_dwp.training._structure import structure_of
 

@@ -113,19 +113,6 @@ def test_a_failure_leaves_the_last_state_whose_bound_was_finite() -> None:
         np.testing.assert_array_equal(value, expected)
 
 
-def test_a_failure_at_the_first_step_changes_nothing() -> None:
-    model = tiny_model(1)
-    before = values(model)
-    bad = (tf.fill([12, 2], np.float64(np.nan)), DATA[1])
-
-    record = make_loop(model, next_batch=lambda: bad).run(3)
-
-    assert record.failed
-    assert len(record.terms.data) == 1
-    for value, expected in zip(values(model), before, strict=True):
-        np.testing.assert_array_equal(value, expected)
-
-
 def test_a_model_without_trainable_parameters_is_refused() -> None:
     model = tiny_model(1)
     for variable in model.variables:
