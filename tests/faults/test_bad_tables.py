@@ -37,6 +37,7 @@ class Row(NamedTuple):
     content: bytes | Callable[[Path], object]
     piece: str
     commands: tuple[str, ...] = ("fit", "predict")
+    options: tuple[str, ...] = ()
 
 
 def text(table: dict[str, Any], separator: str = ",") -> str:
@@ -48,9 +49,9 @@ def text(table: dict[str, Any], separator: str = ",") -> str:
     return file.getvalue()
 
 
-def with_cell(column: str, cell: str) -> dict[str, Any]:
+def with_cell(column: str, cell: str, row: int = 5) -> dict[str, Any]:
     values = list(TABLE[column])
-    values[5] = cell
+    values[row] = cell
     return {**TABLE, column: values}
 
 
@@ -78,6 +79,8 @@ def tarred(content: bytes) -> bytes:
 
 GOOD = text(TABLE).encode()
 LINES = GOOD.decode().splitlines(keepends=True)
+LABELS = {**TABLE, "price": ["yes", "no"] * 6}
+CLASSES = ("--task", "classification")
 
 
 def cells() -> list[Row]:
@@ -124,15 +127,45 @@ def packed() -> list[Row]:
 
 
 def structures() -> list[Row]:
-    """Other things that are wrong with a file, beside those that the tests of reading try."""
+    """Other things that are wrong with a file."""
+    more = "".join([*LINES[:4], LINES[4].rstrip() + ",1,2\n", *LINES[5:]])
+    fewer = "".join([*LINES[:4], "1\n", *LINES[5:]])
     open_quote = "".join([*LINES[:4], '"' + LINES[4], *LINES[5:]])
-    too_large = {**TABLE, "b": [f"{i}e305" for i in range(12)]}
     return [
+        Row("t.csv", b"", "t.csv"),
+        Row("t.csv", b"\n\n\n", "t.csv"),
         Row("t.csv", LINES[0].encode(), "t.csv.*(row|header)"),
+        Row("t.csv", bytes(range(256)) * 8, "t.csv"),
+        Row("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(99), "t.csv"),
+        Row("t.csv", more.encode(), "t.csv"),
+        Row("t.csv", fewer.encode(), "t.csv"),
         Row("t.csv", open_quote.encode(), "t.csv"),
+        Row("t.csv", GOOD.replace(b"a,b", b"a,a"), "t.csv.*'?a'?"),
+        Row("t.csv", GOOD.replace(b"a,b", b",b"), "t.csv", ("fit", "predict")),
         Row("t.csv", GOOD.replace(b"a,b", b"c,d"), "a.*(not|no) ", ("predict",)),
+        Row("t.csv", GOOD.replace(b"price", b"cost"), "price", ("fit",)),
+        Row("t.csv", text(TABLE, ";").encode(), "comma"),
         Row("t.csv", text(TABLE, "\t").encode(), "comma|price|'a'"),
-        Row("t.csv", text(too_large).encode(), "too (large|far)"),
+        Row("t.csv", b"".join(line.encode() for line in LINES[:6]), "10", ("fit",)),
+        Row("t.csv", text({"price": TABLE["price"]}).encode(), "only column|'a'"),
+        Row("t.csv", text({**TABLE, "price": [1.0] * 12}).encode(), "constant", ("fit",)),
+        Row("t.csv", text({**TABLE, "a": [""] * 12}).encode(), "'a'"),
+        Row(
+            "t.csv",
+            text({**TABLE, "b": [f"{i}e305" for i in range(12)]}).encode(),
+            "too (large|far)",
+        ),
+        Row("t.csv", lambda path: path.mkdir(), "directory"),
+        Row("t.csv", lambda path: None, "t.csv.*(exist|no such|not a file)"),
+        Row("t.csv", text(LABELS).encode(), "not numeric", ("fit",)),
+        Row("t.csv", text({**TABLE, "price": ["x"] * 12}).encode(), "class", ("fit",), CLASSES),
+        Row("t.csv", GOOD, "price|label|class", ("fit",), CLASSES),
+        Row(
+            "t.csv", text(LABELS).encode(), "'nope'", ("fit",), (*CLASSES, "--categorical", "nope")
+        ),
+        Row("t.csv", GOOD, "price", ("fit",), ("--categorical", "price")),
+        Row("t.csv", text(with_cell("a", "")).encode(), "--impute", ("fit",)),
+        Row("t.csv", text(LABELS).encode(), "--task", ("fit",)),
         *parquets(),
     ]
 
@@ -179,7 +212,7 @@ def test_tables_of_no_use_are_refused(
         path = folder / row.name
         row.content(path) if callable(row.content) else path.write_bytes(row.content)
         if name == "fit":
-            given = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out")
+            given = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out", *row.options)
         else:
             given = ("predict", "run", path, "-o", folder / "p.csv")
         outcome = command(*given)
