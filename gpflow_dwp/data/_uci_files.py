@@ -77,10 +77,16 @@ def _download(data_set: str, paths: list[str]) -> list[Path]:
     for path in paths:
         try:
             found.append(Path(cache.fetch(path)))
-        except (OSError, ValueError) as error:  # those of requests are OSErrors, too
+        except OSError as error:  # those of requests are OSErrors, too
             raise DatasetError(
-                f"{cache.get_url(path)} cannot be downloaded and verified: {error}; try again "
-                f"later (a proxy may be answering in place of the server), or {_INSTEAD}"
+                f"{cache.get_url(path)} cannot be downloaded: {error}; try again later, or "
+                + _INSTEAD
+            ) from error
+        except ValueError as error:
+            raise DatasetError(
+                f"{cache.get_url(path)} is not the file that the splits belong to: its SHA-256 "
+                f"sum must be {sums[path]}. The download is deleted. If that happens again, a "
+                "proxy may be answering in place of the server: " + _INSTEAD
             ) from error
     return found
 

@@ -29,7 +29,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ['left', 'right']
 
     Parameters of the constructor are those of
-    :class:`~gpflow_dwp.estimator.DeepWishartRegressor`. Methods that predict take inputs X, [N, D].
+    :class:`~gpflow_dwp.estimator.DeepWishartRegressor`.
 
     Attributes of a fitted classifier: ``classes_`` (the labels, sorted), ``model_`` (the GPflow
     model), ``history_`` (its training), ``input_standardiser_``, ``n_features_in_``, and
@@ -70,6 +70,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict the most probable label.
 
+        :param X: Inputs, [N, D].
         :return: Labels, [N].
         """
         probabilities = self.predict_proba(X)
@@ -81,6 +82,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
         For two classes it is exact for the draws that make up the mixture; for more, the softmax's
         expectation is estimated, with numbers that depend on each point alone.
 
+        :param X: Inputs, [N, D].
         :return: Probabilities in the order of ``classes_``, [N, C].
         """
         inputs = self._check_inputs(X)

@@ -81,8 +81,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         another result at every call of ``fit``, which also sets TensorFlow's global seed.
     :param verbose: Whether to show a progress bar.
 
-    Methods that predict take inputs X, [N, D], in raw units.
-
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
     ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds; not
     where kernels are given), ``input_standardiser_``, ``output_standardiser_``,
@@ -119,6 +117,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predict means, and standard deviations of observations where they are asked for.
 
+        :param X: Inputs, [N, D].
         :param return_std: Whether standard deviations are wanted.
         :return: Means, [N] or [N, Q] as the targets of ``fit``; with ``return_std`` also the
             standard deviations, of the same shape.
@@ -133,6 +132,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     ) -> Array:
         """Predict quantiles of observations, exactly those of the mixture.
 
+        :param X: Inputs, [N, D].
         :param quantiles: K probabilities, strictly between 0 and 1.
         :return: [N, K], or [N, Q, K] for targets of Q columns.
         :raises ValueError: If a probability is not between 0 and 1.
@@ -148,6 +148,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Predict central intervals of observations.
 
+        :param X: Inputs, [N, D].
         :param coverage: Probability of the intervals, strictly between 0 and 1.
         :return: Lower and upper ends, [N] or [N, Q] each.
         :raises ValueError: If ``coverage`` is not between 0 and 1.
@@ -161,6 +162,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def predict_log_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the log density of each observation, per unit of the targets.
 
+        :param X: Inputs, [N, D].
         :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
         :return: Log densities, of all outputs jointly, [N].
         :raises ValueError: If the shapes do not fit, or a number is not finite.
@@ -183,6 +185,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
         Every draw has a covariance of all points, so memory grows with N².
 
+        :param X: Inputs, [N, D].
         :param n_samples: Number of draws, S.
         :param random_state: Seed or generator.
         :return: [N, S], or [N, Q, S] for targets of Q columns, as scikit-learn's Gaussian

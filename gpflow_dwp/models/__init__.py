@@ -1,16 +1,16 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
 from gpflow_dwp.models.accepted_observations import AcceptedObservations
-from gpflow_dwp.models.base import (
-    DeepGaussianProcess,
-    DeepInverseWishartProcess,
-    DeepKernelProcess,
-    DeepWishartProcess,
-)
 from gpflow_dwp.models.builders import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+)
+from gpflow_dwp.models.deep_kernel_process import (
+    DeepGaussianProcess,
+    DeepInverseWishartProcess,
+    DeepKernelProcess,
+    DeepWishartProcess,
 )
 from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.named_kernels import KERNELS

@@ -40,8 +40,8 @@ from gpflow_dwp.models._starting_values import (
     initial_precision,
     initial_pseudo_targets,
 )
-from gpflow_dwp.models.base import DeepKernelProcess
 from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator

@@ -16,7 +16,7 @@ from gpflow_dwp.models.assembly import (
     assemble,
     takes_architecture,
 )
-from gpflow_dwp.models.base import (
+from gpflow_dwp.models.deep_kernel_process import (
     DeepGaussianProcess,
     DeepInverseWishartProcess,
     DeepWishartProcess,

@@ -6,7 +6,7 @@ import numpy as np
 from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
-from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["make_nearly_linear", "start_at"]

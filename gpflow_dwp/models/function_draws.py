@@ -17,7 +17,7 @@ from gpflow_dwp.layers import GaussianPosterior
 from gpflow_dwp.layers.propagation import sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.linalg import as_jitter, factorise, relative_jitter
-from gpflow_dwp.models.base import DeepKernelProcess
+from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers, check_memory
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.interrupts import deferred_signals
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.failure import describe_non_finite
+from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._structure import names_of

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import http.server
 import io
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
@@ -185,42 +188,101 @@ def test_split_cannot_be_changed() -> None:
         UCI_DATASETS["mine"] = UCI_DATASETS["yacht"]  # type: ignore[index]
 
 
-def test_the_files_of_the_split_are_downloaded_and_verified(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pooch, which is asked for each file with its sum, keeps what it has downloaded."""
+class Server:
+    """Serves a folder on this machine and counts what it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args: Any) -> None:
+                super().__init__(*args, directory=str(folder))
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                asked.append(self.path)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/UCI_Datasets/"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+
+@pytest.fixture
+def server(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """The small archive as a download, with its own sums, and an empty cache."""
     pooch = pytest.importorskip("pooch")
-    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / project)
-    asked = []
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    sums = {
+        path.relative_to(archive).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in archive.rglob("*.txt")
+    }
+    monkeypatch.setattr(_uci_files, "_known_sums", lambda: sums)
+    running = Server(archive.parent)
+    monkeypatch.setattr(_uci_files, "_BASE_URL", running.url)
+    yield running
+    running.stop()
 
-    def fetch(cache: Any, path: str) -> str:
-        asked.append(path)
-        assert cache.registry[path] == _uci_files._known_sums()[path]
-        assert cache.path == tmp_path / "gpflow_dwp" / "UCI_Datasets"
-        return str(archive / path)
 
-    monkeypatch.setattr(pooch.Pooch, "fetch", fetch)
-    wanted, got = load_uci("yacht", 2, folder=archive), load_uci("yacht", 2)
+def test_download_fetches_each_file_of_the_split_once(
+    server: Server, archive: Path, tmp_path: Path
+) -> None:
+    write(archive / "yacht" / "data", "index_train_3", TRAIN)
+    wanted = load_uci("yacht", 2, folder=archive)
+    got = load_uci("yacht", 2)
 
     np.testing.assert_array_equal(got.X_train, wanted.X_train)
     np.testing.assert_array_equal(got.Y_test, wanted.Y_test)
     files = ["data", "index_features", "index_target", "index_train_2", "index_test_2"]
-    assert asked == [f"yacht/data/{file}.txt" for file in files]
+    assert server.asked == [f"/UCI_Datasets/yacht/data/{file}.txt" for file in files]
+
+    server.stop()
+    assert load_uci("yacht", 2).X_train.shape == (5, 2)  # from the cache
+    kept = tmp_path / "cache" / "gpflow_dwp" / "UCI_Datasets"
+    assert load_uci("yacht", 2, folder=kept).X_train.shape == (5, 2)
 
 
-@pytest.mark.parametrize(
-    "error", [OSError("404 Client Error"), ValueError("SHA256 hash of downloaded file does not")]
-)
-def test_a_download_that_fails_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    pooch = pytest.importorskip("pooch")
-    monkeypatch.delenv(_uci_files.FOLDER_VARIABLE, raising=False)
+def test_damaged_cache_is_downloaded_again(server: Server, tmp_path: Path) -> None:
+    wanted = load_uci("yacht", 2)
+    kept = tmp_path / "cache" / "gpflow_dwp" / "UCI_Datasets" / "yacht" / "data" / "data.txt"
+    kept.write_text("1 2 3 4\n" * 20)
 
-    def fail(*_: object) -> str:
-        raise error
+    np.testing.assert_array_equal(load_uci("yacht", 2).Y_train, wanted.Y_train)
 
-    monkeypatch.setattr(pooch.Pooch, "fetch", fail)
-    message = rf"yacht/data/data\.txt cannot .* and verified: {error}; .*folder=, .* GPFLOW_DWP_UCI"
-    with pytest.raises(DatasetError, match=message):
+
+def test_download_with_a_wrong_sum_is_refused(
+    server: Server, archive: Path, tmp_path: Path
+) -> None:
+    (archive / "yacht" / "data" / "index_train_2.txt").write_text("0\n2\n")
+
+    with pytest.raises(
+        DatasetError, match=r"index_train_2\.txt is not the file .*SHA-256.*folder="
+    ):
+        load_uci("yacht", 2)
+    assert not list((tmp_path / "cache").rglob("index_train_2*"))
+
+
+def test_download_without_the_file(server: Server, archive: Path) -> None:
+    (archive / "yacht" / "data" / "data.txt").unlink()
+
+    with pytest.raises(DatasetError, match=r"data\.txt cannot be downloaded: 404 .*folder="):
+        load_uci("yacht", 2)
+
+
+def test_download_without_a_server(server: Server) -> None:
+    server.stop()
+
+    with pytest.raises(
+        DatasetError, match=r"data\.txt cannot be downloaded: .*folder=, .* variable GPFLOW_DWP_UCI"
+    ):
         load_uci("yacht", 2)
 
 

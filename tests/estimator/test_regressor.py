@@ -9,6 +9,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -50,6 +51,13 @@ def components(regressor: DeepWishartRegressor, rows: np.ndarray) -> tuple[np.nd
     posterior = regressor.model_.posterior(seed=regressor._seed)
     mean, variance = (moment.numpy()[..., 0] for moment in posterior.predict_y_components(inputs))
     return Y.mean() + Y.std() * mean, Y.var() * variance
+
+
+def test_densities_are_per_unit_of_the_target(regressor: DeepWishartRegressor) -> None:
+    means, variances = components(regressor, X)
+    expected = np.log(stats.norm.pdf(Y, means, np.sqrt(variances)).mean(axis=0))
+
+    np.testing.assert_allclose(regressor.predict_log_density(X, Y), expected, rtol=1e-8)
 
 
 def test_predictions_are_those_of_the_mixture_in_raw_units(regressor: DeepWishartRegressor) -> None:

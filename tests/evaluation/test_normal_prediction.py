@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from gpflow_dwp.evaluation.metrics import mixture_crps
 from gpflow_dwp.evaluation.normal_prediction import LEVELS, NormalPrediction, quantile_crps
 
 MEANS, DEVIATIONS = np.array([1.0, -2.0, 30.0]), np.array([0.5, 2.0, 10.0])
@@ -22,6 +23,18 @@ def test_crps_of_a_normal_is_the_closed_form(z: float, tolerance: float) -> None
 
     exact = z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - 1.0 / np.sqrt(np.pi)
     assert found == pytest.approx(deviation * exact, abs=deviation * tolerance)
+
+
+def test_crps_is_that_of_the_librarys_exact_one() -> None:
+    pytest.importorskip("scoringrules")
+    rng = np.random.default_rng(0)
+    y, means, deviations = rng.normal(size=(3, 200))
+    deviations = 0.2 + np.abs(deviations)
+
+    found = quantile_crps(y, NormalPrediction(means, deviations).quantiles(LEVELS))
+
+    exact = mixture_crps(y, means[None], np.square(deviations)[None])
+    assert found == pytest.approx(exact, rel=2e-3)
 
 
 def test_crps_of_a_skewed_distribution_is_the_pinball_loss_by_a_loop() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -104,9 +105,11 @@ def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(WARPED.crps(Y), whole, rtol=1e-12)
 
 
-def test_without_a_warp_it_is_the_mixture_of_normals() -> None:
+@pytest.mark.parametrize("method", ["cdf", "log_density", "crps"])
+def test_without_a_warp_it_is_the_mixture_of_normals(method: str) -> None:
     identity = replace(PLAIN, warp=SinhArcsinh(P))
 
+    np.testing.assert_allclose(getattr(PLAIN, method)(Y), getattr(identity, method)(Y), rtol=1e-5)
     for moment in ("mean", "variance"):
         np.testing.assert_allclose(
             getattr(PLAIN, moment)(), getattr(identity, moment)(), rtol=1e-10
@@ -156,3 +159,24 @@ def test_refuses_shapes() -> None:
             getattr(WARPED, method)(Y[:, 0])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         WARPED.quantile(1.0)
+
+
+def test_scores_of_other_libraries_models_are_their_own() -> None:
+    """One normal a point: GPflow's log density of its model, and the closed forms of both."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 1))
+    gp = gpflow.models.GPR((X, Y), gpflow.kernels.Matern52())
+    mean, variance = (part.numpy() for part in gp.predict_y(X[:5]))
+    of_gp = PredictiveDistribution(mean[None], variance[None])
+    np.testing.assert_allclose(
+        of_gp.log_density(Y[:5])[:, 0], gp.predict_log_density((X[:5], Y[:5])), rtol=1e-12
+    )
+
+    ridge = linear_model.BayesianRidge().fit(X, Y[:, 0])
+    mean, std = ridge.predict(X[:5], return_std=True)
+    of_ridge = PredictiveDistribution(mean[None, :, None], np.square(std)[None, :, None])
+    expected = stats.norm.logpdf(Y[:5, 0], mean, std)
+    np.testing.assert_allclose(of_ridge.log_density(Y[:5])[:, 0], expected, rtol=1e-12)
+    ends = stats.norm.ppf([[0.05], [0.95]], mean, std)
+    np.testing.assert_allclose(of_ridge.quantile([0.05, 0.95])[..., 0], ends, rtol=1e-8)

@@ -28,7 +28,9 @@ def plot_depth_effect(
     :param depths: Depths, increasing, [K].
     :param scores: Scores by the name of the model: [K], or [K, R] for R repetitions, such as
         splits, of which the mean and its standard error are shown.
+    :param ax: Axes to draw on; by default those of a new figure.
     :param label: What the score is, and its unit.
+    :return: The axes.
     :raises ValueError: If there is no score, or one's first axis is not K long.
     """
     places = np.asarray(depths)

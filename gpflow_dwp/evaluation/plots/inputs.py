@@ -42,7 +42,9 @@ def plot_relevance(
     input adds to predictions.
 
     :param model: A model whose first kernel, or a part of it, has one lengthscale per input.
+    :param ax: Axes to draw on; by default those of a new figure.
     :param feature_names: Names of the inputs; None for their numbers.
+    :return: The axes.
     :raises ValueError: If no kernel has one lengthscale per input, or the number of names is not
         that of the inputs.
     """
@@ -97,11 +99,13 @@ def plot_partial_dependence(
     :param model: A model, or an estimator with ``predict_proba`` or ``predict``.
     :param X: Inputs that stand for the data, in the model's units, [N, D].
     :param feature: Number of the input, from 0.
+    :param ax: Axes to draw on; by default those of a new figure.
     :param grid: Values of the input, [G]; None for 40 between its smallest and its largest.
     :param num_rows: At most so many rows, drawn at random.
     :param output: Number of the output, or of the class.
     :param feature_name: Name of the input; None for its number.
     :param seed: For the choice of rows and the draws of predictions.
+    :return: The axes.
     :raises ValueError: If ``X`` is not [N, D] or there is no such input.
     """
     rows = np.asarray(X, np.float64)

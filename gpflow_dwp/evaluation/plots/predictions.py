@@ -59,8 +59,10 @@ def plot_predictions(
     :param mean: Predicted means, [N].
     :param lower: Lower ends of the intervals, [N].
     :param upper: Upper ends of the intervals, [N].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param target: Name of the target, with its unit.
     :param interval: Name of an interval.
+    :return: The axes.
     :raises ValueError: If the arguments are not vectors of one length.
     """
     truth, centre, low, high = check_vectors(y_true=y_true, mean=mean, lower=lower, upper=upper)
@@ -94,7 +96,9 @@ def plot_calibration(
     model stays, at each level, with probability ``confidence``.
 
     :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param confidence: Probability of the band, between 0 and 1.
+    :return: The axes.
     :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1].
     """
     values = _check_pit(pit)
@@ -129,8 +133,10 @@ def plot_reliability(
 
     :param confidence: Probability of the predicted label, in [0, 1], [N].
     :param right: Whether it is the observed one, [N].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param bins: Number of bins, at most.
     :param level: Probability of the intervals, between 0 and 1.
+    :return: The axes.
     :raises ValueError: If the two are not vectors of one length, or ``bins`` is not a positive
         integer.
     """
@@ -185,8 +191,10 @@ def plot_functions_1d(
     :param mean: Predicted mean, [G].
     :param lower: Lower end of the interval, [G].
     :param upper: Upper end of the interval, [G].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param interval: Name of the interval.
     :param names: Of input and target, with their units.
+    :return: The axes.
     :raises ValueError: If the shapes do not fit together.
     """
     x, y = check_vectors(X=X, Y=Y)
@@ -216,8 +224,10 @@ def plot_pit(
     each with probability ``confidence``.
 
     :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param bins: Number of bars.
     :param confidence: Probability of the band, between 0 and 1.
+    :return: The axes.
     :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1], or ``bins`` is not a
         positive integer.
     """
@@ -264,11 +274,13 @@ def plot_model_1d(
 
     :param model: A model with one input and one output, with Gaussian noise.
     :param data: X [N, 1] and Y [N, 1], in the model's units.
+    :param ax: Axes to draw on; by default those of a new figure.
     :param num_functions: How many functions are drawn; may be 0.
     :param coverage: Probability of the interval, between 0 and 1.
     :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
     :param seed: Seed of the draws.
     :param names: Of input and target, with their units.
+    :return: The axes.
     :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,
         or ``coverage`` is not between 0 and 1.
     """

@@ -38,9 +38,11 @@ def plot_learning_curve(
 
     :param steps: Steps at which the bound was recorded, increasing, [K].
     :param elbo: Bound of each step, [K].
+    :param ax: Axes to draw on; by default those of a new figure.
     :param label: What the bound is and its unit, such as "ELBO per datum (nats)".
     :param annealing_steps: When the weight of the log ratios had grown to 1, which is marked; 0 for
         no mark.
+    :return: The axes.
     :raises ValueError: If the two are not vectors of one length.
     """
     x, y = check_vectors(steps=steps, elbo=elbo)
@@ -77,6 +79,7 @@ def plot_layer_divergences(
 
     :param log_ratios: Each layer's log P - log Q at each step, bottom first, in nats, [T, L], such
         as ``TrainingHistory.log_ratios``.
+    :param ax: Axes to draw on; by default those of a new figure.
     :param names: Names of the layers; None for their numbers.
     :return: The axes; their scale is logarithmic where all that is drawn is positive.
     :raises ValueError: If ``log_ratios`` is not [T, L], or there are not L names.
