@@ -15,7 +15,7 @@ from package_source import ROOT
 
 import gpflow_dwp
 from gpflow_dwp.estimator import DeepWishartRegressor
-from gpflow_dwp.training import fit
+from gpflow_dwp.training import early_stopping, fit
 
 # What TensorFlow says of data sets where nothing is compiled.
 pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_fun")
@@ -59,6 +59,7 @@ def test_python_blocks_run_one_after_the_other(
     minimize = gpflow.optimizers.Scipy.minimize
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gpflow_dwp, "fit", fit_shortly, raising=False)
+    monkeypatch.setattr(early_stopping, "fit", fit_shortly)  # of estimators
     monkeypatch.setattr(gpflow.optimizers.Scipy, "minimize", minimize_shortly)
     defaults = DeepWishartRegressor.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "num_steps", FEW)

@@ -17,8 +17,8 @@ nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
 jupyter_client = pytest.importorskip("jupyter_client")
 
-QUICK = ("01_first", "02_concepts", "10_layers", "14_uci", "15_densities")
-"""Those that run with every change: what users begin with, layers, and the study's tables."""
+QUICK = ("01_first", "10_layers")
+"""Those that the tests run, too: what users begin with, and layers by hand."""
 
 NOTEBOOKS = [
     pytest.param(path, id=path.name, marks=[] if path.name.startswith(QUICK) else pytest.mark.slow)

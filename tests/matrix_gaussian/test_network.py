@@ -76,6 +76,7 @@ def test_outputs_of_a_regression_have_the_scale_of_the_targets(
     np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
 
 
+@pytest.mark.slow
 def test_digits_are_told_apart() -> None:
     images, labels = pytest.importorskip("sklearn.datasets").load_digits(return_X_y=True)
     X, Y = images / 16.0, labels[:, None].astype(float)

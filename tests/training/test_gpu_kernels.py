@@ -194,9 +194,11 @@ def test_steps_without_xla_have_gpu_kernels() -> None:
     [
         ("AB", {"batch_size": 2}, {6}),
         ("regression", {"batch_size": None}, {6}),
-        ("latent-variable deep GP", {"batch_size": None}, {6}),
         ("deep inverse Wishart", {"batch_size": None}, {6, 10}),
-        ("network", {"batch_size": 2}, {3}),
+        pytest.param(
+            *("latent-variable deep GP", {"batch_size": None}, {6}), marks=pytest.mark.slow
+        ),
+        pytest.param("network", {"batch_size": 2}, {3}, marks=pytest.mark.slow),
     ],
 )
 def test_the_host_seldom_waits(

@@ -51,7 +51,7 @@ def test_the_fast_protocol_warms_up(num_steps: int, warmup_steps: int) -> None:
 
 def test_natural_gradients_move_the_output_layer() -> None:
     by_name, by_hand = (
-        build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=5) for _ in range(2)
+        build_latent_variable_deep_gp(DATA, "LV-GP", num_inducing=5) for _ in range(2)
     )
     layer = by_hand.output_layer
 

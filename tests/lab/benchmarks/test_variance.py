@@ -32,6 +32,7 @@ def model() -> DeepWishartProcess:
     return build_deep_wishart_process(small_data(), 2, num_inducing=4, output="pseudo_targets")
 
 
+@pytest.mark.slow
 def test_estimators_have_one_mean(model: DeepWishartProcess) -> None:
     # The hidden layers' draws are the same, which makes the comparison sharp.
     default, *others = (

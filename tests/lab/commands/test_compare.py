@@ -144,6 +144,7 @@ def test_interrupted(
     assert "the same command resumes the others" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_cells_run_in_processes_of_their_own_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
