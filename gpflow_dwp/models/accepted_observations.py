@@ -101,9 +101,9 @@ def count_functions(likelihood: Likelihood, num_columns: int) -> int:
 
 
 def count_columns(likelihood: Likelihood, num_outputs: int | None) -> int | None:
-    """Return P, the columns of observations of Q functions (None where that is not known).
+    """Return P, the columns of observations, or None where they may be any.
 
-    None where they may be any.
+    :param num_outputs: Number of latent functions, Q; None where that is not known.
     """
     accepted = accepted_observations(likelihood)
     if accepted.num_columns is None and likelihood.latent_dim is None and num_outputs is not None:
@@ -135,10 +135,11 @@ _FIXED = {
 
 @singledispatch
 def _accepted(likelihood: Likelihood) -> AcceptedObservations:
-    for kind in type(likelihood).__mro__:
-        if kind in _FIXED:
-            return _FIXED[kind]
     return AcceptedObservations(num_columns=likelihood.observation_dim)
+
+
+for _kind, _same in _FIXED.items():
+    _accepted.register(_kind, lambda _, same=_same: same)
 
 
 @_accepted.register(likelihoods.Softmax)

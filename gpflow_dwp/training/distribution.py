@@ -95,9 +95,8 @@ class Workers:
             return
         digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
         number = int.from_bytes(digest[:4], "big")
-        if self.any(
-            abs(self.mean(number) - number) > 1e-3
-        ):  # a mean of equal numbers may be rounded
+        mean = self.mean(number)
+        if self.any(abs(mean - number) > 1e-3):  # a mean of equal numbers may be rounded
             raise ValueError(f"{requirement}, got others in some than in this one: {value}.")
 
 
