@@ -18,10 +18,10 @@ from gpflow_dwp.linalg import (
 )
 from gpflow_dwp.shapes import sizes
 
-__all__ = ["moments_of_each", "moments_of_groups"]
+__all__ = ["FeatureLayer", "moments_of_each", "moments_of_groups"]
 
 
-class _FeatureLayer(GramLayer):
+class FeatureLayer(GramLayer):
     """A hidden layer of ν features, whose columns are a priori Gaussian with covariance K/ν.
 
     A draw at the inducing points has R <= ν columns; the rest are zero there, and noise alone at

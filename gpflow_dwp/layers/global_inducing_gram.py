@@ -12,7 +12,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers._features import _FeatureLayer
+from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
@@ -24,7 +24,7 @@ from gpflow_dwp.validation import check_integers, check_memory
 __all__ = ["GlobalInducingGramLayer"]
 
 
-class GlobalInducingGramLayer(_FeatureLayer):
+class GlobalInducingGramLayer(FeatureLayer):
     r"""Draws ν Gaussian process features and hands on G = F Fᵀ/ν.
 
     A priori G ~ W(K/ν, ν), as in a Wishart layer. The posterior is over the features, and knows

@@ -12,7 +12,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed
 from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWishart
 from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
-from gpflow_dwp.layers._features import _FeatureLayer
+from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, ScaleMixture, WishartPosterior
@@ -24,7 +24,7 @@ from gpflow_dwp.validation import check_flags, check_integers, check_memory
 __all__ = ["WishartLayer"]
 
 
-class WishartLayer(_FeatureLayer):
+class WishartLayer(FeatureLayer):
     r"""Draws a Gram matrix: a priori G ~ W(K/ν, ν), with K the kernel of what is below.
 
     The posterior over the inducing block is G_ii = F_i F_iᵀ with F_i = A T B (see
