@@ -22,7 +22,7 @@ __all__ = ["FeatureLayer", "moments_of_each", "moments_of_groups"]
 
 
 class FeatureLayer(GramLayer):
-    """A hidden layer of ν features, whose columns are a priori Gaussian with covariance K/ν.
+    """A hidden layer of ν features, whose columns are a priori Gaussian with covariance s² K.
 
     A draw at the inducing points has R <= ν columns; the rest are zero there, and noise alone at
     the targets.
@@ -34,14 +34,15 @@ class FeatureLayer(GramLayer):
     def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
         df, rank = self.num_features, draw.features.shape[-1]
         numbers = tf.cast(noise.normal(df), blocks.it.dtype)
+        scales = self.scales(blocks.it.dtype)
         if blocks.are_single:
             mean, variance = moments_of_each(draw, blocks, noise.gradient_dtype)
-            deviation = tf.sqrt(variance / df)[..., None] * numbers
+            deviation = scales * tf.sqrt(variance)[..., None] * numbers
         else:
             whitened_root, _ = whiten(draw.below, draw.features)
             mean, tril = moments_of_groups(draw, blocks, whitened_root, self.jitter)
             correlated = tf.matmul(tril, blocks.grouped(numbers))
-            deviation = tf.reshape(correlated, sizes(numbers)) / np.sqrt(df)
+            deviation = scales * tf.reshape(correlated, sizes(numbers))
         features = mean + (deviation if df == rank else deviation[..., :rank])
         # Inner products between targets, to which features that are zero elsewhere add theirs.
         every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)

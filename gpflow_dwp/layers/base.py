@@ -7,6 +7,7 @@ import dataclasses
 from typing import ClassVar, NamedTuple
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
@@ -148,14 +149,27 @@ class GramLayer(_Layer):
         carries signals on all the same, as far as the kernels above let it.
     :ivar num_features: ν, where G = F Fᵀ with ν columns of F that are a priori Gaussian with
         covariance K/ν; None where it is not so.
+    :ivar feature_scales: s, [ν], where column j has the covariance s_j² K instead; None elsewhere.
     """
 
     least_nats: ClassVar[float] = 1.0
     num_features: int | None = None
+    feature_scales: gpflow.Parameter | None = None
 
     def __init__(self, kernel: Kernel, num_inducing: int, jitter: float | None = None) -> None:
         super().__init__(kernel, num_inducing)
         self.jitter = as_jitter(jitter)
+
+    def scales(self, dtype: tf.DType) -> tf.Tensor:
+        """What features of covariance K are multiplied by: 1/√ν, [], or s, [ν].
+
+        :param dtype: Data type of the result.
+        """
+        if self.feature_scales is not None:
+            return tf.cast(self.feature_scales, dtype)
+        if self.num_features is None:
+            raise ValueError(f"{type(self).__name__} has no features.")
+        return tf.constant(1.0 / np.sqrt(self.num_features), dtype)
 
     def describe(self) -> Description:
         size = self.num_inducing

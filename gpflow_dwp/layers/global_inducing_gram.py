@@ -9,7 +9,9 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter, default_float
 from gpflow.kernels import Kernel
+from gpflow.utilities import positive
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers._features import FeatureLayer
@@ -25,10 +27,14 @@ __all__ = ["GlobalInducingGramLayer"]
 
 
 class GlobalInducingGramLayer(FeatureLayer):
-    r"""Draws ν Gaussian process features and hands on G = F Fᵀ/ν.
+    r"""Draws ν Gaussian process features, F, and hands on G = F Fᵀ/ν, or F diag(s²) Fᵀ.
 
-    A priori G ~ W(K/ν, ν), as in a Wishart layer. The posterior is over the features, and knows
-    their rotation: each column has its own pseudo-targets, all share their precision,
+    A priori G ~ W(K/ν, ν), as in a Wishart layer. With ``feature_scales`` that are learned, s, the
+    features count differently: an isotropic kernel of G is then one of F with a lengthscale for
+    each feature (automatic relevance determination), and no Wishart layer has this prior.
+
+    The posterior is over the features, and knows their rotation: each column has its own
+    pseudo-targets, all share their precision,
 
     .. math:: q(u_j \mid K) \propto \mathcal N(u_j; 0, K)\, \mathcal N(v_j; u_j, \Lambda^{-1}),
               \quad \Lambda = L_\Lambda L_\Lambda^T
@@ -45,11 +51,13 @@ class GlobalInducingGramLayer(FeatureLayer):
     :param num_inducing: Number of inducing points, M.
     :param pseudo_targets: Starting values of v, [M, ν]; None for standard normal ones.
     :param precision: Starting value of Λ: a positive number times the identity.
+    :param feature_scales: Starting values of s, [ν]; None for 1/√ν, which is not learned.
     :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of v.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, ``width`` or ``num_inducing`` is not
         a positive integer or too large for the machine's memory, ``pseudo_targets`` is not a finite
-        [M, ν], ``precision`` is not positive, or ``jitter`` is negative or not finite.
+        [M, ν], ``precision`` is not positive, ``feature_scales`` are not ν positive numbers, or
+        ``jitter`` is negative or not finite.
     """
 
     papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
@@ -62,6 +70,7 @@ class GlobalInducingGramLayer(FeatureLayer):
         *,
         pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
         precision: float = 1.0,
+        feature_scales: npt.NDArray[np.float64] | None = None,
         jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
@@ -80,6 +89,15 @@ class GlobalInducingGramLayer(FeatureLayer):
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
+        if feature_scales is not None:
+            values = np.asarray(feature_scales, np.float64)
+            if values.shape != (self.width,) or not np.all(np.isfinite(values) & (values > 0.0)):
+                raise ValueError(
+                    f"feature_scales must be {self.width} positive numbers, got {feature_scales!r}."
+                )
+            self.feature_scales = Parameter(
+                values, dtype=default_float(), transform=positive(base="exp")
+            )
 
     @staticmethod
     def num_starting_values(declared: DeclaredSizes) -> int:
@@ -95,7 +113,8 @@ class GlobalInducingGramLayer(FeatureLayer):
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
         # One draw is one feature, on an axis before those of S and of a single column.
         features = self.prior(covariance).sample(self.width, seed=seed)
-        return tf.einsum("kscm,kscn->smn", features, features) / self.width
+        features *= tf.reshape(self.scales(features.dtype), [-1, 1, 1, 1])
+        return tf.einsum("kscm,kscn->smn", features, features)
 
     @inherit_check_shapes
     def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Seed) -> GramDraw:
@@ -103,7 +122,7 @@ class GlobalInducingGramLayer(FeatureLayer):
         tril, inverse_root, mean, log_det = self._whitened_posterior(below)
         noise = normal([num_samples, self.num_inducing, self.width], seed, covariance.dtype)
         whitened = mean + tf.matmul(inverse_root, noise, transpose_a=True)
-        features = tf.matmul(tril, whitened) / np.sqrt(self.width)
+        features = self.scales(tril.dtype) * tf.matmul(tril, whitened)
 
         trace = tf.reduce_sum(tf.square(inverse_root), axis=[-2, -1])
         volume = self.width * (trace - self.num_inducing + log_det)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import TrainingData
@@ -124,16 +125,33 @@ def build_deep_gaussian_process(
     depth: int = 3,
     *,
     width: int | None = None,
+    hidden_ard: bool = False,
     **architecture: Unpack[Architecture],
 ) -> DeepGaussianProcess:
     """Build the deep Gaussian process with the prior of a deep Wishart process.
 
     :param depth: Number of GP layers.
     :param width: Number of features of every hidden layer, ν; None for D.
+    :param hidden_ard: Whether every kernel has a lengthscale for each feature below it (automatic
+        relevance determination), not the first one alone. The prior is then no deep Wishart
+        process's. See ``feature_scales`` of :class:`GlobalInducingGramLayer`.
 
     All else is as for :func:`build_deep_wishart_process`.
     """
-    layer = functools.partial(GlobalInducingGramLayer, precision=1.0 / NOISE_VARIANCE)
+    check_flags(hidden_ard=hidden_ard)  # also where no layer has it
+
+    def layer(
+        kernel: Kernel, width: int, num_inducing: int, **options: Any
+    ) -> GlobalInducingGramLayer:
+        return GlobalInducingGramLayer(
+            kernel,
+            width,
+            num_inducing,
+            precision=1.0 / NOISE_VARIANCE,
+            feature_scales=np.full(width, 1.0 / np.sqrt(width)) if hidden_ard else None,
+            **options,
+        )
+
     return assemble(DeepGaussianProcess, layer, data, depth, width=width, **architecture)
 
 

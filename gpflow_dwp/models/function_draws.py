@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel
@@ -30,13 +29,13 @@ class _Update(NamedTuple):
     :param prior: Functions from the prior, [S, N, Q].
     :param points: Where the kernel functions are centred, z, [S, M, D].
     :param coefficients: Coefficients of the kernel functions, [S, M, Q].
-    :param scale: 1/√ν for the features of a hidden layer.
+    :param scale: That of a hidden layer's features, [] or [Q].
     """
 
     prior: RandomFunctions
     points: tf.Tensor
     coefficients: tf.Tensor
-    scale: float
+    scale: tf.Tensor
 
 
 class FunctionDraws:
@@ -106,10 +105,11 @@ class FunctionDraws:
             # With the columns that are zero there.
             missing_columns = width - draw.features.shape[-1]
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing_columns]])
-            missing = np.sqrt(width) * features - prior(inputs)
+            scales = layer.scales(features.dtype)
+            missing = features / scales - prior(inputs)
             tril = tf.broadcast_to(draw.below.tril, tf.shape(draw.gram))
             coefficients = tf.linalg.cholesky_solve(tril, missing)
-            self._updates.append(_Update(prior, inputs, coefficients, 1.0 / np.sqrt(width)))
+            self._updates.append(_Update(prior, inputs, coefficients, scales))
             inputs = features
         num_functions = path.output.weights.shape[-1]
         prior = draw_prior(output.kernel, inputs.shape[-1], num_functions, seed=seeds[-1])
@@ -121,7 +121,7 @@ class FunctionDraws:
             normal(values.shape, noise_seed, values.dtype),
         )
         coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
-        self._updates.append(_Update(prior, inputs, coefficients, 1.0))
+        self._updates.append(_Update(prior, inputs, coefficients, tf.ones([], values.dtype)))
         self._mixing, self._mean_function = output.mixing, output.mean_function
 
     @without_autograph

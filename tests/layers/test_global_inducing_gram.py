@@ -14,7 +14,9 @@ import tensorflow_probability as tfp
 from model_reference import SIZES, covariances
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.kernels import gram_K, gram_K_cross
 from gpflow_dwp.layers import GlobalInducingGramLayer
+from gpflow_dwp.layers.base import TargetNoise
 from gpflow_dwp.random import as_seed, normal
 
 SEED = as_seed(0)
@@ -132,6 +134,31 @@ def test_very_precise_targets_of_a_singular_covariance() -> None:
     assert np.all(np.isfinite(draw.log_ratio)) and np.all(np.isfinite(draw.gram))
 
 
+@pytest.mark.parametrize("group", [1, 2], ids=["single", "joint"])
+def test_feature_scales_are_lengthscales_of_the_kernel_above(group: int) -> None:
+    """Of what GPflow's kernel makes of the same features, at inducing points and targets."""
+    scales = np.array([0.2, 1.0, 3.0])
+    kernel = gpflow.kernels.SquaredExponential()
+    points, targets = np.random.default_rng(0).normal(size=(2, 4, 3))
+    covariance, cross = kernel(points)[None], kernel(points, targets)[None]
+    tt = tf.stack([kernel(targets[i : i + group]) for i in range(0, 4, group)])[None]
+    blocks = TargetBlocks(cross, tt)
+    noise = TargetNoise(as_seed(2), 2, 4, tf.float64)
+
+    scaled, plain = (make_layer(4, 3, feature_scales=s) for s in (scales, None))
+    draw, of_plain = (layer.sample_inducing(covariance, 2, SEED) for layer in (scaled, plain))
+    below = scaled.condition(draw, blocks, noise)
+    features = np.sqrt(3) * plain.condition(of_plain, blocks, noise).features.numpy()
+
+    ard = gpflow.kernels.SquaredExponential(lengthscales=1.0 / scales)
+    inducing = np.sqrt(3) * of_plain.features.numpy()
+    for s in range(2):
+        np.testing.assert_allclose(gram_K(kernel, draw.gram)[s], ard(inducing[s]), atol=1e-10)
+        found = gram_K_cross(kernel, below.it, tf.linalg.diag_part(draw.gram), below.diagonal)
+        np.testing.assert_allclose(found[s], ard(inducing[s], features[s]), atol=1e-10)
+    np.testing.assert_array_equal(draw.log_ratio, of_plain.log_ratio)
+
+
 def test_starting_values() -> None:
     targets = np.arange(8.0).reshape(4, 2)
     layer = GlobalInducingGramLayer(
@@ -150,6 +177,8 @@ def test_starting_values() -> None:
         ({"width": 0}, "width must be a positive integer, got 0"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
         ({"pseudo_targets": np.zeros(3)}, r"shape \[3, 2\], got \[3\]"),
+        ({"feature_scales": [1.0]}, r"feature_scales must be 2 positive numbers, got \[1.0\]"),
+        ({"feature_scales": [1.0, 0.0]}, "feature_scales must be 2 positive numbers"),
         ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
         ({"width": 10**15}, "width must be smaller, got 1000000000000000"),

@@ -28,7 +28,7 @@ MANY = 6_000
     [
         {"depth": 2, "width": 2, "kernel": "Matern52"},
         {"depth": 3, "width": 7},
-        {"depth": 2, "build": build_deep_gaussian_process, "width": 3},
+        {"depth": 2, "build": build_deep_gaussian_process, "width": 3, "hidden_ard": True},
         {"depth": 2, "output": "regression"},
     ],
     ids=["singular", "wide", "deep_gp", "regression"],
