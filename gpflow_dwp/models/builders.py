@@ -133,8 +133,9 @@ def build_deep_gaussian_process(
     :param depth: Number of GP layers.
     :param width: Number of features of every hidden layer, ν; None for D.
     :param hidden_ard: Whether every kernel has a lengthscale for each feature below it (automatic
-        relevance determination), not the first one alone. The prior is then no deep Wishart
-        process's. See ``feature_scales`` of :class:`GlobalInducingGramLayer`.
+        relevance determination), not the first one alone, as in the authors' library. The prior is
+        then no deep Wishart process's. See ``feature_scales`` of :class:`GlobalInducingGramLayer`,
+        which start at 1.
 
     All else is as for :func:`build_deep_wishart_process`.
     """
@@ -148,7 +149,7 @@ def build_deep_gaussian_process(
             width,
             num_inducing,
             precision=1.0 / NOISE_VARIANCE,
-            feature_scales=np.full(width, 1.0 / np.sqrt(width)) if hidden_ard else None,
+            feature_scales=np.ones(width) if hidden_ard else None,
             **options,
         )
 
