@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 __all__ = [
     "as_real_array",
+    "check_all_positive",
     "check_choice",
     "check_flags",
     "check_instance",
@@ -58,6 +59,15 @@ def check_positive(**arguments: object) -> None:
         is_number = number.ndim == 0 and number.dtype.kind in "iuf"
         if not (is_number and 0.0 < number < np.inf):
             raise ValueError(f"{name} must be a positive number, got {value!r}.")
+
+
+def check_all_positive(size: int, **arguments: object) -> None:
+    """Refuse what is not ``size`` finite numbers above 0, on one axis."""
+    for name, value in arguments.items():
+        array = np.asarray(value)
+        are_numbers = array.shape == (size,) and array.dtype.kind in "iuf"
+        if not (are_numbers and ((array > 0.0) & (array < np.inf)).all()):
+            raise ValueError(f"{name} must be {size} positive numbers, got {value!r}.")
 
 
 def check_flags(**arguments: object) -> None:

@@ -21,7 +21,7 @@ from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.random import as_generator, normal
-from gpflow_dwp.validation import check_integers, check_memory
+from gpflow_dwp.validation import check_all_positive, check_integers, check_memory
 
 __all__ = ["GlobalInducingGramLayer"]
 
@@ -90,13 +90,9 @@ class GlobalInducingGramLayer(FeatureLayer):
             pseudo_targets, precision
         )
         if feature_scales is not None:
-            values = np.asarray(feature_scales, np.float64)
-            if values.shape != (self.width,) or not np.all(np.isfinite(values) & (values > 0.0)):
-                raise ValueError(
-                    f"feature_scales must be {self.width} positive numbers, got {feature_scales!r}."
-                )
+            check_all_positive(self.width, feature_scales=feature_scales)
             self.feature_scales = Parameter(
-                values, dtype=default_float(), transform=positive(base="exp")
+                feature_scales, dtype=default_float(), transform=positive(base="exp")
             )
 
     @staticmethod

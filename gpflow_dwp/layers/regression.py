@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from gpflow import Parameter
+from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
@@ -19,7 +19,7 @@ from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import check_integers, check_memory, check_positive
+from gpflow_dwp.validation import check_all_positive, check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
 
@@ -84,10 +84,12 @@ class RegressionGPLayer(OutputLayer):
         X, Y = _check_rows("inputs", inputs, "targets", targets)
         check_positive(noise_variance=noise_variance)
         check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
+        if precisions is not None:
+            check_all_positive(len(X), precisions=precisions)
         super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
-        self.precisions = None if precisions is None else _row_precisions(precisions, len(X))
+        self.precisions = None if precisions is None else _positive(precisions)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)
 
@@ -121,7 +123,7 @@ class RegressionGPLayer(OutputLayer):
         self.inputs.assign(inputs)
         self.targets.assign(targets)
         if self.precisions is not None:
-            self.precisions = _row_precisions(np.ones(len(inputs)), len(inputs))
+            self.precisions = _positive(np.ones(len(inputs)))
         if self.weights is None:
             self.weights = None if weights is None else _any_length(weights)
         else:
@@ -169,11 +171,8 @@ def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) 
     return rows
 
 
-def _row_precisions(values: Any, num_rows: int) -> Parameter:
-    array = np.asarray(values, np.float64)
-    if array.shape != (num_rows,) or not (np.isfinite(array) & (array > 0.0)).all():
-        raise ValueError(f"precisions must be {num_rows} positive numbers, got {values!r}.")
-    return Parameter(array, transform=positive(base="exp"))
+def _positive(values: npt.NDArray[np.float64] | tf.Tensor) -> Parameter:
+    return Parameter(values, dtype=default_float(), transform=positive(base="exp"))
 
 
 def _any_length(rows: Array) -> Parameter:

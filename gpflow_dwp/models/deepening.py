@@ -61,6 +61,10 @@ def start_at(model: DeepKernelProcess, shallower: DeepKernelProcess) -> None:
             added.lengthscales.assign(scale)
         added.variance.assign(scale**2)
     make_nearly_linear(added)
+    scales = model.hidden_layers[top].feature_scales
+    if scales is not None:
+        width = int(scales.shape[0])
+        scales.assign(np.full(width, 1.0 / np.sqrt(width)))
 
 
 def make_nearly_linear(kernel: Kernel) -> None:
