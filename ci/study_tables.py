@@ -117,7 +117,7 @@ def _grown() -> pd.DataFrame:
 
 def _depth() -> str:
     """Bounds of models that grew layer by layer, beside print."""
-    means = _printed_bounds()
+    means = _printed_bounds()["mean"]
     bounds = _grown().pivot(index=["dataset", "model"], columns="depth", values="elbo")
     rows = []
     for (dataset, model), values in bounds.iterrows():
@@ -129,9 +129,9 @@ def _depth() -> str:
     return as_table(rows)
 
 
-def _printed_bounds() -> pd.Series:
+def _printed_bounds() -> pd.DataFrame:
     scores = published_scores().query("paper == 'improved' and metric == 'elbo'")
-    return scores.set_index(["dataset", "depth", "model"])["mean"]
+    return scores.set_index(["dataset", "depth", "model"])[["mean", "standard_error"]]
 
 
 def _divergences() -> str:
@@ -152,42 +152,47 @@ def _divergences() -> str:
     return as_table(rows)
 
 
+def _with_ard(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    """The deep GP with lengthscales for all features as a model of its own; which cells have it."""
+    has_ard = cells["options"].str.contains("hidden_ard", na=False)
+    return cells.assign(model=cells["model"].mask(has_ard, "DGP, ARD")), has_ard
+
+
 def _papers_protocol() -> str:
     """Bounds by 20,000 steps of ten draws, of each split's last cell, beside print."""
-    cells = _study("uci")
+    cells, has_ard = _with_ard(_study("uci"))
     is_theirs = (cells["num_samples"] == 10) & (cells["num_steps"] == 20_000)
-    is_whole = cells["batch_size"].isna() & cells["options"].isna() & (cells["dtype"] == "float64")
-    cells = cells[is_theirs & is_whole].fillna({"kl_annealing_steps": 1_000})
-    place = ["dataset", "depth", "kl_annealing_steps"]
+    is_whole = cells["batch_size"].isna() & (cells["dtype"] == "float64")
+    cells = cells[is_theirs & is_whole & (has_ard | cells["options"].isna())]
+    cells = cells.fillna({"kl_annealing_steps": 1_000})
+    place = ["dataset", "depth", "kl_annealing_steps", "model"]
     last = cells.sort_values("recipe", kind="stable").drop_duplicates(
-        [*place, "model", "split"], keep="last"
+        [*place, "split"], keep="last"
     )
-    in_print = _printed_bounds()
-    rows = []
-    for (dataset, depth, annealing), block in last.groupby(place):
-        splits = block["split"].unique()
-        row = {
-            "data set": dataset,
-            "depth": str(depth),
-            "annealing": f"{annealing:,}",
-            "splits": f"{splits.min()} to {splits.max()}" if len(splits) > 1 else f"{splits[0]}",
-        }
-        for model, bounds in block.groupby("model")["elbo"]:
-            text = f"{bounds.mean():.3f}"
-            if len(splits) > 1:
-                text = estimate(bounds.mean(), bounds.sem(), len(bounds))
-            row[PRINTED_NAMES[model]] = f"{text} ({in_print[dataset, depth, model]:.2f})"
-        rows.append(row)
-    names = [*list(rows[0])[:4], *(PRINTED_NAMES[name] for name in ("DGP", "GW", "A", "AB"))]
-    return as_table([{name: row.get(name, "") for name in names} for row in rows])
+    in_print, names = _printed_bounds(), {**PRINTED_NAMES, "DGP, ARD": "DGP, ARD"}
+    models = ("DGP, ARD", "DGP", "GW", "A", "AB")
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for (dataset, depth, annealing, model), block in last.groupby(place):
+        splits, bounds = sorted(block["split"]), block["elbo"]
+        text, several = f"{bounds.mean():.3f}", f"{splits[0]}"
+        if len(splits) > 1:
+            text = estimate(bounds.mean(), bounds.sem(), len(bounds))
+            several = f"{splits[0]} to {splits[-1]}"
+        key = (dataset, f"{depth}", f"{annealing:,}", several)
+        row = rows.setdefault(key, dict.fromkeys(map(names.get, models), ""))
+        beside = printed(*in_print.loc[(dataset, depth, model.split(",")[0])])
+        row[names[model]] = f"{text} ({beside})"
+    titles = ("data set", "depth", "annealing", "splits")
+    return as_table([dict(zip(titles, key, strict=True)) | row for key, row in rows.items()])
 
 
 def _one_set_by_protocol() -> str:
     """Bounds of split 0 of kin8nm by what was asked for, beside print."""
-    cells = _study("uci").query("dataset == 'kin8nm' and split == 0 and depth == 2")
+    cells, has_ard = _with_ard(_study("uci").query("dataset == 'kin8nm' and split == 0"))
+    cells = cells[(cells["depth"] == 2) & (cells["dtype"] == "float64")]
     cells = cells[cells["kl_annealing_steps"].isna()]
-    is_learned = cells["options"].isna() & (cells["num_steps"] == 20_000)
-    is_regression = cells["options"] == '{"output": "regression"}'
+    is_regression = cells["options"].str.contains("regression", na=False)
+    is_learned = ~cells["options"].str.contains(":", na=False) & (cells["num_steps"] == 20_000)
     whole = "--batch-size 10000 --set output=regression"
     asked = {
         "nothing else": is_learned & (cells["num_samples"] == 2),
@@ -195,12 +200,14 @@ def _one_set_by_protocol() -> str:
         f"`--steps 3000 {whole}`": is_regression & (cells["num_steps"] == 3_000),
         f"`--steps 10000 {whole}`": is_regression & (cells["num_steps"] == 10_000),
     }
-    in_print, models = _printed_bounds(), ("AB", "DGP")
-    rows = [{"": "print"} | {PRINTED_NAMES[m]: f"{in_print['kin8nm', 2, m]:.2f}" for m in models}]
+    in_print, models = _printed_bounds()["mean"], ("AB", "DGP", "DGP, ARD")
+    rows = [{"": "print"}]
+    for model in models[:2]:
+        rows[0][PRINTED_NAMES[model]] = f"{in_print['kin8nm', 2, model]:.2f}"
     for title, chosen in asked.items():
         last = cells[chosen].sort_values("recipe", kind="stable").groupby("model")["elbo"].last()
-        bounds = {PRINTED_NAMES[m]: f"{last[m]:.3f}" if m in last else "" for m in models}
-        rows.append({"": title} | bounds)
+        row = {PRINTED_NAMES.get(m, m): f"{last[m]:.3f}" if m in last else "" for m in models}
+        rows.append({"": title} | row)
     return as_table(rows)
 
 
