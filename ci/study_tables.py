@@ -169,8 +169,8 @@ def _papers_protocol() -> str:
     last = cells.sort_values("recipe", kind="stable").drop_duplicates(
         [*place, "split"], keep="last"
     )
-    in_print, names = _printed_bounds(), {**PRINTED_NAMES, "DGP, ARD": "DGP, ARD"}
-    models = ("DGP, ARD", "DGP", "GW", "A", "AB")
+    in_print, models = _printed_bounds(), ("DGP, ARD", "DGP", "GW", "A", "AB")
+    empty = {PRINTED_NAMES.get(m, m): "" for m in models}
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for (dataset, depth, annealing, model), block in last.groupby(place):
         splits, bounds = sorted(block["split"]), block["elbo"]
@@ -179,9 +179,9 @@ def _papers_protocol() -> str:
             text = estimate(bounds.mean(), bounds.sem(), len(bounds))
             several = f"{splits[0]} to {splits[-1]}"
         key = (dataset, f"{depth}", f"{annealing:,}", several)
-        row = rows.setdefault(key, dict.fromkeys(map(names.get, models), ""))
         beside = printed(*in_print.loc[(dataset, depth, model.split(",")[0])])
-        row[names[model]] = f"{text} ({beside})"
+        row = rows.setdefault(key, dict(empty))
+        row[PRINTED_NAMES.get(model, model)] = f"{text} ({beside})"
     titles = ("data set", "depth", "annealing", "splits")
     return as_table([dict(zip(titles, key, strict=True)) | row for key, row in rows.items()])
 

@@ -22,7 +22,8 @@ __all__ = ["FeatureLayer", "moments_of_each", "moments_of_groups"]
 
 
 class FeatureLayer(GramLayer):
-    """A hidden layer of ν features, whose columns are a priori Gaussian with covariance s² K.
+    """A hidden layer of ν features, whose columns are a priori Gaussian with covariance s² K,
+    with s as :meth:`scales` has it.
 
     A draw at the inducing points has R <= ν columns; the rest are zero there, and noise alone at
     the targets.

@@ -133,8 +133,8 @@ def build_deep_gaussian_process(
     :param depth: Number of GP layers.
     :param width: Number of features of every hidden layer, ν; None for D.
     :param hidden_ard: Whether every kernel has a lengthscale for each feature below it (automatic
-        relevance determination), not the first one alone, as in bayesfunc, the
-        authors' library. The prior is then no deep Wishart process's. See ``feature_scales`` of
+        relevance determination), not the first one alone, as in bayesfunc, the authors' library.
+        The prior is then no deep Wishart process's. See ``feature_scales`` of
         :class:`GlobalInducingGramLayer`, which start at 1.
 
     All else is as for :func:`build_deep_wishart_process`.
