@@ -64,7 +64,10 @@ def check_positive(**arguments: object) -> None:
 def check_all_positive(size: int, **arguments: object) -> None:
     """Refuse what is not ``size`` finite numbers above 0, on one axis."""
     for name, value in arguments.items():
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:  # Lists of different lengths.
+            array = np.asarray(None)
         are_numbers = array.shape == (size,) and array.dtype.kind in "iuf"
         if not (are_numbers and ((array > 0.0) & (array < np.inf)).all()):
             raise ValueError(f"{name} must be {size} positive numbers, got {value!r}.")

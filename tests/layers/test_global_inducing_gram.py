@@ -179,6 +179,7 @@ def test_starting_values() -> None:
         ({"pseudo_targets": np.zeros(3)}, r"shape \[3, 2\], got \[3\]"),
         ({"feature_scales": [1.0]}, r"feature_scales must be 2 positive numbers, got \[1.0\]"),
         ({"feature_scales": [1.0, 0.0]}, "feature_scales must be 2 positive numbers"),
+        ({"feature_scales": [[1.0], 2.0]}, "feature_scales must be 2 positive numbers"),
         ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
         ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
         ({"width": 10**15}, "width must be smaller, got 1000000000000000"),
