@@ -211,6 +211,28 @@ def _one_set_by_protocol() -> str:
     return as_table(rows)
 
 
+def _inducing_points() -> str:
+    """Scores by the number of inducing points, of cells that differ in nothing else."""
+    more, fewer = (
+        _study(folder).astype({"options": "string"}) for folder in ("inducing_points", "uci")
+    )
+    same = ["dataset", "depth", "split", "model", "num_steps", "batch_size", "options"]
+    fewer = fewer.query("num_samples == 2 and protocol == 'fast' and dtype == 'float64'")
+    fewer = fewer.sort_values("recipe", kind="stable").drop_duplicates(same, keep="last")
+    cells, _ = _with_ard(pd.concat([fewer.merge(more[same].drop_duplicates()), more]))
+    in_print = published_scores().query("paper == 'improved'")
+    in_print = in_print.set_index(["dataset", "depth", "metric", "model"])["mean"]
+    rows = []
+    for (dataset, depth, model), block in cells.groupby(["dataset", "depth", "model"]):
+        for metric in ("elbo", "test_log_likelihood"):
+            found = block.set_index("num_inducing")[metric].sort_index()
+            row = {"data set": dataset, "model": PRINTED_NAMES.get(model, model)}
+            row |= {"score": _METRICS[metric]} | {f"M = {m}": f"{x:.3f}" for m, x in found.items()}
+            mean = in_print[dataset, depth, metric, model.split(",")[0]]
+            rows.append(row | {"print": f"{mean:.2f}"})
+    return as_table(rows)
+
+
 def _printed_split() -> str:
     """Densities on the split that the paper of densities seems to have printed, by steps."""
     cells = _study("printed_split")
@@ -276,6 +298,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "depth, divergences": _divergences,
     "papers' protocol": _papers_protocol,
     "larger sets, kin8nm": _one_set_by_protocol,
+    "larger sets, inducing points": _inducing_points,
     "densities": _densities,
     "densities, printed split": _printed_split,
     "matrix-Gaussian networks": _networks,
