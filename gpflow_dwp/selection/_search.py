@@ -7,19 +7,17 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
-from gpflow.base import Parameter, RegressionData
-from gpflow.kernels import Kernel
+from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood
+from gpflow.utilities import multiple_assign, read_values
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.exceptions import CollapseWarning
+from gpflow_dwp.exceptions import CholeskyError, CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import (
     HeteroskedasticGaussian,
@@ -35,12 +33,20 @@ from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel, with_latents
+from gpflow_dwp.selection._starts import (
+    Start,
+    best_start,
+    noise_variance,
+    num_lengthscales,
+    single_layer_jitter,
+    with_own_noise,
+)
 from gpflow_dwp.selection.candidates import Auto, Candidate
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress
+from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
-__all__ = ["Search", "Start", "Trial", "rows_of_batches"]
+__all__ = ["Search", "Trial", "rows_of_batches"]
 
 # Exact inference costs N³: above so many rows, kernel and warp are chosen on some of them ...
 _ROWS_FOR_CHOICE = 500
@@ -48,6 +54,8 @@ _ROWS_FOR_CHOICE = 500
 _EXACT_ROWS = 1_000
 _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
+# With minibatches, rows are many: so many inducing points in a single layer and in deeper models.
+_INDUCING_OF_BATCHES = (300, 200)
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
@@ -61,34 +69,17 @@ _LEAST_NOISE = 0.02
 # With more rows in a step, each trial of a depth takes three fifths of the steps.
 _ROWS_OF_LONG_TRIALS = 500
 _DRAWS_FOR_BOUND = 20
+_NO_STEPS = np.zeros(0), np.zeros((0, 1))
 _ROWS_FOR_BOUND = 2_000
 
 
-class Start(NamedTuple):
-    """Where models start: at a Gaussian process that was fitted to some rows, or to all.
-
-    Its evidence is less what parameters count for.
-    """
-
-    name: str
-    kernel: Kernel
-    likelihood: Likelihood
-    evidence: float = -math.inf
-    course: Array | None = None
-    precisions: Array | None = None
-
-    @property
-    def is_gaussian(self) -> bool:
-        """Whether a Gaussian process with this noise is a regression."""
-        return isinstance(self.likelihood, Gaussian)
-
-
 class Trial(NamedTuple):
-    """A model that was trained, and how that went."""
+    """A model that was trained, how that went, and how many steps it was spared."""
 
     model: DeepWishartProcess
     history: TrainingHistory
     candidate: Candidate
+    steps_left: int = 0
 
 
 @dataclasses.dataclass
@@ -123,9 +114,9 @@ class Search:
             kernel = initial_kernel(name, num_inputs, ard=ard)
             return self._fit_process(Start(name, kernel, self._gaussian(warp, variance)))
 
-        best = _best([fitted(name, 0.1) for name in kernels])
+        best = best_start([fitted(name, 0.1) for name in kernels])
         if len(kernels) > 1 and num_inputs > 1:
-            best = _best([best, fitted(best.name, _noise_variance(best.likelihood), ard=False)])
+            best = best_start([best, fitted(best.name, noise_variance(best.likelihood), ard=False)])
         return best
 
     def choose_noise(self, start: Start, warp: bool | Auto, noise: Noise | Auto) -> Start:
@@ -136,17 +127,19 @@ class Search:
             return self._fit_process(start._replace(kernel=kernel, likelihood=likelihood))
 
         if warp == "auto":
-            warped = refitted(self._gaussian(True, _noise_variance(start.likelihood)))
-            start = _best([start, warped])
+            warped = refitted(self._gaussian(True, noise_variance(start.likelihood)))
+            start = best_start([start, warped])
         if noise in ("auto", "student_t"):
             with positive_by_exp():
                 heavy = WarpedStudentT.of(start.likelihood)
-            start = refitted(heavy) if noise == "student_t" else _best([start, refitted(heavy)])
+            start = (
+                refitted(heavy) if noise == "student_t" else best_start([start, refitted(heavy)])
+            )
         return start
 
     def with_noise_by_place(self, start: Start) -> Start:
         """The same process, with noise that is a function of the inputs."""
-        scale = math.sqrt(_noise_variance(start.likelihood))
+        scale = math.sqrt(max(noise_variance(start.likelihood), _LEAST_NOISE))
         return start._replace(likelihood=HeteroskedasticGaussian(self.Y.shape[1], scale))
 
     def _gaussian(self, warp: bool, variance: float) -> Gaussian:
@@ -163,6 +156,7 @@ class Search:
             self.rows(rows),
             start.kernel,
             start.likelihood,
+            jitter=single_layer_jitter(),
             max_iterations=min(100, self.num_steps),
         )
         self._record(1, start, len(rows), elbo, began)
@@ -171,9 +165,11 @@ class Search:
             precisions = np.ones(len(self.X))
             precisions[rows] = of_rows
         has_tails = isinstance(start.likelihood, WarpedStudentT)
-        num_counted = _size(start.likelihood.trainable_parameters) - has_tails
+        num_counted = (
+            sum(int(np.size(each)) for each in start.likelihood.trainable_parameters) - has_tails
+        )
         penalty = 0.5 * num_counted * math.log(len(rows)) + _NATS_OF_TAILS * has_tails
-        penalty += _NATS_OF_LENGTHSCALE * _num_lengthscales(start.kernel)
+        penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
         return start._replace(evidence=elbo - penalty, course=course, precisions=precisions)
 
     def train(
@@ -193,12 +189,25 @@ class Search:
         if shallower is not None and grows:
             start_at(model, shallower)
         is_regression = isinstance(model.output_layer, RegressionGPLayer)
+        left = 0
         if depth == 1 and is_regression and self.Y.shape[1] == 1:
             history, elbo = self._fit_single_layer(model, start)
         else:
-            history = self._take_steps(model, depth, target, grows=grows)
-            elbo = self._estimate_bound(model)
-        return Trial(model, history, self._record(depth, start, len(self.X), elbo, began))
+            in_all = self.num_steps if depth > 1 or start.is_of_numbers else self.num_steps // 2
+            num_steps = in_all = max(1, in_all)
+            if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
+                num_steps = max(1, 3 * in_all // 5)
+            try:
+                history = self._take_steps(model, num_steps, target, grows=grows)
+                left = in_all - num_steps if history.num_steps == num_steps else 0
+                elbo = self._estimate_bound(model)
+            except (CholeskyError, NonFiniteBoundError):
+                if target == -math.inf:
+                    raise
+                seconds = time.perf_counter() - began
+                history = TrainingHistory(*_NO_STEPS, len(self.X), seconds, "not finite")
+                elbo = -math.inf
+        return Trial(model, history, self._record(depth, start, len(self.X), elbo, began), left)
 
     def _fit_single_layer(
         self, model: DeepWishartProcess, start: Start
@@ -214,6 +223,7 @@ class Search:
             model.likelihood,
             None if is_exact else model.inducing_variable.Z.numpy(),
             precisions=start.precisions,
+            jitter=single_layer_jitter(),
             max_iterations=0 if is_fitted else min(50, self.num_steps),
         )
         layer.noise_variance.assign(model.likelihood.variance)
@@ -223,34 +233,55 @@ class Search:
         seconds = time.perf_counter() - began
         no_nats = np.zeros((len(course), 1))
         history = TrainingHistory(course, no_nats, len(self.X), seconds, "L-BFGS ended")
-        return history, fitted.elbo
+        return history, self._estimate_bound(model)
 
     def _take_steps(
-        self, model: DeepWishartProcess, depth: int, target: float, *, grows: bool
+        self, model: DeepWishartProcess, num_steps: int, target: float, *, grows: bool
     ) -> TrainingHistory:
         """Train by gradients, only while the bound may reach the target."""
-        num_steps = self.num_steps if depth > 1 else max(1, self.num_steps // 2)
-        if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
-            num_steps = max(1, 3 * num_steps // 5)
         annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
         if grows:  # One layer is new.
             annealing = min(annealing, num_steps // 6)
         with warnings.catch_warnings():
-            if target > -math.inf:  # It will not be kept.
+            if target > -math.inf:  # It may not be kept.
                 warnings.simplefilter("ignore", CollapseWarning)
-            return fit_with_held_out(
-                model,
-                self.rows(),
-                self.validation_data,
-                num_steps,
-                patience=self.patience,
-                kl_annealing_steps=annealing,
-                callbacks=[_GiveUp(target, annealing)],
-                batch_size=self.batch_size,
-                estimator=self.estimator,
-                seed=self.seed,
-                progress=self.progress,
-            )
+            return self._fit(model, num_steps, annealing, [_GiveUp(target, annealing)])
+
+    def _fit(
+        self, model: DeepWishartProcess, num_steps: int, annealing: int, callbacks: list[Callback]
+    ) -> TrainingHistory:
+        return fit_with_held_out(
+            model,
+            self.rows(),
+            self.validation_data,
+            num_steps,
+            patience=self.patience,
+            kl_annealing_steps=annealing,
+            callbacks=callbacks,
+            batch_size=self.batch_size,
+            estimator=self.estimator,
+            seed=self.seed,
+            progress=self.progress,
+        )
+
+    def finish(self, trial: Trial) -> Trial:
+        """Take the steps that a trial was spared, unless they raise its bound no further."""
+        if not trial.steps_left:
+            return trial
+        began, (model, first, candidate, _) = time.perf_counter(), trial
+        before = read_values(model)
+        try:
+            last = self._fit(model, trial.steps_left, 0, [])
+            elbo = self._estimate_bound(model)
+        except (CholeskyError, NonFiniteBoundError):
+            elbo = -math.inf
+        if not elbo > candidate.elbo:
+            multiple_assign(model, before)
+            return trial
+        seconds = candidate.seconds + time.perf_counter() - began
+        finished = candidate._replace(elbo=elbo, seconds=seconds)
+        self.candidates[self.candidates.index(candidate)] = finished
+        return Trial(model, first.followed_by(last), finished)
 
     def _build(self, start: Start, depth: int) -> DeepWishartProcess:
         num_data, num_inputs = self.X.shape
@@ -269,19 +300,13 @@ class Search:
         kernels[-1].variance.assign(start.kernel.variance)
         num_inducing = self.num_inducing
         if num_inducing == "auto":
-            least, most = _INDUCING
-            if depth > 1 or not is_regression:
-                num_inducing = least
-            elif num_data <= _EXACT_ROWS:
-                num_inducing = num_data
-            else:
-                num_inducing = int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
+            num_inducing = self._num_inducing(start, depth, is_regression)
         output = self.output
         if output is None and depth == 1 and is_regression:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:
             output = suitable_output(num_data, start.likelihood, self.latent_dim, self.batch_size)
-        likelihood = _with_own_noise(start.likelihood, self.Y.shape[1])
+        likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
         if depth > 1 and start.is_gaussian:
             # Features are random as yet, and the noise of a good process leaves no room for that.
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
@@ -292,6 +317,7 @@ class Search:
             kernel=kernels,
             likelihood=likelihood,
             output=output,
+            jitter=single_layer_jitter() if output == "regression" and depth == 1 else None,
             seed=self.seed,
             **self.architecture,
         )
@@ -299,6 +325,16 @@ class Search:
         if isinstance(layer, RegressionGPLayer) and layer.precisions is not None:
             layer.precisions.assign(start.precisions)
         return model
+
+    def _num_inducing(self, start: Start, depth: int, is_regression: bool) -> int:
+        num_data, (least, most) = len(self.X), _INDUCING
+        if depth == 1 and is_regression:
+            if num_data <= _EXACT_ROWS:
+                return num_data
+            return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
+        if self.batch_size is None or not start.is_of_numbers:
+            return least
+        return min(num_data, _INDUCING_OF_BATCHES[depth > 1])
 
     @property
     def latent_dim(self) -> int:
@@ -326,7 +362,7 @@ class Search:
         if isinstance(start.likelihood, HeteroskedasticGaussian):
             noise = "heteroskedastic"
         seconds = time.perf_counter() - began
-        ard = _num_lengthscales(start.kernel) > 1
+        ard = num_lengthscales(start.kernel) > 1
         candidate = Candidate(depth, start.name, ard, warped, noise, rows, elbo, seconds)
         self.candidates.append(candidate)
         return candidate
@@ -357,35 +393,3 @@ def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
     if likelihood is not None and num_data > _ROWS_OF_LABELS:
         return _ROWS_OF_LABELS
     return PROTOCOLS["fast"].batch_size(num_data)
-
-
-def _with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
-    """A copy, in which every output has a noise of its own."""
-    likelihood = copy.deepcopy(likelihood)
-    if not isinstance(likelihood, Gaussian) or num_outputs == 1:
-        return likelihood
-    variance = np.full(num_outputs, _noise_variance(likelihood))
-    with positive_by_exp():
-        if isinstance(likelihood, WarpedStudentT):
-            return WarpedStudentT(likelihood.warp, variance, likelihood.df)
-        if isinstance(likelihood, WarpedGaussian):
-            return WarpedGaussian(likelihood.warp, variance)
-        return Gaussian(variance)
-
-
-def _noise_variance(likelihood: Likelihood) -> float:
-    # At its bound, where fits of data without noise end, no other parameter can start.
-    floor = 2.0 * likelihood.variance_lower_bound
-    return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
-
-
-def _num_lengthscales(kernel: Kernel) -> int:
-    return int(np.size(kernel.lengthscales)) if hasattr(kernel, "lengthscales") else 0
-
-
-def _best(starts: Iterable[Start]) -> Start:
-    return max(starts, key=lambda start: start.evidence)
-
-
-def _size(parameters: Iterable[Parameter]) -> int:
-    return sum(int(np.size(parameter)) for parameter in parameters)

@@ -50,6 +50,7 @@ def fit_gaussian_process(
     inducing_inputs: Array | None = None,
     *,
     precisions: Array | None = None,
+    jitter: float = 0.0,
     max_iterations: int = 100,
 ) -> GaussianProcessFit:
     """Fit kernel, noise and warp by L-BFGS on the marginal likelihood; all are changed in place.
@@ -62,6 +63,9 @@ def fit_gaussian_process(
     :param inducing_inputs: Inducing inputs, Z, [M, D], which stay; None for the exact process.
     :param precisions: Where those of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT` start, [N];
         None for 1.
+    :param jitter: Of the layer that this stands for, relative to the covariance's mean diagonal.
+        What it takes from the layer's bound is taken from what is maximised, else noise could be
+        less than the jitter.
     :param max_iterations: Most iterations of L-BFGS.
     """
     X, Y, weights = as_weighted(data)
@@ -72,7 +76,7 @@ def fit_gaussian_process(
     X, Y, weights = (
         tf.convert_to_tensor(part[counted], default_float()) for part in (X, Y, weights)
     )
-    noise = _RowNoise(likelihood, weights)
+    noise: _RowNoise = _RowNoise(likelihood, weights)
     if isinstance(likelihood, WarpedStudentT):
         noise = _StudentRowNoise(likelihood, weights, precisions[counted])
     model: GPR | SGPR = (
@@ -80,6 +84,7 @@ def fit_gaussian_process(
         if inducing_inputs is None
         else _WarpedSGPR((X, Y), kernel, inducing_inputs, likelihood=noise)
     )
+    model.jitter = jitter
     if inducing_inputs is not None:
         gpflow.set_trainable(model.inducing_variable, False)
     course = _maximise(model, max_iterations)
@@ -196,6 +201,8 @@ class _OfWarpedTargets:
     """A regression of GPflow's on targets that are warped as its likelihood has it."""
 
     likelihood: _RowNoise
+    kernel: Kernel
+    jitter = 0.0
 
     @property
     def data(self) -> RegressionData:
@@ -206,12 +213,22 @@ class _OfWarpedTargets:
     def data(self, rows: RegressionData) -> None:
         self._rows = rows
 
+    def _of_rows(self) -> tf.Tensor:
+        """What the evidence of warped targets lacks: Jacobians, and tr(K - Q) / 2σ².
+
+        Q is K less the jitter j, as K (K + j I)⁻¹ K is, but where eigenvalues of K are less than j.
+        """
+        X, Y = self._rows
+        jitter = self.jitter * tf.reduce_mean(self.kernel(X, full_cov=False))
+        precisions = tf.broadcast_to(1.0 / self.likelihood.variance_at(X), tf.shape(Y))
+        return self.likelihood.log_factor(X, Y) - 0.5 * jitter * tf.reduce_sum(precisions)
+
 
 class _WarpedGPR(_OfWarpedTargets, GPR):
     def log_marginal_likelihood(self) -> tf.Tensor:
-        return super().log_marginal_likelihood() + self.likelihood.log_factor(*self._rows)
+        return super().log_marginal_likelihood() + self._of_rows()
 
 
 class _WarpedSGPR(_OfWarpedTargets, SGPR):
     def elbo(self) -> tf.Tensor:
-        return super().elbo() + self.likelihood.log_factor(*self._rows)
+        return super().elbo() + self._of_rows()

@@ -16,7 +16,8 @@ from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
 from gpflow_dwp.models.data_checks import check_data
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel
-from gpflow_dwp.selection._search import Search, Start, Trial, rows_of_batches
+from gpflow_dwp.selection._search import Search, Trial, rows_of_batches
+from gpflow_dwp.selection._starts import Start
 from gpflow_dwp.selection.candidates import CANDIDATE_KERNELS, Auto, Selection
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import check_choice, check_flags, check_instance, check_integers
@@ -81,8 +82,8 @@ def select_model(
         that is not ruled out by ``depth``, ``warp`` or ``output``. Not for a likelihood that is
         given.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
-        at most 500 above in a single layer, and for 100 in deeper models and for a likelihood that
-        is given.
+        at most 500 above in a single layer; where gradient steps are taken, for 100, and with
+        minibatches of numbers for 300 in a single layer and 200 in deeper models.
     :param likelihood: Of another kind than Gaussian; None for that.
     :param posterior: Posterior family of every Wishart layer; like the next five, as for
         :func:`build_deep_wishart_process`.
@@ -94,9 +95,11 @@ def select_model(
         without latent variables, and a single layer with some takes gradient steps, too.
     :param estimator: Of the bound in these steps, and of what is compared: with latent variables
         an importance-weighted one, say.
-    :param num_steps: Gradient steps of a model of several layers, at most, and three fifths of them
-        where a depth is looked for and a step goes through more than 500 rows; a single layer takes
-        at most 100 iterations of L-BFGS, or of another likelihood half the steps.
+    :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
+        single layer with a likelihood that is given. Where a model is looked for and a step goes
+        through more than 500 rows, each is tried by three fifths of the steps, and the one that is
+        kept takes the rest. A single layer with Gaussian noise takes at most 100 iterations of
+        L-BFGS.
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
     :param num_samples: Number of draws in each of these steps, S.
@@ -181,7 +184,8 @@ def select_model(
     if may_differ and depth in (1, "auto") and output != "regression":
         trial = search.train(by_place, 1, best.candidate.elbo)
         best = max(best, trial, key=lambda trial: trial.candidate.elbo)
-    return Selection(*best, tuple(search.candidates))
+    model, history, candidate, _ = search.finish(best)
+    return Selection(model, history, candidate, tuple(search.candidates))
 
 
 def _deepen(search: Search, start: Start) -> Trial:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,16 @@ class TrainingHistory:
         return (
             f"<TrainingHistory of {self.num_steps} steps in {self.seconds:.1f} s{end}: "
             f"{self.stop_reason}>"
+        )
+
+    def followed_by(self, later: TrainingHistory) -> TrainingHistory:
+        """Return the course of this run and of one that went on from its end."""
+        return replace(
+            self,
+            data_term=np.concatenate([self.data_term, later.data_term]),
+            log_ratios=np.concatenate([self.log_ratios, later.log_ratios]),
+            seconds=self.seconds + later.seconds,
+            stop_reason=f"{self.stop_reason}, then {later.stop_reason}",
         )
 
     @property

@@ -98,14 +98,23 @@ def test_tails_count_a_nat(
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"noise": "heteroskedastic"}, {"noise": "auto"}, {"latent_dim": 1}]
+    ("arguments", "num_inducing"),
+    [
+        ({"noise": "heteroskedastic"}, 100),
+        ({"noise": "auto", "batch_size": 110}, 120),
+        ({"latent_dim": 1}, 100),
+    ],
 )
-def test_noise_that_differs_by_place_gains_where_there_is_such(arguments: dict[str, Any]) -> None:
+def test_noise_that_differs_by_place_gains_where_there_is_such(
+    arguments: dict[str, Any], num_inducing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Catches single layers with such noise that do not start at the process, or are not trained,
-    and such noise that is never chosen.
+    such noise that is never chosen, steps that the chosen model is spared as it was a trial, and
+    as few inducing points for many rows as for few.
 
     Rows to the right are fifteen times as noisy.
     """
+    monkeypatch.setattr(_search, "_ROWS_OF_LONG_TRIALS", 100)
     x = np.linspace(-2.0, 2.0, 120)[:, None]
     noise = np.where(x > 0.0, 0.6, 0.04) * np.random.default_rng(1).standard_normal(x.shape)
     data = standardised(x), standardised(np.sin(2.0 * x) + noise)
@@ -118,6 +127,11 @@ def test_noise_that_differs_by_place_gains_where_there_is_such(arguments: dict[s
     assert selection.best.elbo > usual.elbo + 10.0
     is_by_place = "noise" in arguments
     assert selection.best.noise == ("heteroskedastic" if is_by_place else "gaussian")
+    assert selection.best in selection.candidates
+    assert selection.model.inducing_variable.num_inducing == num_inducing
+    assert len(selection.history.elbo) == 300
+    bound = selection.model.elbo(data, estimator=Estimator(5), seed=0)
+    np.testing.assert_allclose(selection.best.elbo, bound, atol=5.0)
     mean, variance = selection.model.predict_y(data[0])
     assert np.mean(variance[80:]) > 3.0 * np.mean(variance[:40])
     assert np.isfinite(mean).all()
@@ -143,6 +157,18 @@ def test_data_without_noise() -> None:
     model = select_model(data, depth=1, noise="student_t", **SHORT).model
 
     assert np.max(np.abs(model.predict_y(standardised(line))[0] - np.sin(line))) < 0.01
+
+
+def test_the_bound_of_little_noise_is_the_models() -> None:
+    """Catches noise less than the jitter, which the process that is fitted lacks, and a trial that
+    fails and takes the models before it along."""
+    inputs = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 2))
+    data = standardised(inputs), standardised(np.sum(inputs, axis=1, keepdims=True) ** 3)
+    selection = select_model(data, depth=1, **{**SHORT, "num_steps": 100})
+
+    np.testing.assert_allclose(selection.best.elbo, selection.model.elbo(data, seed=0), rtol=1e-6)
+    mean, variance = selection.model.predict_y(data[0])
+    assert np.max(np.abs(mean - data[1])) < 0.02 and np.max(variance) < 1e-3
 
 
 def test_a_depth_that_is_asked_for_is_trained() -> None:

@@ -29,3 +29,11 @@ def test_it_is_shown_in_one_line() -> None:
 
     nothing = dataclasses.replace(HISTORY, data_term=np.zeros(0), log_ratios=np.zeros((0, 2)))
     assert repr(nothing) == "<TrainingHistory of 0 steps in 0.1 s: took all 2 steps>"
+
+
+def test_a_run_that_goes_on_is_one_course() -> None:
+    """Catches steps that are lost, and a time or an end that is the first run's alone."""
+    both = HISTORY.followed_by(dataclasses.replace(HISTORY, data_term=np.array([5.0, 6.0])))
+    np.testing.assert_allclose(both.data_term, [1.0, 2.0, 5.0, 6.0])
+    assert (both.num_steps, both.log_ratios.shape, both.seconds) == (4, (4, 2), 0.2)
+    assert both.stop_reason == "took all 2 steps, then took all 2 steps"

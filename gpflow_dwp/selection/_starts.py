@@ -1,0 +1,91 @@
+"""Where models start: Gaussian processes, and what is taken over from them."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow import default_float, default_jitter
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Gaussian, Likelihood
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.models.named_kernels import positive_by_exp
+
+__all__ = [
+    "Start",
+    "best_start",
+    "noise_variance",
+    "num_lengthscales",
+    "single_layer_jitter",
+    "with_own_noise",
+]
+
+
+class Start(NamedTuple):
+    """Where models start: at a Gaussian process that was fitted to some rows, or to all.
+
+    Its evidence is less what parameters count for.
+    """
+
+    name: str
+    kernel: Kernel
+    likelihood: Likelihood
+    evidence: float = -math.inf
+    course: Array | None = None
+    precisions: Array | None = None
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether a Gaussian process with this noise is a regression."""
+        return isinstance(self.likelihood, Gaussian)
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether observations are numbers, with a noise that may differ by place."""
+        return self.is_gaussian or isinstance(self.likelihood, HeteroskedasticGaussian)
+
+
+def single_layer_jitter() -> float:
+    """Return the relative jitter of a single layer's covariance.
+
+    It bounds the noise that the layer can have from below, so it is a hundredth of the usual one
+    where numbers are as exact as that.
+    """
+    return float(default_jitter()) * (1e-2 if default_float() == np.float64 else 1.0)
+
+
+def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
+    """A copy, in which every output has a noise of its own."""
+    likelihood = copy.deepcopy(likelihood)
+    if not isinstance(likelihood, Gaussian) or num_outputs == 1:
+        return likelihood
+    variance = np.full(num_outputs, noise_variance(likelihood))
+    with positive_by_exp():
+        if isinstance(likelihood, WarpedStudentT):
+            return WarpedStudentT(likelihood.warp, variance, likelihood.df)
+        if isinstance(likelihood, WarpedGaussian):
+            return WarpedGaussian(likelihood.warp, variance)
+        return Gaussian(variance)
+
+
+def noise_variance(likelihood: Likelihood) -> float:
+    """The variance of a likelihood's noise, where others can start."""
+    # At its bound, where fits of data without noise end, no other parameter can start.
+    floor = 2.0 * likelihood.variance_lower_bound
+    return max(float(tf.convert_to_tensor(likelihood.variance)), floor)
+
+
+def num_lengthscales(kernel: Kernel) -> int:
+    """How many lengthscales a kernel has."""
+    return int(np.size(kernel.lengthscales)) if hasattr(kernel, "lengthscales") else 0
+
+
+def best_start(starts: Iterable[Start]) -> Start:
+    """The one with the highest evidence."""
+    return max(starts, key=lambda start: start.evidence)
