@@ -82,7 +82,7 @@ def moments_of_groups(
     remainder = blocks.tt - blocks.inner_products(tf.linalg.matrix_transpose(projected))
     factorised = factorise(
         remainder,
-        relative_jitter(blocks.tt, jitter) + tf.zeros_like(remainder[..., 0, 0]),
+        tf.broadcast_to(relative_jitter(blocks.tt, jitter), tf.shape(remainder)[:-2]),
         name="a layer's covariance of the targets given the inducing points",
     )
     return mean, cholesky(factorised)

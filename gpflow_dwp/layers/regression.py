@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -106,7 +107,7 @@ class RegressionGPLayer(OutputLayer):
     def set_rows(self, X: tf.Tensor, Y: tf.Tensor, weights: tf.Tensor | None = None) -> None:
         """Make the posterior a regression on other data, as many as they are.
 
-        Precisions of rows that are learned begin anew, at 1.
+        Precisions of rows begin anew, at 1, and are learned if they were.
 
         :param X: Inputs, [N, D].
         :param Y: Observations, [N, Q].
@@ -123,7 +124,9 @@ class RegressionGPLayer(OutputLayer):
         self.inputs.assign(inputs)
         self.targets.assign(targets)
         if self.precisions is not None:
+            was_trained = self.precisions.trainable
             self.precisions = _positive(np.ones(len(inputs)))
+            gpflow.set_trainable(self.precisions, was_trained)
         if self.weights is None:
             self.weights = None if weights is None else _any_length(weights)
         else:

@@ -128,8 +128,8 @@ def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
     """The factor of a matrix that has its jitter, or of one with more of it where that fails."""
 
     def failed(tril: tf.Tensor) -> tf.Tensor:
-        # The last row of a factor depends on all that comes before it.
-        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril[..., -1, :]), axis=-1))
+        # The last row of a factor depends on all that comes before it; one of no rows has none.
+        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril[..., -1:, :]), axis=[-2, -1]))
 
     def not_done(attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
         return tf.logical_and(attempt < _MAX_ATTEMPTS, tf.reduce_any(failed(tril)))

@@ -228,7 +228,6 @@ class MixturePosterior(abc.ABC):
         return self._sample_functions(check_inputs(self, Xnew, "Xnew"), full_cov=full_cov)
 
     def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
-        full_cov = full_cov and X.shape[0] != 0
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 from gpflow import default_float
-from gpflow.kernels import Combination, Kernel, Sum
+from gpflow.kernels import Combination, Kernel, Product, Sum
 from gpflow.utilities import parameter_dict
 from tabulate import tabulate
 
@@ -222,16 +222,28 @@ def _describe(part: Any) -> Description:
 
 
 def _kernel_name(kernel: Kernel) -> str:
-    if isinstance(kernel, Combination):
-        joint = " + " if isinstance(kernel, Sum) else " * "
-        return "(" + joint.join(_kernel_name(part) for part in kernel.kernels) + ")"
-    return type(kernel).__name__
+    kind = type(kernel).__name__
+    if not isinstance(kernel, Combination):
+        return kind
+    parts = [_kernel_name(part) for part in kernel.kernels]
+    if isinstance(kernel, Sum | Product):
+        return "(" + (" + " if isinstance(kernel, Sum) else " * ").join(parts) + ")"
+    return f"{kind}({', '.join(parts)})"
 
 
 def _divergences(model: VariationalModel, seed: int) -> list[float]:
     """Minus the expected log ratios, which depend on no datum: any will do."""
     num_columns = count_columns(model.likelihood, model.num_outputs) or 1
-    X, Y = (tf.zeros([1, width], default_float()) for width in (model.num_inputs, num_columns))
+    # An encoder with parameters of each row takes no fewer.
+    num_rows = max(
+        getattr(module, "num_data", int(model.num_data))
+        if getattr(module, "is_of_rows", False)
+        else 1
+        for module in model.submodules
+    )
+    X, Y = (
+        tf.zeros([num_rows, width], default_float()) for width in (model.num_inputs, num_columns)
+    )
     # No likelihood need admit these observations: its own term may be infinite.
     terms = [
         model._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)

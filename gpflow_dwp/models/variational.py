@@ -149,6 +149,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
 
+        It has first derivatives by parameters. Second ones, of a tape within a tape, are wrong
+        without an error: the first ones take factors of covariances for constants.
+
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.
         :param estimator: Which bound, and how; by default the evidence lower bound.

@@ -51,6 +51,8 @@ class BayesianOptimizationModel:
     numbers that all points share, so that acquisition functions are smooth functions of their
     inputs. Acquisition functions that are compiled before :meth:`optimize` see the model after it:
     compiled code calls back for its predictions, which have gradients, but cannot be saved with it.
+    Of a likelihood with more functions than columns of observations, such as a
+    :class:`HeteroskedasticGaussian`, the function is the first E, in the observations' units.
 
     >>> from functools import partial
     >>> from types import SimpleNamespace
@@ -129,11 +131,12 @@ class BayesianOptimizationModel:
         """
 
         def predict(query_points: tf.Tensor) -> MeanAndVariance:
-            return self._units.joint_moments(self._posterior, query_points)
+            mean, covariance = self._units.joint_moments(self._posterior, query_points)
+            return mean[..., :width], covariance[..., :width, :, :]
 
+        width = self._num_columns[1]
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
-        width = self._num_columns[1]
         mean_shape = [*leading, num_points, width]
         return _called_back(predict, points, mean_shape, [*leading, width, num_points, num_points])
 
@@ -164,11 +167,13 @@ class BayesianOptimizationModel:
         """
 
         def draw(query_points: tf.Tensor) -> tuple[tf.Tensor]:
-            return (self._units.sample_functions(self._model.posterior(num_samples), query_points),)
+            posterior = self._model.posterior(num_samples)
+            return (self._units.sample_functions(posterior, query_points)[..., :width],)
 
+        width = self._num_columns[1]
         points = self._checked(query_points)
         *leading, num_points, _ = points.shape
-        shape = [*leading, num_samples, num_points, self._num_columns[1]]
+        shape = [*leading, num_samples, num_points, width]
         return _called_back(draw, points, shape)[0]
 
     def trajectory_sampler(self) -> TrajectorySampler:
@@ -236,7 +241,8 @@ class BayesianOptimizationModel:
         :return: A function from [B, N, D] to [B, N, E].
         """
         functions, units = FunctionDraws(self._model, num_samples), self._units
-        return lambda X: units.to_raw(functions(units.to_model(X)))
+        width = self._num_columns[1]
+        return lambda X: units.to_raw(functions(units.to_model(X))[..., :width])
 
     def _rebuild(self, X: Array, Y: Array) -> tuple[Array, Array]:
         """Build an untrained model; return the data in its units."""
@@ -282,13 +288,14 @@ class BayesianOptimizationModel:
             moments = getattr(self._units, method)(self._posterior, flat)
             leading = tf.shape(points)[:-1]
             mean, variance = (
-                tf.reshape(part, tf.concat([leading, tf.shape(part)[1:]], axis=0))
+                tf.reshape(part[:, :width], tf.concat([leading, [width]], axis=0))
                 for part in moments
             )
             return mean, variance
 
+        width = self._num_columns[1]
         points = self._checked(query_points)
-        shape = [*points.shape[:-1], self._num_columns[1]]
+        shape = [*points.shape[:-1], width]
         return _called_back(predict, points, shape, shape)
 
 

@@ -232,14 +232,15 @@ def run_identity(
 ) -> dict[str, Any]:
     """What a run is of, in plain values: so that a checkpoint goes on with that run and no other.
 
-    Names of classes; dtype and shape of each parameter; of data that are no dataset, shapes and a
-    hash.
+    Names of classes; dtype and shape of each parameter, and whether it is fixed; of data that are
+    no dataset, shapes and a hash.
     """
     described: dict[str, Any] = {
         "optimizer": type(optimizer).__name__,
         "model": [type(module).__name__ for module in (model, *model.submodules)],
         "parameters": {
             path: f"{parameter.dtype.name} {list(parameter.shape)}"
+            + ("" if parameter.trainable else ", not trainable")
             for path, parameter in parameter_dict(model).items()
         },
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 
 import tensorflow as tf
@@ -38,9 +39,13 @@ class Adam(tf.Module):
         self._decays = (beta_1, beta_2)
         self._epsilon = epsilon
         self.iterations = tf.Variable(0, dtype=tf.int64, trainable=False)
+        # Weakly, so that checkpoints of the optimiser do not hold the variables, too.
+        self._variables: tuple[weakref.ref[tf.Variable], ...] = ()
 
     def build(self, variables: Sequence[tf.Variable]) -> None:
         """Make room for the moments of ``variables``, which must have one dtype.
+
+        Built for the same ones already, it goes on with their moments; for others it begins anew.
 
         :raises ValueError: If they have several.
         """
@@ -48,6 +53,12 @@ class Adam(tf.Module):
         if len(dtypes) != 1:
             names = ", ".join(sorted(dtype.name for dtype in dtypes))
             raise ValueError(f"variables must have one dtype, got {names}.")
+        if self._variables:
+            before = [reference() for reference in self._variables]
+            if [*map(id, before)] == [*map(id, variables)]:
+                return
+            self.iterations.assign(0)
+        self._variables = tuple(weakref.ref(variable) for variable in variables)
         size = sum(variable.shape.num_elements() for variable in variables)
         zeros = tf.zeros([size], dtypes.pop())
         self.means = tf.Variable(zeros, trainable=False)

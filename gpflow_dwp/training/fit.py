@@ -109,11 +109,11 @@ def fit(
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
         then do what they would have done. A call that finds a state there goes on from
         it, and ends like one that was never cut off, unless the likelihood draws from
-        TensorFlow's global generator. The settings, the data and the kinds of model and optimiser
-        must be the same; a dataset, and an optimiser's rates, are taken on trust. A dataset must
-        be one whose iterator TensorFlow can save, which that of a generator is not, and ends so
-        only if it does not reshuffle in each epoch. If the last state is damaged, a warning says
-        so, and the run goes on from the one before it. None for no saving.
+        TensorFlow's global generator. The settings, the data, the kinds of model and optimiser and
+        what is trained must be the same; a dataset, and an optimiser's rates, are taken on trust. A
+        dataset must be one whose iterator TensorFlow can save, which that of a generator is not,
+        and ends so only if it does not reshuffle in each epoch. If the last state is damaged, a
+        warning says so, and the run goes on from the one before it. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
         everything as noise: see :func:`collapsed_layers`.

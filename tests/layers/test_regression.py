@@ -122,6 +122,19 @@ def test_in_float32_the_posterior_is_found_in_double_precision(build) -> None:
     np.testing.assert_allclose(log_ratios[1], log_ratios[0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("trained", [True, False])
+def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained: bool) -> None:
+    layer = RegressionGPLayer(
+        gpflow.kernels.SquaredExponential(), M, *toy_data(), precisions=np.full(12, 2.0)
+    )
+    gpflow.set_trainable(layer.precisions, trained)
+
+    layer.set_rows(*toy_data(C))
+
+    assert layer.precisions.trainable == trained
+    np.testing.assert_array_equal(layer.precisions, np.ones(C))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

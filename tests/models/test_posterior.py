@@ -261,6 +261,22 @@ def test_no_points_give_no_predictions(model: DeepWishartProcess) -> None:
     assert mean.shape == variance.shape == (0, 2)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_no_points_give_no_joint_predictions(model: DeepWishartProcess, compiled: bool) -> None:
+    """Catches factors of no rows whose last row is looked at."""
+    posterior = model.posterior(3, seed=0)
+
+    def predict(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return posterior.sample_f(X), *posterior.predict_f(X, full_cov=True)
+
+    signature = [tf.TensorSpec([None, 2], tf.float64)]
+    samples, mean, covariance = (
+        tf.function(predict, input_signature=signature, autograph=False) if compiled else predict
+    )(tf.zeros([0, 2], tf.float64))
+
+    assert (samples.shape, mean.shape, covariance.shape) == ((3, 0, 2), (0, 2), (2, 0, 0))
+
+
 @pytest.mark.parametrize("num_samples", [0, -1, 2.5])
 @pytest.mark.parametrize("method", ["predict_f", "predict_y", "predict_f_samples"])
 def test_bad_numbers_of_samples_are_refused(

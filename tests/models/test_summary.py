@@ -11,8 +11,10 @@ from gpflow.utilities import parameter_dict, set_trainable
 from model_reference import set_to_prior, tiny_model, toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.layers import FreeEncoder, GlobalInducingGPLayer, LatentVariableLayer
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
+    DeepWishartProcess,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     collapsed_layers,
@@ -100,12 +102,41 @@ def test_latent_variable_models_and_networks() -> None:
     assert str(latent).splitlines()[0].startswith("LatentVariableDeepGP: 2 inputs, 12 training")
 
 
-def test_kernels_are_named_with_their_parts() -> None:
-    kernel = gpflow.kernels.SquaredExponential() * gpflow.kernels.Linear() + gpflow.kernels.Bias()
-    summary = model_summary(tiny_model(1, kernel=[kernel]), kl=False)
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (
+            gpflow.kernels.SquaredExponential() * gpflow.kernels.Linear() + gpflow.kernels.Bias(),
+            "((SquaredExponential * Linear) + Constant)",
+        ),
+        (
+            gpflow.kernels.ChangePoints(
+                [gpflow.kernels.SquaredExponential(), gpflow.kernels.Matern32()], [0.0]
+            ),
+            "ChangePoints(SquaredExponential, Matern32)",
+        ),
+    ],
+)
+def test_kernels_are_named_with_their_parts(kernel: gpflow.kernels.Kernel, name: str) -> None:
+    layers = [GlobalInducingGPLayer(kernel, 1, num_inducing=5)]
+    model = DeepWishartProcess(layers, gpflow.likelihoods.Gaussian(), DATA[0][:5, :1], num_data=12)
 
-    layer = next(part for part in summary.parts if part.name == "layers[0]")
-    assert layer.kernel == "((SquaredExponential * Linear) + Constant)"
+    layer = next(part for part in model_summary(model, kl=False).parts if part.kernel)
+    assert layer.kernel == name
+
+
+def test_an_encoder_with_parameters_of_each_row() -> None:
+    model = DeepWishartProcess(
+        [GlobalInducingGPLayer(gpflow.kernels.SquaredExponential(), 1, num_inducing=5)],
+        gpflow.likelihoods.Gaussian(),
+        np.ones((5, 3)),
+        num_data=12,
+        latent_layer=LatentVariableLayer(1, FreeEncoder(12)),
+    )
+
+    kl = model_summary(model).kl
+
+    assert kl is not None and np.isfinite(kl)
 
 
 def test_the_table_can_be_read() -> None:

@@ -243,6 +243,28 @@ def test_observation_noise_is_in_raw_units() -> None:
     np.testing.assert_allclose(variance, np.broadcast_to(noise, (6, 1)), rtol=1e-6)
 
 
+def test_functions_of_the_noise_are_not_shown() -> None:
+    """Catches log scales of noise beside the functions, also in what is compiled."""
+    data = observed(15, 2)
+    build = partial(BUILD, noise="heteroskedastic")
+    model = BayesianOptimizationModel(build, data, num_samples=7)
+    trajectory = model.trajectory_sampler().get_trajectory()
+
+    @tf.function(autograph=False)
+    def predictions(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        moments = *model.predict(X), *model.predict_y(X), *model.predict_joint(X)
+        return *moments, model.sample(X, 4), trajectory(X[:, None])
+
+    found = predictions(tf.constant(POINTS))
+
+    shapes = [(6, 2)] * 5 + [(2, 6, 6), (4, 6, 2), (6, 1, 2)]
+    assert [part.shape for part in found] == shapes
+    X = (POINTS - data.query_points.mean(0)) / data.query_points.std(0)
+    posterior = model.model.posterior(7, seed=0, common_random_numbers=True)
+    variance = posterior.predict_f(X)[1][:, :2]
+    np.testing.assert_allclose(found[1], data.observations.std(0) ** 2 * variance, rtol=1e-8)
+
+
 def test_a_model_of_warped_observations_is_refused() -> None:
     """Catches moments of functions that are in no unit."""
     build = partial(build_deep_wishart_process, depth=1, warp=True)

@@ -55,6 +55,36 @@ def test_a_schedule_is_asked_for_the_steps_taken() -> None:
         np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
 
 
+def take_two_steps(
+    optimizer: Adam | tf_keras.optimizers.Optimizer, variable: tf.Variable
+) -> np.ndarray:
+    optimizer.build([variable])
+    for _ in range(2):
+        optimizer.apply_gradients([(tf.sin(3.0 * variable), variable)])
+    return variable.numpy()
+
+
+def test_built_again_for_the_same_variables_it_goes_on_as_keras_does() -> None:
+    """Catches moments that begin at zero while the number of steps that corrects them goes on."""
+    ours, keras = Adam(), tf_keras.optimizers.Adam()
+    variable, other = (tf.Variable([0.3, -0.7], dtype=tf.float64) for _ in range(2))
+
+    for _ in range(2):
+        got, expected = take_two_steps(ours, variable), take_two_steps(keras, other)
+
+    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
+
+
+def test_built_for_other_variables_it_begins_anew() -> None:
+    used = Adam()
+    first, *others = (tf.Variable([0.3, -0.7], dtype=tf.float64) for _ in range(3))
+    take_two_steps(used, first)
+
+    got, expected = map(take_two_steps, (used, Adam()), others)
+
+    np.testing.assert_array_equal(got, expected)
+
+
 def test_several_dtypes_are_refused() -> None:
     variables = [tf.Variable(1.0, dtype=tf.float32), tf.Variable(1.0, dtype=tf.float64)]
 

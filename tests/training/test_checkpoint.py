@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -24,7 +25,10 @@ DATA = toy_data()
 def run(directory: Path | None, **arguments: Any) -> tuple[DeepWishartProcess, TrainingHistory]:
     """Train a model of the same start for 10 steps."""
     own = {name: arguments.pop(name) for name in ("kernel", "num_inducing") if name in arguments}
+    fixed = arguments.pop("fixed", None)
     model = tiny_model(arguments.pop("depth", 1), posterior="GW", whiten=True, **own)
+    if fixed is not None:
+        gpflow.set_trainable(getattr(model.layers[0].kernel, fixed), False)
     arguments = {"data": DATA, "num_steps": 10, "callback_interval": 4, **arguments}
     history = fit(model, progress=False, checkpoint_directory=directory, **arguments)
     return model, history
@@ -112,6 +116,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"data": (DATA[0] + 1.0, DATA[1])}, r"data='\[12, 2\] and \[12, 1\], SHA-256 "),
         ({"depth": 2}, r"model=\['DeepWishartProcess', "),
         ({"kernel": "Matern32"}, r"model=\['DeepWishartProcess', .*'SquaredExponential'"),
+        (
+            {"fixed": "variance"},
+            r"\.layers\[0\]\.kernel\.variance='float64 \[\]', got 'float64 \[\], not trainable'",
+        ),
         (
             {"num_inducing": 4},
             r"\.layers\[0\]\.pseudo_targets='float64 \[5, 1\]', got '.*\[4, 1\]'",
