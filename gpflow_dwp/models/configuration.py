@@ -49,6 +49,9 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     ),
 }
 
+# GPflow's names of what makes parameters positive.
+_BIJECTORS = ("exp", "softplus")
+
 _FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
 # What saved models may still call classes that have moved since.
 _MOVED = {
@@ -89,11 +92,12 @@ def to_config(value: Any) -> Any:
         if value is function:
             return {"function": name}
     if isinstance(value, tf.Module):
-        return {
+        description = {
             "class": _class_name(type(value)),
-            "positive_bijector": _positive_bijector(value),
+            "positive_bijector": None,
             "arguments": _arguments(value),
         }
+        return description | {"positive_bijector": _positive_bijector(description, value)}
     raise SavedModelError(f"{value!r} cannot be described as plain data.")
 
 
@@ -185,14 +189,35 @@ def _arguments(instance: Any) -> dict[str, Any]:
     return arguments
 
 
-def _positive_bijector(instance: tf.Module) -> str | None:
-    """Name what makes the object's own parameters positive, as GPflow's configuration does."""
-    own = [item for item in vars(instance).values() if isinstance(item, gpflow.Parameter)]
-    names = {str(parameter.transform.name) for parameter in own if parameter.transform is not None}
-    for bijector in ("exp", "softplus"):
-        if any(bijector in name.lower() for name in names):
-            return bijector
-    return None
+def _positive_bijector(description: dict[str, Any], instance: tf.Module) -> str | None:
+    """Name what makes the object's own parameters positive, as GPflow's configuration does.
+
+    Where there are both kinds, its class asks for one of them itself, whatever is configured: the
+    one that is configured is found by building the object again.
+    """
+    kinds = _own_bijectors(instance)
+    found = [name for name in _BIJECTORS if name in kinds.values()]
+    if len(found) > 1:
+        custom = [type(module) for module in (instance, *instance.submodules)]
+        for name in found:
+            try:
+                again = from_config(description | {"positive_bijector": name}, custom)
+            except Exception:  # whoever saves builds it once more, and says why that fails
+                continue
+            if _own_bijectors(again) == kinds:
+                return name
+    return found[0] if found else None
+
+
+def _own_bijectors(instance: tf.Module) -> dict[str, str | None]:
+    """What makes each of the object's own parameters positive, of GPflow's two; None if neither."""
+    return {
+        attribute: next(
+            (name for name in _BIJECTORS if name in str(value.transform.name).lower()), None
+        )
+        for attribute, value in vars(instance).items()
+        if isinstance(value, gpflow.Parameter) and value.transform is not None
+    }
 
 
 def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:

@@ -24,6 +24,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import DeepWishartProcess, load_model, save_model
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import held, seal, unseal
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
@@ -328,6 +329,28 @@ def test_another_positive_minimum_changes_nothing(tmp_path: Path) -> None:
     gpflow.config.set_default_positive_bijector("exp")
 
     assert_same(model, load_model(tmp_path / "model"))
+
+
+class OwnPositive(gk.SquaredExponential):
+    """A user's kernel with a parameter whose transform is not the configured one."""
+
+    def __init__(self, extra: Any = 1.0) -> None:
+        super().__init__()
+        self.extra = gpflow.Parameter(extra, transform=gpflow.utilities.positive(base="exp"))
+
+
+def test_a_class_may_have_transforms_of_both_kinds() -> None:
+    """Also where another one is configured when the model is loaded and saved again."""
+    model = tiny_model(1)
+    model.layers[0].kernel = OwnPositive()
+    model.likelihood = WarpedStudentT(SinhArcsinh(2), variance=0.01, df=4.0)
+    content = model_to_bytes(model)
+
+    gpflow.config.set_default_positive_bijector("exp")
+
+    again = model_from_bytes(content, custom_classes=[OwnPositive])
+    assert_same(model, again)
+    assert_same(model, model_from_bytes(model_to_bytes(again), custom_classes=[OwnPositive]))
 
 
 def with_other_transform(model: DeepWishartProcess) -> None:
