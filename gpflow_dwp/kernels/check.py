@@ -49,6 +49,20 @@ _UNKNOWN = (
     "subclass of your own with K_r or K_r2), Linear, Polynomial, ArcCosine, Constant, White, or "
     "sums and products of these"
 )
+# What the formulas of GPflow's kernels are made of. Where none of it is changed, a registered
+# formula, which calls K_r2 and K_r alone, is that of a kernel's class.
+_FORMULA = (
+    "__call__",
+    "K",
+    "K_diag",
+    "slice",
+    "scale",
+    "scaled_squared_euclid_dist",
+    "_diag_weighted_product",
+    "_full_weighted_product",
+    "_J",
+    "_reduce",
+)
 _SCALARS = ("variance", "lengthscales", "weight_variances")
 # Parameters that may have one value for each active column of the inputs.
 _BY_COLUMN = (*_SCALARS, "period")
@@ -114,9 +128,9 @@ def _check_kind(kernel: Kernel) -> None:
     if registered is None:
         reasons = (reason for refused, reason in _REASONS.items() if isinstance(kernel, refused))
         raise _refusal(kernel, next(reasons, _UNKNOWN))
-    for method in ("K", "K_diag"):
-        # The registered formula stands for these two methods; an override makes it the wrong one.
-        if getattr(kind, method) is not getattr(registered, method):
+    for method in _FORMULA:
+        known = getattr(registered, method, None)
+        if known is not None and getattr(kind, method) is not known:
             raise _refusal(
                 kernel,
                 f"it overrides {registered.__name__}.{method}, and only {registered.__name__}'s "

@@ -68,7 +68,8 @@ def sample_random_functions(
     frequencies of their own, so that over them the covariance is the kernel's, however small F;
     the Q functions of one draw share them.
 
-    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32`` or ``Matern52``.
+    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32`` or ``Matern52``. The functions
+        are of its parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -81,7 +82,7 @@ def sample_random_functions(
         raise UnsupportedKernelError(
             f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
         )
-    degrees, dtype = _DEGREES[type(kernel)], gpflow.default_float()
+    degrees, dtype = _DEGREES[type(kernel)], kernel.variance.dtype
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(seed, 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)

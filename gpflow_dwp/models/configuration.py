@@ -3,7 +3,8 @@
 An object's configuration is its class and the arguments of its constructor, read from the
 attributes of the same names, as GPflow's classes keep them, or of those that a class attribute
 ``kept_as`` gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere
-and have a default, such as seeds of starting values, are left out.
+and have a default, such as seeds of starting values, are left out. A likelihood's numbers of points
+are there where they are others than GPflow's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["find_own", "from_config", "to_config"]
 
@@ -48,6 +50,15 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
 }
+
+# Settings of GPflow's likelihoods that are no arguments, with their values in a new one.
+_SETTINGS = {"num_monte_carlo_points": 100, "num_gauss_hermite_points": 20}
+# Points of a new likelihood's quadrature in each dimension, and the most that are built: more would
+# take the room that a damaged description asks for.
+_USUAL_POINTS, _MOST_POINTS, _MOST_NODES = 20, 500, 10_000
+
+# GPflow's names of what makes parameters positive.
+_BIJECTORS = ("exp", "softplus")
 
 _FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
 # What saved models may still call classes that have moved since.
@@ -83,17 +94,23 @@ def to_config(value: Any) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, tfp.bijectors.Bijector):
         return _bijector_config(value)
+    if type(value) is gpflow.quadrature.NDiagGHQuadrature:
+        return {"quadrature": {"dim": int(value.dim), "n_gh": int(value.n_gh)}}
     if isinstance(value, type) and value in vars(tfp.distributions).values():
         return {"distribution_class": value.__name__}
     for name, function in _FUNCTIONS.items():
         if value is function:
             return {"function": name}
     if isinstance(value, tf.Module):
-        return {
+        description = {
             "class": _class_name(type(value)),
-            "positive_bijector": _positive_bijector(value),
+            "positive_bijector": None,
             "arguments": _arguments(value),
         }
+        settings = _settings(value)
+        if settings:
+            description["settings"] = settings
+        return description | {"positive_bijector": _positive_bijector(description, value)}
     raise SavedModelError(f"{value!r} cannot be described as plain data.")
 
 
@@ -115,6 +132,8 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
         return array
     if "slice" in config:
         return slice(*config["slice"])
+    if "quadrature" in config:
+        return _build_quadrature(**config["quadrature"])
     if "function" in config:
         return _look_up(_FUNCTIONS, config["function"], "function")
     if "distribution_class" in config:
@@ -133,9 +152,15 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
         settings = dataclasses.replace(settings, positive_bijector=config["positive_bijector"])
     try:
         with gpflow.config.as_context(settings):
-            return cls(**arguments)
+            built = cls(**arguments)
     except (TypeError, ValueError) as error:
         raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
+    for name, value in config.get("settings", {}).items():
+        if name not in _SETTINGS:
+            raise SavedModelError(f"The setting {name!r} is not known here.")
+        check_integers(**{name: value})
+        setattr(built, name, value)
+    return built
 
 
 def find_own(name: str) -> Any:
@@ -167,6 +192,8 @@ def _arguments(instance: Any) -> dict[str, Any]:
     takes_keywords = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
     if isinstance(instance, gpflow.kernels.Kernel) and takes_keywords:
         names.append("active_dims")
+    if takes_keywords and _has_own_quadrature(instance):
+        names.append("quadrature")
     for name in names:
         if name == "name":
             continue
@@ -185,14 +212,63 @@ def _arguments(instance: Any) -> dict[str, Any]:
     return arguments
 
 
-def _positive_bijector(instance: tf.Module) -> str | None:
-    """Name what makes the object's own parameters positive, as GPflow's configuration does."""
-    own = [item for item in vars(instance).values() if isinstance(item, gpflow.Parameter)]
-    names = {str(parameter.transform.name) for parameter in own if parameter.transform is not None}
-    for bijector in ("exp", "softplus"):
-        if any(bijector in name.lower() for name in names):
-            return bijector
-    return None
+def _settings(instance: Any) -> dict[str, int]:
+    """Those of a likelihood that are others than a new one would have."""
+    if not isinstance(instance, gpflow.likelihoods.Likelihood):
+        return {}
+    return {
+        name: to_config(getattr(instance, name))
+        for name, usual in _SETTINGS.items()
+        if getattr(instance, name, usual) != usual
+    }
+
+
+def _has_own_quadrature(instance: Any) -> bool:
+    """Whether a likelihood has another quadrature than GPflow makes."""
+    quadrature = getattr(instance, "quadrature", None)
+    return (
+        isinstance(instance, gpflow.likelihoods.QuadratureLikelihood)
+        and type(quadrature) is gpflow.quadrature.NDiagGHQuadrature
+        and quadrature.n_gh != _USUAL_POINTS
+    )
+
+
+def _build_quadrature(dim: int, n_gh: int) -> gpflow.quadrature.NDiagGHQuadrature:
+    check_integers(dim=dim, n_gh=n_gh)
+    if n_gh > _MOST_POINTS or dim > np.log2(_MOST_NODES) or n_gh**dim > _MOST_NODES:
+        raise SavedModelError(f"A quadrature of {n_gh} points in each of {dim} dimensions.")
+    return gpflow.quadrature.NDiagGHQuadrature(dim, n_gh)
+
+
+def _positive_bijector(description: dict[str, Any], instance: tf.Module) -> str | None:
+    """Name what makes the object's own parameters positive, as GPflow's configuration does.
+
+    Where there are both kinds, its class asks for one of them itself, whatever is configured: the
+    one that is configured is found by building the object again.
+    """
+    kinds = _own_bijectors(instance)
+    found = [name for name in _BIJECTORS if name in kinds.values()]
+    if len(found) > 1:
+        custom = [type(module) for module in (instance, *instance.submodules)]
+        for name in found:
+            try:
+                again = from_config(description | {"positive_bijector": name}, custom)
+            except Exception:  # whoever saves builds it once more, and says why that fails
+                continue
+            if _own_bijectors(again) == kinds:
+                return name
+    return found[0] if found else None
+
+
+def _own_bijectors(instance: tf.Module) -> dict[str, str | None]:
+    """What makes each of the object's own parameters positive, of GPflow's two; None if neither."""
+    return {
+        attribute: next(
+            (name for name in _BIJECTORS if name in str(value.transform.name).lower()), None
+        )
+        for attribute, value in vars(instance).items()
+        if isinstance(value, gpflow.Parameter) and value.transform is not None
+    }
 
 
 def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:

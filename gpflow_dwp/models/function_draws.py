@@ -12,6 +12,7 @@ from gpflow.utilities import freeze, to_default_float
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
+from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.layers import GaussianPosterior
 from gpflow_dwp.layers.propagation import sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
@@ -21,6 +22,9 @@ from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers, check_memory
 
 __all__ = ["FunctionDraws"]
+
+# That of the draws at the inducing points.
+_ACCURATE = tf.float64
 
 
 class _Update(NamedTuple):
@@ -99,9 +103,10 @@ class FunctionDraws:
             sample_random_functions, num_samples=num_samples, num_features=num_features
         )
         self._updates: list[_Update] = []
-        inputs = points[None]
+        inputs = tf.cast(points, _ACCURATE)[None]
         for layer, width, draw, layer_seed in zip(hidden, widths, path.hidden, seeds, strict=False):
-            prior = draw_prior(layer.kernel, inputs.shape[-1], width, seed=layer_seed)
+            kernel = kernel_in_dtype(layer.kernel, _ACCURATE)
+            prior = draw_prior(kernel, inputs.shape[-1], width, seed=layer_seed)
             # With the columns that are zero there.
             missing_columns = width - draw.features.shape[-1]
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing_columns]])
@@ -112,17 +117,19 @@ class FunctionDraws:
             self._updates.append(_Update(prior, inputs, coefficients, scales))
             inputs = features
         num_functions = path.output.weights.shape[-1]
-        prior = draw_prior(output.kernel, inputs.shape[-1], num_functions, seed=seeds[-1])
+        kernel = kernel_in_dtype(output.kernel, _ACCURATE)
+        prior = draw_prior(kernel, inputs.shape[-1], num_functions, seed=seeds[-1])
         values = prior(inputs)
         cross = _feature_cross if hidden else _input_cross
         noise = _coefficient_noise(
             path.output,
-            cross(output.kernel, inputs, inputs),
+            cross(kernel, inputs, inputs),
             normal(values.shape, noise_seed, values.dtype),
         )
         coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
         self._updates.append(_Update(prior, inputs, coefficients, tf.ones([], values.dtype)))
-        self._mixing, self._mean_function = output.mixing, output.mean_function
+        self._mixing = None if output.mixing is None else tf.cast(output.mixing, _ACCURATE)
+        self._mean_function = output.mean_function
 
     @without_autograph
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
@@ -133,7 +140,8 @@ class FunctionDraws:
         :return: [S, N, Q].
         """
         points = to_default_float(X)
-        values = points[None] if points.shape.rank == 2 else points
+        values = tf.cast(points, _ACCURATE)
+        values = values[None] if points.shape.rank == 2 else values
         for index, update in enumerate(self._updates):
             # Only the first kernel acts on inputs; every other one on features.
             cross = _input_cross if index == 0 else _feature_cross
@@ -142,6 +150,7 @@ class FunctionDraws:
             values = (update.prior(values) + corrected) * update.scale
         if self._mixing is not None:
             values = tf.matmul(values, self._mixing)
+        values = to_default_float(values)
         return values if self._mean_function is None else values + self._mean_function(points)
 
 

@@ -20,6 +20,7 @@ from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.models._declared_sizes import check_declared_sizes
+from gpflow_dwp.models._kept_settings import check_settings
 from gpflow_dwp.models._saved_files import (
     DESCRIPTION,
     IN_BYTES,
@@ -201,7 +202,8 @@ def _set_prior(parameter: Parameter, described: Mapping[str, Any]) -> None:
 def _check_rebuilds(model: VariationalModel, description: dict[str, Any]) -> None:
     custom = {type(module) for module in model.submodules}
     bare = {**description, "trainable": {}, "priors": {}}
-    rebuilt = parameter_dict(_rebuild(bare, list(custom)))
+    new_model = _rebuild(bare, list(custom))
+    rebuilt = parameter_dict(new_model)
     originals = parameter_dict(model)
     first_path: dict[int, str] = {}
     for path, original in originals.items():
@@ -228,6 +230,7 @@ def _check_rebuilds(model: VariationalModel, description: dict[str, Any]) -> Non
     extra = sorted(set(rebuilt) - set(originals))
     if extra:
         raise SavedModelError(f"A new model would have {', '.join(extra)}, which this one lacks.")
+    check_settings(model, new_model)
 
 
 def _constrained(parameter: Parameter, other: Parameter) -> tf.Tensor:

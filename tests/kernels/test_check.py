@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gpflow
 import gpflow.kernels as gk
 import numpy as np
 import pytest
@@ -39,6 +40,20 @@ class OwnDiagonal(gk.Matern32):
         return 2.0 * super().K_diag(X)
 
 
+class OwnParameter(gk.Linear):
+    """Adds what no formula knows."""
+
+    def __init__(self) -> None:
+        super().__init__(2.0)
+        self.scale = gpflow.Parameter(1.0)
+
+
+def with_own(cls: type[gk.Kernel], name: str) -> gk.Kernel:
+    """A kernel whose class changes a part of the formula that ``cls`` is known by."""
+    own = type("Own", (cls,), {name: lambda *_: pytest.fail("a check must evaluate nothing")})
+    return own([gk.White(), gk.Linear()]) if issubclass(cls, gk.Combination) else own()
+
+
 class Unknown(gk.Kernel):
     """A kernel that nobody registered."""
 
@@ -58,6 +73,7 @@ ACCEPTED = [
     gk.Bias(),
     gk.White(),
     OwnShape(),
+    OwnParameter(),
     (gk.SquaredExponential() + gk.Linear()) * gk.Constant() + gk.White(),
 ]
 
@@ -84,6 +100,15 @@ REFUSED = [
     (NoFormula(), r"NoFormula .* neither K_r nor K_r2; define one"),
     (OwnK(), r"OwnK .* overrides Linear\.K, .* use Linear, or derive from IsotropicStationary"),
     (OwnDiagonal(), r"OwnDiagonal .* overrides IsotropicStationary\.K_diag"),
+    (with_own(SE, "__call__"), r"overrides SquaredExponential\.__call__, and only"),
+    (with_own(SE, "scaled_squared_euclid_dist"), r"SquaredExponential\.scaled_squared_euclid_dist"),
+    (with_own(gk.Matern32, "scale"), r"Own .* overrides IsotropicStationary\.scale"),
+    (with_own(gk.Linear, "slice"), r"overrides Linear\.slice"),
+    (with_own(gk.ArcCosine, "_diag_weighted_product"), r"ArcCosine\._diag_weighted_product"),
+    (with_own(gk.ArcCosine, "_full_weighted_product"), r"ArcCosine\._full_weighted_product"),
+    (with_own(gk.ArcCosine, "_J"), r"overrides ArcCosine\._J"),
+    (with_own(gk.Sum, "_reduce"), r"overrides Sum\._reduce, .* use Sum, or derive"),
+    (with_own(gk.Product, "_reduce"), r"overrides Product\._reduce"),
     (SE() + gk.White() * ARD, r"SquaredExponential .* lengthscales has shape \[2\]"),
     (SE() * gk.Periodic(SE()), r"Periodic cannot act on a Gram matrix"),
     ("rbf", r"expected a kernel from gpflow\.kernels, got str"),

@@ -60,6 +60,9 @@ LIKELIHOODS: dict[str, Callable[[], gl.Likelihood]] = {
     "exponential": gl.Exponential,
     "gamma": lambda: gl.Gamma(shape=2.0),
     "beta": lambda: gl.Beta(scale=2.0),
+    "beta_of_two_points": lambda: gl.Beta(
+        scale=2.0, quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 2)
+    ),
     "ordinal": lambda: gl.Ordinal(np.array([-0.5, 0.5])),
 }
 
@@ -82,6 +85,17 @@ def test_likelihoods(name: str) -> None:
 def test_classification_likelihoods() -> None:
     assert round_trip(gl.Softmax(3)).num_classes == 3
     assert round_trip(gl.MultiClass(3)).num_classes == 3
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "name"),
+    [(gl.Softmax(3), "num_monte_carlo_points"), (gl.MultiClass(3), "num_gauss_hermite_points")],
+)
+def test_numbers_of_points(likelihood: gl.Likelihood, name: str) -> None:
+    assert "settings" not in to_config(likelihood)
+    setattr(likelihood, name, 7)
+
+    assert getattr(round_trip(likelihood), name) == 7
 
 
 def test_switched_likelihood() -> None:
@@ -128,6 +142,9 @@ def test_a_transform_with_settings_is_refused() -> None:
         to_config(likelihood)
 
 
+SOFTMAX = {"class": "gpflow.likelihoods.Softmax", "arguments": {"num_classes": 2}}
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -137,6 +154,9 @@ def test_a_transform_with_settings_is_refused() -> None:
         ({"function": "builtins.eval"}, "function 'builtins.eval' is not known"),
         ({"distribution_class": "Nothing"}, "distribution 'Nothing' is not known"),
         ({"bijector": "Nothing"}, "bijector 'Nothing' is not known"),
+        ({"quadrature": {"dim": 1, "n_gh": 10**9}}, "quadrature of 1000000000 points"),
+        ({"quadrature": {"dim": 4, "n_gh": 20}}, "20 points in each of 4 dimensions"),
+        (SOFTMAX | {"settings": {"nothing": 1}}, "setting 'nothing' is not known"),
         ({"nothing": 1}, "without a class: keys nothing"),
     ],
 )

@@ -108,6 +108,21 @@ def test_compiled_values_are_the_same(functions: FunctionDraws) -> None:
     np.testing.assert_allclose(compiled(tf.constant(XNEW)), functions(XNEW), atol=1e-10)
 
 
+def test_float32_has_the_functions_of_float64() -> None:
+    def draw() -> tf.Tensor:
+        model = tiny_model(2, data=DATA, num_functions=1)
+        model.output_layer.mean_function = gpflow.functions.Constant([9.0, 1.0])
+        return FunctionDraws(model, 3, num_features=40, seed=0)(XNEW)
+
+    expected = draw()
+    gpflow.config.set_default_float(np.float32)
+
+    values = draw()
+
+    assert values.dtype == tf.float32
+    np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     "arguments", [{"build": build_deep_inverse_wishart_process}, {"latent_dim": 1}]
 )

@@ -24,6 +24,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import DeepWishartProcess, load_model, save_model
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import held, seal, unseal
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
@@ -330,6 +331,46 @@ def test_another_positive_minimum_changes_nothing(tmp_path: Path) -> None:
     assert_same(model, load_model(tmp_path / "model"))
 
 
+class OwnPositive(gk.SquaredExponential):
+    """A user's kernel with a parameter whose transform is not the configured one."""
+
+    def __init__(self, extra: Any = 1.0) -> None:
+        super().__init__()
+        self.extra = gpflow.Parameter(extra, transform=gpflow.utilities.positive(base="exp"))
+
+
+def test_a_class_may_have_transforms_of_both_kinds() -> None:
+    """Also where another one is configured when the model is loaded and saved again."""
+    model = tiny_model(1)
+    model.layers[0].kernel = OwnPositive()
+    model.likelihood = WarpedStudentT(SinhArcsinh(2), variance=0.01, df=4.0)
+    content = model_to_bytes(model)
+
+    gpflow.config.set_default_positive_bijector("exp")
+
+    again = model_from_bytes(content, custom_classes=[OwnPositive])
+    assert_same(model, again)
+    assert_same(model, model_from_bytes(model_to_bytes(again), custom_classes=[OwnPositive]))
+
+
+class OwnPower(gk.SquaredExponential):
+    """A user's kernel that does not keep its argument under its name."""
+
+    def __init__(self, power: float = 2.0) -> None:
+        super().__init__()
+        self._powers = [power]
+
+
+def with_another_power(model: DeepWishartProcess) -> None:
+    model.layers[0].kernel = OwnPower(1.0)
+
+
+def with_another_quadrature(model: DeepWishartProcess) -> None:
+    """A likelihood whose constructor takes none."""
+    model.likelihood = WarpedStudentT(SinhArcsinh(2), variance=0.01)
+    model.likelihood.quadrature = gpflow.quadrature.NDiagGHQuadrature(1, 2)
+
+
 def with_other_transform(model: DeepWishartProcess) -> None:
     kernel = model.layers[0].kernel
     kernel.variance = gpflow.Parameter(1.0, transform=gpflow.utilities.positive(base="softplus"))
@@ -369,6 +410,8 @@ def with_a_prior_of_no_numbers(model: DeepWishartProcess) -> None:
         (with_a_parameter_of_its_own, r"kernel.something is not part of the model's config"),
         (with_a_constant, r"would have .layers\[0\].kernel.variance, which this one lacks"),
         (with_a_shared_parameter, r"kernel.variance and .likelihood.variance are one parameter"),
+        (with_another_power, r"kernel\._powers\[0\] is 1\.0, and a new model would have 2\.0; it"),
+        (with_another_quadrature, r"\.likelihood\.quadrature\.n_gh is 2, and a new .* have 20;"),
         (with_a_prior_of_no_numbers, "The prior of .likelihood.variance"),
     ],
 )
