@@ -114,12 +114,17 @@ def test_order_of_columns_and_further_columns_do_not_matter(trained: Trained) ->
         assert table[name] == further[name]
 
 
-def test_rows_without_values_are_left_out(trained: Trained) -> None:
+def test_blank_lines_are_left_out_and_rows_without_values_are_not(
+    trained: Trained, refused: Callable[..., str]
+) -> None:
     wanted = predictions(trained("regression"), {"a": [1.0, 2.0], "b": [1e3, 1e3]}, *FEW)
-    Path("gaps.csv").write_text("\ufeffa,b\n\n1.0,1000.0\n,\n , \n2.0, 1000.0\n\n", "utf-8")
+    Path("gaps.csv").write_text("\ufeffa,b\n\n1.0,1000.0\n \n2.0, 1000.0\n\n", "utf-8")
     directory = trained("regression").directory
     assert run("predict", directory, "gaps.csv", "-o", "gaps-out.csv", *FEW) == 0
     assert read_csv(Path("gaps-out.csv")) == wanted
+    Path("gaps.csv").write_text("a,b\n1.0,1000.0\n\n , \n2.0,1000.0\n", "utf-8")
+    message = refused("predict", directory, "gaps.csv", "-o", "refused.csv")
+    assert "column 'a' has no value in data row 2 (line 4)" in message
 
 
 def test_an_existing_file_is_replaced_only_if_asked(

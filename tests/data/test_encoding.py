@@ -228,6 +228,15 @@ def test_refuses_an_empty_column(write: Write) -> None:
         )
 
 
+def test_rows_without_a_value_stay(write: Write) -> None:
+    data = frame().astype({"colour": object, "town": object})
+    data.loc[[0, 9, 19]] = None
+    cells = read_cells(write(data))
+    assert len(cells) == len(data) and cells.rows[-1] == len(data)
+    encoder = ColumnEncoder(("size", "town"), {"town": ("(missing)",)}, {"size": 7.0})
+    np.testing.assert_array_equal(encoder.transform(cells)[[0, 9, 19]], [[7.0, 1.0]] * 3)
+
+
 def test_refuses_what_is_no_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "table.parquet"
