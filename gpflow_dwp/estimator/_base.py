@@ -13,6 +13,7 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import deepcopy
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -143,7 +144,7 @@ class DeepWishartEstimator(BaseEstimator):
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
-            model = self.model_
+            model = _copy(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
@@ -291,6 +292,16 @@ class DeepWishartEstimator(BaseEstimator):
             own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
+
+
+def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
+    """A copy that can be given other rows, as TensorFlow's own copies of variables cannot."""
+    copies = {
+        id(variable): tf.Variable(variable, trainable=variable.trainable, shape=variable.shape)
+        for variable in model.variables
+        if not variable.shape.is_fully_defined()
+    }
+    return deepcopy(model, copies)
 
 
 def _refuse_dates(X: Any) -> None:

@@ -325,22 +325,44 @@ def test_warm_start_goes_on_from_the_model_there_is() -> None:
     regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
     mean = regressor.predict(X)
     regressor = pickle.loads(pickle.dumps(regressor))
-    model, scale = regressor.model_, regressor.output_standardiser_.scale
-    before = model.inducing_variable.Z.numpy()
+    scale = regressor.output_standardiser_.scale
+    before = regressor.model_.inducing_variable.Z.numpy()
 
     for weights in (None, np.full(40, 2.0), None):
         regressor.set_params(num_steps=2).fit(X, Y, sample_weight=weights)
-        assert regressor.model_ is model and model.num_data == 40
+        assert regressor.model_.num_data == 40
         assert regressor.history_.num_steps == 2
         assert regressor.output_standardiser_.scale == scale == Y[:30].std()
     # A new start would have other inducing inputs.
-    assert 0.0 < abs(model.inducing_variable.Z.numpy() - before).max() < 0.3
+    assert 0.0 < abs(regressor.model_.inducing_variable.Z.numpy() - before).max() < 0.3
     assert not np.array_equal(regressor.predict(X), mean)
     with pytest.raises(ValueError, match="expecting 2 features"):
         regressor.fit(X[:, :1], Y)
     with pytest.raises(ValueError, match=r"shape \['N'\] to go on, as at first, got \[40, 2\]"):
         regressor.fit(X, np.stack([Y, Y], 1))
-    assert regressor.set_params(warm_start=False).fit(X, Y).model_ is not model
+    after = regressor.model_.inducing_variable.Z.numpy()
+    again = regressor.set_params(warm_start=False).fit(X, Y).model_
+    assert abs(again.inducing_variable.Z.numpy() - after).max() > 0.3
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_warm_start_that_fails_leaves_the_model_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    short = {**SMALL, "num_steps": 2, "num_inducing": 5, "warm_start": True}
+    regressor = DeepWishartRegressor(**short).fit(X, Y)
+    mean, history = regressor.predict(X), regressor.history_
+
+    def stop(model: Any, *_: Any, **__: Any) -> None:
+        model.likelihood.variance.assign(2.0 * model.likelihood.variance)
+        raise error
+
+    monkeypatch.setattr("gpflow_dwp.estimator._base.fit_with_held_out", stop)
+    with pytest.raises(error):
+        regressor.fit(X[:20] + 5.0, Y[:20])
+    np.testing.assert_array_equal(regressor.predict(X), mean)
+    assert regressor.history_ is history and regressor.model_.num_data == 40
 
 
 def test_bad_targets_are_refused(regressor: DeepWishartRegressor) -> None:
