@@ -61,7 +61,7 @@ class DeepWishartEstimator(BaseEstimator):
         warp: bool | Auto = "auto",
         noise: Noise | Auto = "auto",
         width: int | None = None,
-        kernel: str | Kernel | Sequence[Kernel] = "auto",
+        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
         latent_dim: int = 0,
@@ -212,7 +212,7 @@ class DeepWishartEstimator(BaseEstimator):
     def _build(
         self,
         data: TrainingData,
-        kernel: Kernel | Sequence[Kernel],
+        kernel: Kernel | Sequence[str | Kernel],
         of_models: dict[str, Any],
     ) -> DeepWishartProcess:
         """Build the one model of these kernels, of which the estimator's own stay as they are."""
@@ -289,7 +289,7 @@ class DeepWishartEstimator(BaseEstimator):
         super().__setstate__(state)
         if "model_" in state:
             # Only the user's kernels can be of classes that the package does not know.
-            own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
+            own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
 

@@ -52,7 +52,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
-        kernel, of which every layer gets a copy; or ``depth`` kernels. Kernels that are given act
+        kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
         on standardised inputs and stay as they are: copies are trained.
     :param num_inducing: Inducing points, at most; "auto" for 100, and in a single layer with
         Gaussian noise for all rows up to 1,000, and 500 at most above.

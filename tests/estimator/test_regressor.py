@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 from typing import Any
@@ -230,6 +231,9 @@ def test_kernels_are_copied_and_come_back() -> None:
     per_layer = [gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0]), Wiggly()]
     several = clone(DeepWishartRegressor(**{**short, "kernel": per_layer})).fit(X, Y)
     assert several.model_.layers[0].kernel.lengthscales.shape == (2,)
+    named = DeepWishartRegressor(**{**short, "kernel": ["Matern52", Wiggly()]}).fit(X, Y)
+    for again in (pickle.loads(pickle.dumps(named)), copy.deepcopy(named)):
+        np.testing.assert_array_equal(again.predict(X), named.predict(X))
 
 
 @pytest.mark.usefixtures("eager")
