@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import tensorflow as tf
 from command_line import TASKS, TrainedRun, content, read_csv, run, write_csv
 
+from gpflow_dwp.cli.predict import _write
+from gpflow_dwp.data.cells import read_cells
 from gpflow_dwp.evaluation.mixture import mixture_cdf
 
 Trained = Callable[[str], TrainedRun]
@@ -125,6 +129,22 @@ def test_blank_lines_are_left_out_and_rows_without_values_are_not(
     Path("gaps.csv").write_text("a,b\n1.0,1000.0\n\n , \n2.0,1000.0\n", "utf-8")
     message = refused("predict", directory, "gaps.csv", "-o", "refused.csv")
     assert "column 'a' has no value in data row 2 (line 4)" in message
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv.gz", "T.CSV.GZ", "t.csv.bz2", "t.csv.xz", "t.csv.zip", "t.csv.tar", "t.tar.gz"]
+)
+def test_a_file_is_packed_as_its_name_says(tmp_path: Path, name: str) -> None:
+    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    for _ in range(2):
+        _write(tmp_path / name, frame)
+    content = (tmp_path / name).read_bytes()
+    assert (content[:2] == b"\x1f\x8b") == name.lower().endswith("gz")
+    assert not content.startswith(b"a\n")
+    pandas.testing.assert_frame_equal(pandas.read_csv(tmp_path / name), frame)
+    assert read_cells(tmp_path / name).column("a").tolist() == ["1.5", "2.5"]
+    if name.endswith("zip"):
+        assert zipfile.ZipFile(tmp_path / name).namelist() == ["t.csv"]
 
 
 def test_an_existing_file_is_replaced_only_if_asked(
