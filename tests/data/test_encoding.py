@@ -162,6 +162,10 @@ def test_an_encoder_is_read_back_from_json() -> None:
         ({"impute": "zero"}, "impute must be one of mean, median, most_frequent, got 'zero'"),
         ({"categorical": ["color"]}, "no categorical column 'color'; .* did you mean 'colour'"),
         ({"categorical": ["price"]}, "'price' is the target, not an input"),
+        (
+            {"categorical": ["town"], "drop": ["town"]},
+            r"'town' is named as categorical \(--categorical\), but is no input \(--columns, --dr",
+        ),
     ],
 )
 def test_refuses(write: Write, arguments: dict[str, Any], message: str) -> None:
