@@ -40,7 +40,7 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers
 
-__all__ = ["DeepWishartEstimator"]
+__all__ = ["DeepWishartEstimator", "refuse_dates"]
 
 Index = npt.NDArray[np.int64]
 
@@ -104,7 +104,7 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
-        _refuse_dates(X)
+        refuse_dates("X", X)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
         if sample_weight is None:
             return inputs, np.asarray(y), None
@@ -120,6 +120,10 @@ class DeepWishartEstimator(BaseEstimator):
         check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
         check_integers(n_iter_no_change=self.n_iter_no_change)
         check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
+        check_flags(verbose=self.verbose)
+        fraction = self.validation_fraction
+        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
+            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         goes_on = self._goes_on()
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
@@ -167,8 +171,6 @@ class DeepWishartEstimator(BaseEstimator):
     def _split(self, Y: Array, seed: int) -> tuple[Index, Index]:
         """Indices of the rows to train on, and of those that are held out."""
         fraction = self.validation_fraction
-        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
-            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         task: Task = "classification" if is_classifier(self) else "regression"
         try:
             rows, others = split_rows(Y, task, fraction, seed)
@@ -266,8 +268,16 @@ class DeepWishartEstimator(BaseEstimator):
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in raw units, [N, D]."""
         check_is_fitted(self, "model_")
-        _refuse_dates(X)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        refuse_dates("X", X)
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        with np.errstate(over="ignore"):
+            far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
+        for row, column in np.argwhere(far)[:1]:
+            raise ValueError(
+                "X must not be too far from what was trained on to be computed with, got "
+                f"{inputs[row, column]:g} in row {row + 1}, column {column + 1}."
+            )
+        return inputs
 
     def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
         return self.input_standardiser_, getattr(self, "output_standardiser_", None)
@@ -304,9 +314,10 @@ def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
     return deepcopy(model, copies)
 
 
-def _refuse_dates(X: Any) -> None:
+def refuse_dates(name: str, values: Any) -> None:
     """Refuse dates, spans of time and records, of which scikit-learn would make numbers."""
-    types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    several = hasattr(values, "columns")
+    types = list(values.dtypes) if several else [getattr(values, "dtype", None)]
     for dtype in types:
         if getattr(dtype, "kind", None) in ("M", "m", "V"):
-            raise ValueError(f"X must hold numbers, got {dtype}.")
+            raise ValueError(f"{name} must hold numbers, got {dtype}.")

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.estimator._base import DeepWishartEstimator
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -101,6 +101,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             rows, a target is constant, an argument of the constructor cannot be used, or a model
             that goes on was fitted to other numbers of columns.
         """
+        refuse_dates("y", y)
         inputs, y, weights = self._check_rows(
             X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2
         )

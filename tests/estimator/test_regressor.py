@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import re
 from typing import Any
 
 import gpflow
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -268,6 +270,8 @@ def test_seeds() -> None:
         ({"num_prediction_samples": 0}, "num_prediction_samples must be a positive integer"),
         ({"n_iter_no_change": 0}, "n_iter_no_change must be a positive integer"),
         ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+        ({"verbose": "no"}, "verbose must be True or False, got 'no'"),
+        ({"validation_fraction": 2}, "validation_fraction must be between 0 and 1, got 2"),
         (
             {"early_stopping": True, "validation_fraction": 1.0},
             "validation_fraction must be between 0 and 1, got 1.0",
@@ -373,7 +377,21 @@ def test_bad_targets_are_refused(regressor: DeepWishartRegressor) -> None:
     """Those that scikit-learn's own checks do not try."""
     with pytest.raises(ValueError, match="constant"):
         DeepWishartRegressor(**SMALL).fit(X, np.full(40, 3.0))
+    days = np.datetime64("2020-01-01") + np.arange(40)
+    for dates in (days, pandas.Series(days), pandas.DataFrame({"a": Y, "b": days})):
+        with pytest.raises(ValueError, match="y must hold numbers, got datetime64"):
+            DeepWishartRegressor(**SMALL).fit(X, dates)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         regressor.predict_log_density(X, np.where(np.arange(40) == 3, np.nan, Y))
     with pytest.raises(ValueError, match=r"y must have shape \[40\], got \[40, 1\]"):
         regressor.predict_log_density(X, Y[:, None])
+
+
+@pytest.mark.parametrize("far", [1e200, -1.7e308])
+def test_inputs_that_cannot_be_computed_with_are_refused(
+    regressor: DeepWishartRegressor, far: float
+) -> None:
+    message = rf"X must not be too far from .*, got {re.escape(f'{far:g}')} in row 2, column 1"
+    for method in (regressor.predict, regressor.predict_interval, regressor.sample_y):
+        with pytest.raises(ValueError, match=message):
+            method([[0.0, 1_000.0], [far, 1_000.0]])
