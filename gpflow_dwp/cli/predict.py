@@ -111,7 +111,21 @@ def _write(path: Path, frame: Any) -> None:
         if _is_parquet(path):
             frame.to_parquet(partial, index=index)
         else:
-            frame.to_csv(partial, index=index, encoding="utf-8")
+            packing = _packing(path)
+            frame.to_csv(partial, index=index, encoding="utf-8", compression=packing)
+
+
+def _packing(path: Path) -> str | dict[str, str] | None:
+    """How pandas writes a CSV file of this name, such as predictions.csv.gz, to read it again."""
+    from pandas.io.common import infer_compression
+
+    method = infer_compression(path, "infer")
+    if method == "zip":
+        return {"method": method, "archive_name": path.stem}
+    if method == "tar":
+        suffix = path.suffix.lower().removeprefix(".")
+        return {"method": method, "mode": "w" if suffix == "tar" else f"w:{suffix}"}
+    return method
 
 
 def _is_parquet(path: Path) -> bool:

@@ -194,6 +194,8 @@ def read_cells(path: str | Path) -> Cells:
 
     :param path: A file that ends in ``.parquet``, or else a CSV file with a header line,
         comma-separated, UTF-8.
+    :return: All rows, those without a value included. Blank lines of a CSV file are none, except
+        below the header of a single column, where a missing cell is one.
     :raises TableError: If the file cannot be read or is empty.
     :raises ImportError: If pandas, or for Parquet pyarrow, is not installed.
     """
@@ -224,9 +226,12 @@ def read_cells(path: str | Path) -> Cells:
             line = content[: content.index(b"\0")].count(b"\n") + 1
             raise TableError(f"{path}: not a text file: line {line} holds a zero byte")
     text = frame.fillna("").apply(lambda column: column.str.strip())
-    text = text[(text != "").any(axis=1)]
-    if text.empty:
+    filled = (text != "").any(axis=1).to_numpy()
+    if not filled.any():
         raise TableError(f"{path}: the file is empty")
+    kept = filled | ~_is_blank_line(content, frame, ~filled)
+    kept[: filled.argmax()] = False  # above the header
+    text = text[kept]
     header = [str(name) for name in text.iloc[0]]
     rows = text.iloc[1:]
     last = _last_known_line(frame)
@@ -283,6 +288,19 @@ def _last_known_line(frame: Any) -> int:
     return int(broken.argmax()) + 1 if broken.any() else len(frame)
 
 
+def _is_blank_line(
+    content: bytes, frame: Any, empty: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Which rows without a value of a CSV file are blank lines, and no rows such as ``,``."""
+    blank = np.zeros(len(frame), bool)
+    if frame.shape[1] > 1 and empty.any():
+        lines = content.splitlines()
+        breaks = frame.apply(lambda column: column.str.count(r"\r\n|\r|\n")).sum(axis=1).to_numpy()
+        first = np.arange(len(frame)) + np.cumsum(breaks).astype(int) - breaks.astype(int)
+        blank[empty] = [line < len(lines) and not lines[line].strip() for line in first[empty]]
+    return blank
+
+
 def _as_cells(path: Path, frame: Any) -> Cells:
     """The cells of a frame that a Parquet file holds."""
     for name in frame.index.names:
@@ -292,9 +310,8 @@ def _as_cells(path: Path, frame: Any) -> Cells:
     text = frame.apply(
         lambda column: column.astype(object).where(column.notna(), "").map(str).str.strip()
     )
-    filled = (text != "").any(axis=1)
-    header, numbers = [str(name) for name in frame.columns], list(range(1, int(filled.sum()) + 1))
-    return Cells(path, header, text[filled], frame[filled], numbers)
+    header, numbers = [str(name) for name in frame.columns], list(range(1, len(frame) + 1))
+    return Cells(path, header, text, frame, numbers)
 
 
 def _is_number(cell: str) -> bool:

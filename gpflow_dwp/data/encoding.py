@@ -82,7 +82,10 @@ class ColumnEncoder:
         for name in categorical:
             if name not in columns:
                 cells.check_has([name], "categorical")
-                raise TableError(f"{cells.path}: {name!r} is the target, not an input")
+                raise TableError(
+                    f"{cells.path}: {name!r} is named as categorical (--categorical), but is no "
+                    "input (--columns, --drop)"
+                )
         for name in columns:
             if cells.is_missing(name).all():
                 raise TableError(f"{cells.path}: column {name!r} is empty")

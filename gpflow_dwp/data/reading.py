@@ -80,6 +80,8 @@ def read_split_table(
     cells, features = _read_for_training(path, target)
     features = _choose(cells, features, target, columns, drop)
     cells.check_has(categorical, "categorical")
+    if target in categorical:
+        raise TableError(f"{cells.path}: {target!r} is the target, not an input")
     Y, classes = read_target(cells, target, task)
     parts = split_rows(Y, task, test_fraction, seed)
     encoder = ColumnEncoder.fit(

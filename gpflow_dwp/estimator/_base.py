@@ -13,6 +13,7 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import deepcopy
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -39,7 +40,7 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers
 
-__all__ = ["DeepWishartEstimator"]
+__all__ = ["DeepWishartEstimator", "refuse_dates"]
 
 Index = npt.NDArray[np.int64]
 
@@ -60,7 +61,7 @@ class DeepWishartEstimator(BaseEstimator):
         warp: bool | Auto = "auto",
         noise: Noise | Auto = "auto",
         width: int | None = None,
-        kernel: str | Kernel | Sequence[Kernel] = "auto",
+        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
         latent_dim: int = 0,
@@ -103,7 +104,7 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
-        _refuse_dates(X)
+        refuse_dates("X", X)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
         if sample_weight is None:
             return inputs, np.asarray(y), None
@@ -119,6 +120,10 @@ class DeepWishartEstimator(BaseEstimator):
         check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
         check_integers(n_iter_no_change=self.n_iter_no_change)
         check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
+        check_flags(verbose=self.verbose)
+        fraction = self.validation_fraction
+        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
+            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         goes_on = self._goes_on()
         if goes_on:
             seed = self._seed  # So that the same rows are held out of the same data.
@@ -143,7 +148,7 @@ class DeepWishartEstimator(BaseEstimator):
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
         if goes_on:
-            model = self.model_
+            model = _copy(self.model_)  # Training that fails leaves the old one as it is.
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
@@ -166,8 +171,6 @@ class DeepWishartEstimator(BaseEstimator):
     def _split(self, Y: Array, seed: int) -> tuple[Index, Index]:
         """Indices of the rows to train on, and of those that are held out."""
         fraction = self.validation_fraction
-        if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
-            raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")
         task: Task = "classification" if is_classifier(self) else "regression"
         try:
             rows, others = split_rows(Y, task, fraction, seed)
@@ -211,7 +214,7 @@ class DeepWishartEstimator(BaseEstimator):
     def _build(
         self,
         data: TrainingData,
-        kernel: Kernel | Sequence[Kernel],
+        kernel: Kernel | Sequence[str | Kernel],
         of_models: dict[str, Any],
     ) -> DeepWishartProcess:
         """Build the one model of these kernels, of which the estimator's own stay as they are."""
@@ -265,8 +268,16 @@ class DeepWishartEstimator(BaseEstimator):
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in raw units, [N, D]."""
         check_is_fitted(self, "model_")
-        _refuse_dates(X)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        refuse_dates("X", X)
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        with np.errstate(over="ignore"):
+            far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
+        for row, column in np.argwhere(far)[:1]:
+            raise ValueError(
+                "X must not be too far from what was trained on to be computed with, got "
+                f"{inputs[row, column]:g} in row {row + 1}, column {column + 1}."
+            )
+        return inputs
 
     def _standardisers(self) -> tuple[Standardiser, Standardiser | None]:
         return self.input_standardiser_, getattr(self, "output_standardiser_", None)
@@ -288,14 +299,25 @@ class DeepWishartEstimator(BaseEstimator):
         super().__setstate__(state)
         if "model_" in state:
             # Only the user's kernels can be of classes that the package does not know.
-            own = [] if isinstance(self.kernel, str) else tf.nest.flatten(self.kernel)
+            own = [each for each in tf.nest.flatten(self.kernel) if isinstance(each, Kernel)]
             custom = {type(part) for kernel in own for part in (kernel, *kernel.submodules)}
             self.model_ = model_from_bytes(state["model_"], custom_classes=list(custom))
 
 
-def _refuse_dates(X: Any) -> None:
+def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
+    """A copy that can be given other rows, as TensorFlow's own copies of variables cannot."""
+    copies = {
+        id(variable): tf.Variable(variable, trainable=variable.trainable, shape=variable.shape)
+        for variable in model.variables
+        if not variable.shape.is_fully_defined()
+    }
+    return deepcopy(model, copies)
+
+
+def refuse_dates(name: str, values: Any) -> None:
     """Refuse dates, spans of time and records, of which scikit-learn would make numbers."""
-    types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    several = hasattr(values, "columns")
+    types = list(values.dtypes) if several else [getattr(values, "dtype", None)]
     for dtype in types:
         if getattr(dtype, "kind", None) in ("M", "m", "V"):
-            raise ValueError(f"X must hold numbers, got {dtype}.")
+            raise ValueError(f"{name} must hold numbers, got {dtype}.")

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_random_state
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.estimator._base import DeepWishartEstimator
+from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -52,7 +52,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
-        kernel, of which every layer gets a copy; or ``depth`` kernels. Kernels that are given act
+        kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
         on standardised inputs and stay as they are: copies are trained.
     :param num_inducing: Inducing points, at most; "auto" for 100, and in a single layer with
         Gaussian noise for all rows up to 1,000, and 500 at most above.
@@ -101,6 +101,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             rows, a target is constant, an argument of the constructor cannot be used, or a model
             that goes on was fitted to other numbers of columns.
         """
+        refuse_dates("y", y)
         inputs, y, weights = self._check_rows(
             X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2
         )

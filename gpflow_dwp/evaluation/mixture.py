@@ -27,6 +27,7 @@ _MAX_STEPS = 200
 _TOLERANCE = 1e-12  # of the widest component's standard deviation
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _MAX_PAIRS = 2**20
+_MAX_VALUES = 2**18  # of components at a time, few enough to stay in a cache
 
 
 def check_mixture(means: npt.ArrayLike, variances: npt.ArrayLike) -> tuple[Array, Array]:
@@ -93,28 +94,52 @@ def mixture_quantile(
     level = np.asarray(levels, np.float64)
     if level.ndim > 1 or not ((level > 0.0) & (level < 1.0)).all():
         raise ValueError(f"levels must lie strictly between 0 and 1, got {levels!r}")
-    target = level[..., None]
+    # Each level at each point is a problem of its own, [L N].
+    size, num_points = max(1, _MAX_VALUES // len(mean)), mean.shape[1]
+    targets, points = np.repeat(level, num_points), np.tile(np.arange(num_points), level.size)
+    found = np.empty(len(points))
+    for start in range(0, len(points), size):
+        block = slice(start, start + size)
+        chosen = points[block]
+        found[block] = _solve(targets[block], mean[:, chosen], deviation[:, chosen], weight)
+    return found.reshape(*level.shape, num_points)
+
+
+def _solve(level: Array, mean: Array, deviation: Array, weight: Array) -> Array:
+    """The quantile at a level of its own for each of n mixtures of components [S, n]."""
+    score = ndtri(level)
     # The mixture's quantile lies between the smallest and the largest of the components'.
-    components = mean + deviation * ndtri(level)[..., None, None]
-    low, high = components.min(axis=-2), components.max(axis=-2)
+    components = mean + deviation * score
+    low, high = components.min(axis=0), components.max(axis=0)
     tolerance = _TOLERANCE * deviation.max(axis=0)
-    y = 0.5 * (low + high)
-    last_step = high - low
+    # Where a normal distribution of the same moments has it, if they can be computed.
+    with np.errstate(invalid="ignore", over="ignore"):
+        centre = weight @ mean
+        spread = np.sqrt(weight @ (np.square(deviation) + np.square(mean - centre)))
+        normal = np.clip(centre + score * spread, low, high)
+    y, last_step = np.where(np.isfinite(normal), normal, 0.5 * (low + high)), high - low
+    found, left = np.empty(len(level)), np.arange(len(level))
     for _ in range(_MAX_STEPS):
-        z = (y[..., None, :] - mean) / deviation
-        excess = weight @ ndtr(z) - target
-        density = weight @ (np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI) / deviation)
+        z = (y - mean) / deviation
+        excess = weight @ ndtr(z) - level
         low, high = np.where(excess < 0.0, y, low), np.where(excess < 0.0, high, y)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            density = weight @ (np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI) / deviation)
             newton = y - excess / density
         # Halve the bracket wherever Newton leaves it, or does not halve its own last step.
         slow = np.abs(newton - y) > 0.5 * last_step
         safe = np.isfinite(newton) & (newton >= low) & (newton <= high) & ~slow
         new = np.where(safe, newton, 0.5 * (low + high))
         last_step, y = np.abs(new - y), new
-        if (last_step <= tolerance + np.spacing(np.abs(y))).all():
+        found[left] = y
+        going = last_step > tolerance + np.spacing(np.abs(y))
+        if not going.any():
             break
-    return y
+        if not going.all():
+            mean, deviation = mean[:, going], deviation[:, going]
+            state = (left, level, low, high, tolerance, last_step, y)
+            left, level, low, high, tolerance, last_step, y = (part[going] for part in state)
+    return found
 
 
 def mixture_crps_of_each(y: npt.ArrayLike, means: npt.ArrayLike, variances: npt.ArrayLike) -> Array:

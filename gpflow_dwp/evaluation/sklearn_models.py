@@ -28,7 +28,7 @@ __all__ = [
 
 Fit = Callable[..., Callable[[Array], Any]]
 
-_NUM_FOLDS = 5
+_MOST_FOLDS = 5
 
 # Below, boosting's threads wait for each other longer than they work: on two cores that are busy
 # with something else, 72 to 5,000 rows take 11 to 15 times as long as by one thread.
@@ -36,9 +36,17 @@ _ROWS_FOR_THREADS = 10_000
 
 
 def fit_boosting(X: Array, y: Array, seed: int) -> Callable[[Array], NormalPrediction]:
-    """Fit scikit-learn's HistGradientBoostingRegressor; its residuals are those of five folds."""
+    """Fit scikit-learn's HistGradientBoostingRegressor; its residuals are those of five folds.
+
+    Fewer rows have a fold each.
+
+    :raises ValueError: If there is one row only.
+    """
+    if len(X) < 2:
+        raise ValueError(f"X must hold two rows or more for folds of them, got {len(X)}.")
     model = sklearn_class("ensemble.HistGradientBoostingRegressor")(random_state=seed)
-    folds = sklearn_class("model_selection.KFold")(_NUM_FOLDS, shuffle=True, random_state=seed)
+    num_folds = min(_MOST_FOLDS, len(X))
+    folds = sklearn_class("model_selection.KFold")(num_folds, shuffle=True, random_state=seed)
     with _threads_for(X):
         held_out = sklearn_class("model_selection.cross_val_predict")(model, X, y, cv=folds)
         model.fit(X, y)
@@ -59,6 +67,17 @@ def classifier(path: str, *, is_scaled: bool = False, **settings: Any) -> Fit:
         return fit_probabilities(sklearn_class(path)(**own), X, y, is_scaled=is_scaled)
 
     return fit
+
+
+def fit_boosting_classifier(X: Array, y: Array, seed: int) -> Callable[[Array], Array]:
+    """Fit scikit-learn's HistGradientBoostingClassifier.
+
+    Of many rows it holds out some of each class, to stop early; not where a class has one only.
+    """
+    has_single = 1 in np.unique(y, return_counts=True)[1]
+    stopping = False if has_single else "auto"
+    path = "ensemble.HistGradientBoostingClassifier"
+    return classifier(path, random_state=None, early_stopping=stopping)(X, y, seed)
 
 
 def fit_probabilities(
@@ -88,7 +107,3 @@ def _threads_for(X: Array) -> contextlib.AbstractContextManager[Any]:
     # scikit-learn brings it.
     limits = import_optional("threadpoolctl", "cli").threadpool_limits
     return limits(1, user_api="openmp")
-
-
-fit_boosting_classifier = classifier("ensemble.HistGradientBoostingClassifier", random_state=None)
-"""Fit scikit-learn's HistGradientBoostingClassifier."""

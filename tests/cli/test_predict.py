@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import tensorflow as tf
 from command_line import TASKS, TrainedRun, content, read_csv, run, write_csv
 
+from gpflow_dwp.cli.predict import _write
+from gpflow_dwp.data.cells import read_cells
 from gpflow_dwp.evaluation.mixture import mixture_cdf
 
 Trained = Callable[[str], TrainedRun]
@@ -114,12 +118,33 @@ def test_order_of_columns_and_further_columns_do_not_matter(trained: Trained) ->
         assert table[name] == further[name]
 
 
-def test_rows_without_values_are_left_out(trained: Trained) -> None:
+def test_blank_lines_are_left_out_and_rows_without_values_are_not(
+    trained: Trained, refused: Callable[..., str]
+) -> None:
     wanted = predictions(trained("regression"), {"a": [1.0, 2.0], "b": [1e3, 1e3]}, *FEW)
-    Path("gaps.csv").write_text("\ufeffa,b\n\n1.0,1000.0\n,\n , \n2.0, 1000.0\n\n", "utf-8")
+    Path("gaps.csv").write_text("\ufeffa,b\n\n1.0,1000.0\n \n2.0, 1000.0\n\n", "utf-8")
     directory = trained("regression").directory
     assert run("predict", directory, "gaps.csv", "-o", "gaps-out.csv", *FEW) == 0
     assert read_csv(Path("gaps-out.csv")) == wanted
+    Path("gaps.csv").write_text("a,b\n1.0,1000.0\n\n , \n2.0,1000.0\n", "utf-8")
+    message = refused("predict", directory, "gaps.csv", "-o", "refused.csv")
+    assert "column 'a' has no value in data row 2 (line 4)" in message
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv.gz", "T.CSV.GZ", "t.csv.bz2", "t.csv.xz", "t.csv.zip", "t.csv.tar", "t.tar.gz"]
+)
+def test_a_file_is_packed_as_its_name_says(tmp_path: Path, name: str) -> None:
+    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    for _ in range(2):
+        _write(tmp_path / name, frame)
+    content = (tmp_path / name).read_bytes()
+    assert (content[:2] == b"\x1f\x8b") == name.lower().endswith("gz")
+    assert not content.startswith(b"a\n")
+    pandas.testing.assert_frame_equal(pandas.read_csv(tmp_path / name), frame)
+    assert read_cells(tmp_path / name).column("a").tolist() == ["1.5", "2.5"]
+    if name.endswith("zip"):
+        assert zipfile.ZipFile(tmp_path / name).namelist() == ["t.csv"]
 
 
 def test_an_existing_file_is_replaced_only_if_asked(

@@ -162,6 +162,10 @@ def test_an_encoder_is_read_back_from_json() -> None:
         ({"impute": "zero"}, "impute must be one of mean, median, most_frequent, got 'zero'"),
         ({"categorical": ["color"]}, "no categorical column 'color'; .* did you mean 'colour'"),
         ({"categorical": ["price"]}, "'price' is the target, not an input"),
+        (
+            {"categorical": ["town"], "drop": ["town"]},
+            r"'town' is named as categorical \(--categorical\), but is no input \(--columns, --dr",
+        ),
     ],
 )
 def test_refuses(write: Write, arguments: dict[str, Any], message: str) -> None:
@@ -226,6 +230,15 @@ def test_refuses_an_empty_column(write: Write) -> None:
         read_split_table(
             write(data), "price", test_fraction=0.2, seed=0, categorical=["colour"], impute="mean"
         )
+
+
+def test_rows_without_a_value_stay(write: Write) -> None:
+    data = frame().astype({"colour": object, "town": object})
+    data.loc[[0, 9, 19]] = None
+    cells = read_cells(write(data))
+    assert len(cells) == len(data) and cells.rows[-1] == len(data)
+    encoder = ColumnEncoder(("size", "town"), {"town": ("(missing)",)}, {"size": 7.0})
+    np.testing.assert_array_equal(encoder.transform(cells)[[0, 9, 19]], [[7.0, 1.0]] * 3)
 
 
 def test_refuses_what_is_no_parquet(tmp_path: Path) -> None:

@@ -87,6 +87,23 @@ def test_spaces_blank_lines_quotes_and_byte_order_mark(tmp_path: Path) -> None:
     assert table.X[4].tolist() == [4.0, 5.0]
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n,\n\n \n1,2\n , \n\n", ["", "1", ""]),
+        # A row of two lines, a blank line, a row.
+        ('a,b\r\n"\r\n",\r\n\r\n,\r\n1,2', ["", "", "1"]),
+        ("a\n\n1\n\n2\n", ["", "1", "", "2"]),
+    ],
+)
+def test_only_blank_lines_of_several_columns_are_no_rows(
+    tmp_path: Path, text: str, rows: list[str]
+) -> None:
+    cells = read_cells(write(tmp_path, text.encode()))
+    assert cells.column("a").tolist() == rows
+    assert cells.rows == list(range(1, len(rows) + 1))
+
+
 def test_reads_features_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, ["note,b,,a", "x,2,7,1", "y,4,8,3"])
     features = ColumnEncoder(("a", "b")).transform(read_cells(path))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
+import re
 from typing import Any
 
 import gpflow
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -230,6 +233,9 @@ def test_kernels_are_copied_and_come_back() -> None:
     per_layer = [gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0]), Wiggly()]
     several = clone(DeepWishartRegressor(**{**short, "kernel": per_layer})).fit(X, Y)
     assert several.model_.layers[0].kernel.lengthscales.shape == (2,)
+    named = DeepWishartRegressor(**{**short, "kernel": ["Matern52", Wiggly()]}).fit(X, Y)
+    for again in (pickle.loads(pickle.dumps(named)), copy.deepcopy(named)):
+        np.testing.assert_array_equal(again.predict(X), named.predict(X))
 
 
 @pytest.mark.usefixtures("eager")
@@ -264,6 +270,8 @@ def test_seeds() -> None:
         ({"num_prediction_samples": 0}, "num_prediction_samples must be a positive integer"),
         ({"n_iter_no_change": 0}, "n_iter_no_change must be a positive integer"),
         ({"early_stopping": "yes"}, "early_stopping must be True or False"),
+        ({"verbose": "no"}, "verbose must be True or False, got 'no'"),
+        ({"validation_fraction": 2}, "validation_fraction must be between 0 and 1, got 2"),
         (
             {"early_stopping": True, "validation_fraction": 1.0},
             "validation_fraction must be between 0 and 1, got 1.0",
@@ -325,29 +333,65 @@ def test_warm_start_goes_on_from_the_model_there_is() -> None:
     regressor = DeepWishartRegressor(**short).fit(X[:30], Y[:30])
     mean = regressor.predict(X)
     regressor = pickle.loads(pickle.dumps(regressor))
-    model, scale = regressor.model_, regressor.output_standardiser_.scale
-    before = model.inducing_variable.Z.numpy()
+    scale = regressor.output_standardiser_.scale
+    before = regressor.model_.inducing_variable.Z.numpy()
 
     for weights in (None, np.full(40, 2.0), None):
         regressor.set_params(num_steps=2).fit(X, Y, sample_weight=weights)
-        assert regressor.model_ is model and model.num_data == 40
+        assert regressor.model_.num_data == 40
         assert regressor.history_.num_steps == 2
         assert regressor.output_standardiser_.scale == scale == Y[:30].std()
     # A new start would have other inducing inputs.
-    assert 0.0 < abs(model.inducing_variable.Z.numpy() - before).max() < 0.3
+    assert 0.0 < abs(regressor.model_.inducing_variable.Z.numpy() - before).max() < 0.3
     assert not np.array_equal(regressor.predict(X), mean)
     with pytest.raises(ValueError, match="expecting 2 features"):
         regressor.fit(X[:, :1], Y)
     with pytest.raises(ValueError, match=r"shape \['N'\] to go on, as at first, got \[40, 2\]"):
         regressor.fit(X, np.stack([Y, Y], 1))
-    assert regressor.set_params(warm_start=False).fit(X, Y).model_ is not model
+    after = regressor.model_.inducing_variable.Z.numpy()
+    again = regressor.set_params(warm_start=False).fit(X, Y).model_
+    assert abs(again.inducing_variable.Z.numpy() - after).max() > 0.3
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_warm_start_that_fails_leaves_the_model_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    short = {**SMALL, "num_steps": 2, "num_inducing": 5, "warm_start": True}
+    regressor = DeepWishartRegressor(**short).fit(X, Y)
+    mean, history = regressor.predict(X), regressor.history_
+
+    def stop(model: Any, *_: Any, **__: Any) -> None:
+        model.likelihood.variance.assign(2.0 * model.likelihood.variance)
+        raise error
+
+    monkeypatch.setattr("gpflow_dwp.estimator._base.fit_with_held_out", stop)
+    with pytest.raises(error):
+        regressor.fit(X[:20] + 5.0, Y[:20])
+    np.testing.assert_array_equal(regressor.predict(X), mean)
+    assert regressor.history_ is history and regressor.model_.num_data == 40
 
 
 def test_bad_targets_are_refused(regressor: DeepWishartRegressor) -> None:
     """Those that scikit-learn's own checks do not try."""
     with pytest.raises(ValueError, match="constant"):
         DeepWishartRegressor(**SMALL).fit(X, np.full(40, 3.0))
+    days = np.datetime64("2020-01-01") + np.arange(40)
+    for dates in (days, pandas.Series(days), pandas.DataFrame({"a": Y, "b": days})):
+        with pytest.raises(ValueError, match="y must hold numbers, got datetime64"):
+            DeepWishartRegressor(**SMALL).fit(X, dates)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         regressor.predict_log_density(X, np.where(np.arange(40) == 3, np.nan, Y))
     with pytest.raises(ValueError, match=r"y must have shape \[40\], got \[40, 1\]"):
         regressor.predict_log_density(X, Y[:, None])
+
+
+@pytest.mark.parametrize("far", [1e200, -1.7e308])
+def test_inputs_that_cannot_be_computed_with_are_refused(
+    regressor: DeepWishartRegressor, far: float
+) -> None:
+    message = rf"X must not be too far from .*, got {re.escape(f'{far:g}')} in row 2, column 1"
+    for method in (regressor.predict, regressor.predict_interval, regressor.sample_y):
+        with pytest.raises(ValueError, match=message):
+            method([[0.0, 1_000.0], [far, 1_000.0]])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import ndtr
 
 from gpflow_dwp.evaluation.mixture import mixture_cdf, mixture_log_density, mixture_quantile
 
@@ -38,6 +39,29 @@ def test_leading_axes_and_numbers() -> None:
         np.testing.assert_array_equal(
             function(0.3, MEANS, VARIANCES), function(np.full(7, 0.3), MEANS, VARIANCES)
         )
+
+
+def test_quantiles_of_many_components_are_found_in_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches steps of what has converged, and arrays of all levels, points and components."""
+    sizes: list[int] = []
+
+    def count(z: np.ndarray) -> np.ndarray:
+        sizes.append(z.size)
+        return ndtr(z)
+
+    means, variances = RNG.normal(size=[400, 5]), np.exp(RNG.normal(size=[400, 5]))
+    levels = np.array([0.025, 0.3, 0.5, 0.975])
+    monkeypatch.setattr("gpflow_dwp.evaluation.mixture.ndtr", count)
+    monkeypatch.setattr("gpflow_dwp.evaluation.mixture._MAX_VALUES", 2_800)
+    found = mixture_quantile(levels, means, variances)
+    assert max(sizes) == 2_800 and sum(sizes) < 10 * levels.size * means.size
+    below = mixture_cdf(found, means, variances)
+    np.testing.assert_allclose(below, np.repeat(levels[:, None], 5, axis=1), rtol=1e-12)
+    # Squares of such numbers are none.
+    wide = mixture_quantile(0.5, [[-1e200], [0.0], [1e200]], np.ones([3, 1]))
+    np.testing.assert_allclose(wide, 0.0, atol=1e-9)
 
 
 def test_log_density_far_away_is_finite() -> None:
