@@ -68,7 +68,7 @@ class FitOptions:
     :param num_pseudo_data: Pseudo-data pairs of each layer of a VMG, at most its inputs (default:
         10).
     :param num_inducing: Inducing points, also of the sparse GP that is compared with (default: 100;
-        with --depth auto more in a single layer).
+        with --depth auto more in a single layer and for many rows).
     :param inducing: Where they start: on training rows or cluster centres (default: subset).
     :param latent_dim: Latent variables of each row, extra inputs that its target tells of (default:
         none).

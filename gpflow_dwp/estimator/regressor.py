@@ -54,14 +54,16 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
         kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
         on standardised inputs and stay as they are: copies are trained.
-    :param num_inducing: Inducing points, at most; "auto" for 100, and in a single layer with
-        Gaussian noise for all rows up to 1,000, and 500 at most above.
+    :param num_inducing: Inducing points, at most; "auto" for 100, with minibatches for 200, and in
+        a single layer with Gaussian noise for all rows up to 1,000, and 500 at most above (300 with
+        noise that differs by place).
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
     :param latent_dim: Latent variables of each row, extra inputs that its target tells of: for
         noise of any shape, several modes included.
     :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
         importance-weighted bound.
-    :param num_steps: Gradient steps of a model of several layers, at most.
+    :param num_steps: Gradient steps of a model that takes such, at most; models that are not kept
+        take fewer.
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
         labels for 500 above as many.
     :param num_samples: Draws that estimate the bound in training.
