@@ -195,7 +195,7 @@ def read_cells(path: str | Path) -> Cells:
     :param path: A file that ends in ``.parquet``, or else a CSV file with a header line,
         comma-separated, UTF-8.
     :return: All rows, those without a value included. Blank lines of a CSV file are none, except
-        below the header of a single column, where a missing cell is one.
+        in the midst of a single column, where a missing cell is one.
     :raises TableError: If the file cannot be read or is empty.
     :raises ImportError: If pandas, or for Parquet pyarrow, is not installed.
     """
@@ -231,6 +231,8 @@ def read_cells(path: str | Path) -> Cells:
         raise TableError(f"{path}: the file is empty")
     kept = filled | ~_is_blank_line(content, frame, ~filled)
     kept[: filled.argmax()] = False  # above the header
+    if frame.shape[1] == 1:  # A file may end in blank lines.
+        kept[len(filled) - filled[::-1].argmax() :] = False
     text = text[kept]
     header = [str(name) for name in text.iloc[0]]
     rows = text.iloc[1:]

@@ -120,7 +120,8 @@ class DeepWishartEstimator(BaseEstimator):
         check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
         check_integers(n_iter_no_change=self.n_iter_no_change)
         check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
-        check_flags(verbose=self.verbose)
+        if self.verbose not in (0, 1):  # as others of scikit-learn's take them
+            check_flags(verbose=self.verbose)
         fraction = self.validation_fraction
         if not (isinstance(fraction, numbers.Real) and 0.0 < fraction < 1.0):
             raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}.")

@@ -93,7 +93,7 @@ def test_spaces_blank_lines_quotes_and_byte_order_mark(tmp_path: Path) -> None:
         ("a,b\n,\n\n \n1,2\n , \n\n", ["", "1", ""]),
         # A row of two lines, a blank line, a row.
         ('a,b\r\n"\r\n",\r\n\r\n,\r\n1,2', ["", "", "1"]),
-        ("a\n\n1\n\n2\n", ["", "1", "", "2"]),
+        ("a\n\n1\n\n2\n\n \n", ["", "1", "", "2"]),
     ],
 )
 def test_only_blank_lines_of_several_columns_are_no_rows(
