@@ -15,6 +15,7 @@ from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
@@ -244,7 +245,7 @@ def _learned_output_layer(
     """An output layer whose functions start at these values at the inducing points, [M, Q]."""
     pseudo_targets, mixing = values, None
     if mean_function is not None:
-        pseudo_targets = pseudo_targets - np.asarray(mean_function(Z))
+        pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
     if num_functions is not None:
         pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
     return GlobalInducingGPLayer(

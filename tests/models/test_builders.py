@@ -388,7 +388,8 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
 @pytest.mark.usefixtures("eager")
 def test_single_precision_from_building_to_predicting() -> None:
     gpflow.config.set_default_float(np.float32)
-    model = build(depth=3, posterior="GW", whiten=True)
+    mean = gpflow.functions.Linear(np.ones((2, 1)))
+    model = build(depth=3, posterior="GW", whiten=True, output="pseudo_targets", mean_function=mean)
     model = type(model)(
         [build(builder="inverse_wishart").layers[0], *model.layers[1:]],
         model.likelihood,
