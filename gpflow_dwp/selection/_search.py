@@ -193,8 +193,9 @@ class Search:
         if depth == 1 and is_regression and self.Y.shape[1] == 1:
             history, elbo = self._fit_single_layer(model, start)
         else:
-            in_all = self.num_steps if depth > 1 or start.is_of_numbers else self.num_steps // 2
-            num_steps = in_all = max(1, in_all)
+            is_by_place = isinstance(start.likelihood, HeteroskedasticGaussian)
+            in_all = self.num_steps if depth > 1 or is_by_place else max(1, self.num_steps // 2)
+            num_steps = in_all
             if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
                 num_steps = max(1, 3 * in_all // 5)
             try:

@@ -96,7 +96,7 @@ def select_model(
     :param estimator: Of the bound in these steps, and of what is compared: with latent variables
         an importance-weighted one, say.
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
-        single layer with a likelihood that is given. Where a model is looked for and a step goes
+        single layer, unless its noise differs by place. Where a model is looked for and a step goes
         through more than 500 rows, each is tried by three fifths of the steps, and the one that is
         kept takes the rest. A single layer with Gaussian noise takes at most 100 iterations of
         L-BFGS.
