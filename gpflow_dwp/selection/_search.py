@@ -64,12 +64,11 @@ _NATS_OF_LENGTHSCALE = 1.0
 # Heavy tails have to gain as little: where there are none they cost nothing, and where there are
 # some, normal noise can cost more for a single new row.
 _NATS_OF_TAILS = 1.0
-# Deeper models start with this variance of noise, at least.
+# Deeper models, and noise by place, start with this variance of noise, at least.
 _LEAST_NOISE = 0.02
 # With more rows in a step, each trial of a depth takes three fifths of the steps.
 _ROWS_OF_LONG_TRIALS = 500
 _DRAWS_FOR_BOUND = 20
-_NO_STEPS = np.zeros(0), np.zeros((0, 1))
 _ROWS_FOR_BOUND = 2_000
 
 
@@ -195,9 +194,8 @@ class Search:
         else:
             is_by_place = isinstance(start.likelihood, HeteroskedasticGaussian)
             in_all = self.num_steps if depth > 1 or is_by_place else max(1, self.num_steps // 2)
-            num_steps = in_all
-            if target > -math.inf and (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS:
-                num_steps = max(1, 3 * in_all // 5)
+            is_long = (self.batch_size or len(self.X)) > _ROWS_OF_LONG_TRIALS
+            num_steps = max(1, 3 * in_all // 5) if is_long and target > -math.inf else in_all
             try:
                 history = self._take_steps(model, num_steps, target, grows=grows)
                 left = in_all - num_steps if history.num_steps == num_steps else 0
@@ -206,7 +204,8 @@ class Search:
                 if target == -math.inf:
                     raise
                 seconds = time.perf_counter() - began
-                history = TrainingHistory(*_NO_STEPS, len(self.X), seconds, "not finite")
+                nothing = np.zeros(0), np.zeros((0, 1))
+                history = TrainingHistory(*nothing, len(self.X), seconds, "not finite")
                 elbo = -math.inf
         return Trial(model, history, self._record(depth, start, len(self.X), elbo, began), left)
 

@@ -214,7 +214,7 @@ class _OfWarpedTargets:
         self._rows = rows
 
     def _of_rows(self) -> tf.Tensor:
-        """What the evidence of warped targets lacks: Jacobians, and tr(K - Q) / 2σ².
+        """What a layer's bound has beside this evidence: the warp's Jacobian, and -tr(K - Q) / 2σ².
 
         Q is K less the jitter j, as K (K + j I)⁻¹ K is, but where eigenvalues of K are less than j.
         """
