@@ -37,15 +37,21 @@ def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) 
 
     :return: versions (see :func:`list_versions`), commit (None outside a repository; "-dirty" at
         its end says that files were changed since), the computation's dtype and threads, machine
-        and date (UTC).
+        (with the GPUs that TensorFlow sees) and date (UTC).
     """
     return {
         "versions": list_versions(packages),
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads,
-        "machine": f"{_processor()}, {os.cpu_count()} cores, "
-        f"{platform.system()} {platform.machine()}",
+        "machine": ", ".join(
+            [
+                _processor(),
+                f"{os.cpu_count()} cores",
+                f"{platform.system()} {platform.machine()}",
+                *_gpus(),
+            ]
+        ),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
@@ -100,3 +106,8 @@ def _processor() -> str:
             if name.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
+
+
+def _gpus() -> list[str]:
+    details = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
+    return [each.get("device_name", "GPU") for each in details]

@@ -33,6 +33,15 @@ def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert datetime.now(timezone.utc) - date < timedelta(minutes=10)
 
 
+def test_gpus_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds on a GPU must not pass for the CPU's."""
+    names = {"first": {"device_name": "NVIDIA H100"}, "second": {}}
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: list(names))
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", names.get)
+
+    assert describe_provenance("float64", 1)["machine"].endswith(", NVIDIA H100, GPU")
+
+
 def test_versions_of_further_packages_are_told_where_there_are_any() -> None:
     versions = describe_provenance("float64", 1, ("tqdm", "no-such-package"))["versions"]
 

@@ -20,6 +20,8 @@ _THREAD_VARIABLES = (
     *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS"),
     *("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"),
 )
+# Else the first cell on a GPU takes all of its memory. Warnings go to the log.
+_OF_CELLS = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "2"}
 _PROGRAM = (sys.executable, "-m", f"{__package__}._child")
 _LINES_OF_ERROR = 5
 # What TensorFlow says at every start.
@@ -67,7 +69,7 @@ class Job:
         }
         self.task: dict[str, Any] = {
             "command": [*_PROGRAM, json.dumps(job)],
-            "environment": thread_environment(threads) | {"TF_CPP_MIN_LOG_LEVEL": "2"},
+            "environment": thread_environment(threads) | _OF_CELLS,
             "log": str(self._log),
             "messages": str(self._messages),
         }

@@ -87,11 +87,8 @@ class Ray:
 
     def start(self, job: Job) -> None:
         """Start a job as soon as there is room for it."""
-        environment = job.task["environment"]
-        if self._needs["GPU"]:
-            environment |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}  # others have their share
-        else:
-            environment |= {"CUDA_VISIBLE_DEVICES": "-1"}
+        if not self._needs["GPU"]:
+            job.task["environment"] |= {"CUDA_VISIBLE_DEVICES": "-1"}
         self.running[job] = self._task.remote(job.task)
 
     def ended(self, seconds: float) -> dict[Job, str]:

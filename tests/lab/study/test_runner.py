@@ -30,6 +30,7 @@ STAND_IN = """
     checkpoints = Path(job["arguments"]["checkpoint_directory"])
     with Path("starts.txt").open("a") as file:
         file.write(f"{seed} {os.environ['OMP_NUM_THREADS']} {checkpoints.exists()}\\n")
+    Path("shares").write_text(os.environ["TF_FORCE_GPU_ALLOW_GROWTH"])
     if seed == 1:
         send(error="ValueError: no")
         sys.exit(1)
@@ -78,6 +79,7 @@ def test_cells_are_run_and_kept_in_order(stand_in: Path) -> None:
     assert [record.metrics and record.metrics["rmse"] for record in records] == [7.0, 0.0, 6.0]
     assert read_results(stand_in) == records
     assert Path("starts.txt").read_text() == "7 3 False\n0 3 False\n6 3 False\n"
+    assert Path("shares").read_text() == "true"  # a first cell leaves the others a GPU's memory
     record, cell = records[0], tiny_cell(seed=7)
     assert (record.key, record.cell, record.status) == (cell.key, cell.to_dict(), "finished")
     assert record.provenance["threads"] == 3
