@@ -9,6 +9,7 @@ import gpflow
 import numpy as np
 import scipy.optimize
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow import default_float
 from gpflow.base import RegressionData
 from gpflow.kernels import Kernel
@@ -16,11 +17,14 @@ from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
 from gpflow.utilities import positive
+from gpflow.utilities.model_utils import add_likelihood_noise_cov
+from scipy.linalg import blas, lapack
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.linalg._gradients import Gradient
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
@@ -226,9 +230,49 @@ class _OfWarpedTargets:
 
 class _WarpedGPR(_OfWarpedTargets, GPR):
     def log_marginal_likelihood(self) -> tf.Tensor:
-        return super().log_marginal_likelihood() + self._of_rows()
+        X, Y = self.data
+        covariance = add_likelihood_noise_cov(self.kernel(X), self.likelihood, X)
+        return _log_density(Y, covariance) + self._of_rows()
 
 
 class _WarpedSGPR(_OfWarpedTargets, SGPR):
     def elbo(self) -> tf.Tensor:
         return super().elbo() + self._of_rows()
+
+
+@check_shapes("targets: [N, P]", "covariance: [N, N]", "return: []")
+def _log_density(targets: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
+    r"""Return Σ_p log N(y_p; 0, K), NaN where K cannot be factorised.
+
+    With α = K⁻¹ Y, :math:`\bar K = \tfrac12 (\alpha \alpha^T - P K^{-1})` and
+    :math:`\bar Y = -\alpha`, all by LAPACK and on the host: a third to a sixth of the time that
+    TensorFlow takes, which differentiates the factorisation by a solve and three products of N³.
+
+    :param targets: Y, [N, P].
+    :param covariance: K, [N, N], as a function that is symmetric by construction.
+    """
+
+    @tf.custom_gradient
+    def differentiable(Y: tf.Tensor, K: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+        dtypes = [K.dtype] * 3
+        value, Y_bar, K_bar = tf.numpy_function(_differentiated_log_density, [Y, K], dtypes)
+        for part, like in ((value, K[0, 0]), (Y_bar, Y), (K_bar, K)):
+            part.set_shape(like.shape)
+        return value, lambda bar: (bar * Y_bar, bar * K_bar)
+
+    return differentiable(targets, covariance)
+
+
+def _differentiated_log_density(Y: Array, K: Array) -> list[Array]:
+    """That density and its gradients; that of K as a lower triangle, which counts both halves."""
+    N, P = Y.shape
+    factor, failed = lapack.dpotrf(K.T)  # the upper triangle in LAPACK's order, with zeros below
+    if failed:
+        return [np.full_like(part, np.nan) for part in (K[0, 0], Y, K)]
+    alpha, _ = lapack.dpotrs(factor, Y)
+    log_det = 2.0 * np.sum(np.log(np.diagonal(factor)))
+    value = -0.5 * (np.sum(Y * alpha) + P * (log_det + N * np.log(2.0 * np.pi)))
+    inverse, _ = lapack.dpotri(factor, overwrite_c=True)
+    K_bar = blas.dsyrk(1.0, alpha, beta=-float(P), c=inverse, overwrite_c=True)
+    K_bar[np.diag_indices(N)] *= 0.5
+    return [np.asarray(part, K.dtype) for part in (value, -alpha, K_bar.T)]
