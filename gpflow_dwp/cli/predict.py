@@ -63,6 +63,8 @@ def predict(
             )
         trained, units = read_model(run)
         cells, X = trained.read_rows(table)
+        if _is_parquet(out):
+            cells.check_has(cells.header, "further")  # once each
         names = _names(trained)
         clash = sorted({*names} & {*cells.header, *map(str, cells.original.index.names)})
         if clash:

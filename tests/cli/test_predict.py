@@ -195,6 +195,11 @@ def test_refuses_tables(
     [
         ({**NEW, "price_sd": [1, 1, 1]}, "out.csv", "new.csv has a column 'price_sd' already"),
         (
+            {**NEW, "x": [1, 1, 1], "x ": [1, 1, 1]},
+            "out.parquet",
+            "new.csv: two columns are named 'x'",
+        ),
+        (
             NEW,
             "out.csv.zst",
             "out.csv.zst needs zstandard, which is not installed: python -m pip install zstandard",
