@@ -108,8 +108,14 @@ def expected_calibration_error(
     :param probabilities: Probability of each class, [N, C].
     :param labels: Class indices, [N].
     :param num_bins: Number of bins between 0 and 1.
+    :raises ValueError: If the shapes do not fit, or there is no row.
     """
     of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
+    if of_classes.ndim != 2 or not of_classes.size or indices.shape != of_classes.shape[:1]:
+        raise ValueError(
+            "probabilities and labels must have shapes [N, C] and [N], got "
+            f"{list(of_classes.shape)} and {list(indices.shape)}"
+        )
     confidence = of_classes.max(axis=1)
     excess = confidence - (of_classes.argmax(axis=1) == indices)
     bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)
