@@ -85,7 +85,8 @@ def _wrong_argument(error: CycloptsError) -> str:
     # What a type of ours says of a text does not name the option.
     if isinstance(error, CoercionError) and error.msg is not None and error.argument is not None:
         return f"{error.argument.name}: {error.msg}"
-    return _one_line(error).rstrip(".")
+    line = _one_line(error)
+    return line if line.endswith("...") else line.rstrip(".")
 
 
 def _full_disk(error: BaseException | None) -> str | None:

@@ -75,7 +75,11 @@ def read_fit_data(options: FitOptions) -> FitData:
     split = _read(options)
     train, validation = split.train, None
     if options.validation_fraction is not None:
-        train, validation = split_table(train, options.validation_fraction, options.seed)
+        try:
+            train, validation = split_table(train, options.validation_fraction, options.seed)
+        except TableError as error:
+            message = str(error).replace("test_fraction", "--validation-fraction")
+            raise UsageError(message) from error
     _check_training_rows(train)
     if split.cells is not None:
         report_cells("fit", split.encoder, split.cells)

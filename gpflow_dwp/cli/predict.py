@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,15 @@ from gpflow_dwp.files import replacing
 from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
-    from gpflow_dwp.base import Array
+    import numpy.typing as npt
+
     from gpflow_dwp.cli.trained_run import TrainedRun
     from gpflow_dwp.data.cells import Cells
     from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
 
 __all__ = ["predict"]
+
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 
 def predict(
@@ -53,16 +57,23 @@ def predict(
     with user_mistakes():
         if _is_parquet(out):
             import_optional("pyarrow", "cli")
+        if _packing(out) == "zstd" and find_spec("zstandard") is None:
+            raise UsageError(
+                f"{out} needs zstandard, which is not installed: python -m pip install zstandard"
+            )
         trained, units = read_model(run)
         cells, X = trained.read_rows(table)
+        if _is_parquet(out):
+            cells.check_has(cells.header, "further")  # once each
+        names = _names(trained)
+        clash = sorted({*names} & {*cells.header, *map(str, cells.original.index.names)})
+        if clash:
+            raise UsageError(f"{table} has a column {clash[0]!r} already")
     encoder = trained.encoder
     report_cells("predict", encoder, cells)
     predictions = evaluation.predict(units, X, num_samples=num_samples, seed=seed)
-    columns = _columns(predictions, trained)
+    columns = dict(zip(names, _columns(predictions, trained), strict=True))
     with user_mistakes():
-        clash = sorted(set(columns) & {*cells.header, *map(str, cells.original.index.names)})
-        if clash:
-            raise UsageError(f"{table} has a column {clash[0]!r} already")
         _write(out, _typed(cells, trained, out).assign(**columns))
     if json:
         counts = {"unseen": encoder.unseen(cells), "filled": encoder.count_filled(cells)}
@@ -71,26 +82,29 @@ def predict(
         print(f"{len(X)} predictions are in {out}")
 
 
-def _columns(
-    predictions: NumberPredictions | LabelPredictions, run: TrainedRun
-) -> dict[str, Array]:
-    """What is added to the user's table, by column name."""
-    import numpy as np
-
-    from gpflow_dwp.evaluation.predictions import INTERVAL, NumberPredictions
+def _names(run: TrainedRun) -> list[str]:
+    """Names of the columns that are added to the user's table."""
+    from gpflow_dwp.evaluation.predictions import INTERVAL
 
     name, percent = run.target_name, f"{100 * INTERVAL:g}"
+    if run.classes is None:
+        parts = ["mean", "sd", f"lower_{percent}", f"upper_{percent}"]
+    else:
+        parts = ["predicted", *(f"probability_{label}" for label in run.classes)]
+    return [f"{name}_{part}" for part in parts]
+
+
+def _columns(
+    predictions: NumberPredictions | LabelPredictions, run: TrainedRun
+) -> list[npt.NDArray[Any]]:
+    """What these columns hold."""
+    import numpy as np
+
+    from gpflow_dwp.evaluation.predictions import NumberPredictions
+
     if isinstance(predictions, NumberPredictions):
-        return {
-            f"{name}_mean": predictions.mean,
-            f"{name}_sd": predictions.deviation,
-            f"{name}_lower_{percent}": predictions.lower,
-            f"{name}_upper_{percent}": predictions.upper,
-        }
-    classes = np.array(run.classes)
-    columns = zip(classes, predictions.probabilities.T, strict=True)
-    probabilities = {f"{name}_probability_{label}": column for label, column in columns}
-    return {f"{name}_predicted": classes[predictions.labels], **probabilities}
+        return [predictions.mean, predictions.deviation, predictions.lower, predictions.upper]
+    return [np.array(run.classes)[predictions.labels], *predictions.probabilities.T]
 
 
 def _typed(cells: Cells, run: TrainedRun, path: Path) -> Any:
@@ -117,15 +131,14 @@ def _write(path: Path, frame: Any) -> None:
 
 def _packing(path: Path) -> str | dict[str, str] | None:
     """How pandas writes a CSV file of this name, such as predictions.csv.gz, to read it again."""
-    from pandas.io.common import infer_compression
-
-    method = infer_compression(path, "infer")
-    if method == "zip":
-        return {"method": method, "archive_name": path.stem}
-    if method == "tar":
-        suffix = path.suffix.lower().removeprefix(".")
-        return {"method": method, "mode": "w" if suffix == "tar" else f"w:{suffix}"}
-    return method
+    name, suffix = path.name.lower(), path.suffix.lower()
+    if suffix == ".tar":
+        return {"method": "tar", "mode": "w"}
+    if name.endswith((".tar.gz", ".tar.bz2", ".tar.xz")):
+        return {"method": "tar", "mode": f"w:{suffix[1:]}"}
+    if suffix == ".zip":
+        return {"method": "zip", "archive_name": path.stem}
+    return _PACKED.get(suffix)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -6,9 +6,11 @@ Rows are counted as a user sees them: the first line below the header is data ro
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import re
+import string
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -28,6 +30,7 @@ __all__ = ["Cells", "as_known", "as_whole", "merge_whole", "read_cells"]
 
 # Leading zeros and signs may be part of a name; long digits are none of a float's.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,29})(\.\d{1,30})?([eE][+-]?\d{1,2})?", re.ASCII)
+_BLANK, _BREAK = codecs.BOM_UTF8 + string.whitespace.encode(), re.compile(rb"\r\n|\r|\n")
 _MISSING = ("", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
 
 
@@ -212,8 +215,11 @@ def read_cells(path: str | Path) -> Cells:
     with _unreadable_named(pandas, path):
         with pandas.io.common.get_handle(path, "rb", compression="infer", is_text=False) as opened:
             content = opened.handle.read()
+        # pandas counts the columns of the first line, also of a blank one.
+        blank = content[: len(content) - len(content.lstrip(_BLANK))]
+        above = [match.end() for match in _BREAK.finditer(blank)]
         frame = pandas.read_csv(
-            io.BytesIO(content),
+            io.BytesIO(content[above[-1] if above else 0 :]),
             header=None,
             index_col=False,
             dtype=str,
@@ -225,6 +231,7 @@ def read_cells(path: str | Path) -> Cells:
         if b"\0" in content:  # where pandas would end the cell
             line = content[: content.index(b"\0")].count(b"\n") + 1
             raise TableError(f"{path}: not a text file: line {line} holds a zero byte")
+    frame.index += len(above)
     text = frame.fillna("").apply(lambda column: column.str.strip())
     filled = (text != "").any(axis=1).to_numpy()
     if not filled.any():
@@ -287,7 +294,7 @@ def _unreadable_named(pandas: Any, path: Path) -> Iterator[None]:
 def _last_known_line(frame: Any) -> int:
     """The line, from 1, of the first row with a cell of several lines; without one, of the last."""
     broken = frame.apply(lambda column: column.str.contains(r"[\r\n]", na=False)).any(axis=1)
-    return int(broken.argmax()) + 1 if broken.any() else len(frame)
+    return int(frame.index[broken.argmax() if broken.any() else -1]) + 1
 
 
 def _is_blank_line(
@@ -298,7 +305,7 @@ def _is_blank_line(
     if frame.shape[1] > 1 and empty.any():
         lines = content.splitlines()
         breaks = frame.apply(lambda column: column.str.count(r"\r\n|\r|\n")).sum(axis=1).to_numpy()
-        first = np.arange(len(frame)) + np.cumsum(breaks).astype(int) - breaks.astype(int)
+        first = frame.index.to_numpy() + np.cumsum(breaks).astype(int) - breaks.astype(int)
         blank[empty] = [line < len(lines) and not lines[line].strip() for line in first[empty]]
     return blank
 

@@ -42,8 +42,9 @@ def explained_variance(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:
     :raises ValueError: If the shapes differ.
     """
     truth, predicted = _alike(y_true=y_true, mean=mean)
-    spread = float(np.var(truth))
-    return 1.0 - float(np.mean(np.square(truth - predicted))) / spread if spread else float("nan")
+    if truth.min() == truth.max():  # which rounding may give a variance
+        return float("nan")
+    return 1.0 - float(np.mean(np.square(truth - predicted))) / float(np.var(truth))
 
 
 def mean_log_density(
@@ -107,8 +108,14 @@ def expected_calibration_error(
     :param probabilities: Probability of each class, [N, C].
     :param labels: Class indices, [N].
     :param num_bins: Number of bins between 0 and 1.
+    :raises ValueError: If the shapes do not fit, or there is no row.
     """
     of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
+    if of_classes.ndim != 2 or not of_classes.size or indices.shape != of_classes.shape[:1]:
+        raise ValueError(
+            "probabilities and labels must have shapes [N, C] and [N], got "
+            f"{list(of_classes.shape)} and {list(indices.shape)}"
+        )
     confidence = of_classes.max(axis=1)
     excess = confidence - (of_classes.argmax(axis=1) == indices)
     bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)

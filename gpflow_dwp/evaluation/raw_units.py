@@ -65,8 +65,7 @@ class RawUnits:
         """Return inputs, [..., D], in the model's units."""
         if not tf.executing_eagerly():
             tf.debugging.assert_all_finite(X, "X must be finite")
-        mean, scale, _ = _constants(self._inputs, X)
-        return (X - mean) / scale
+        return _standardised(self._inputs, X)
 
     def to_raw(self, values: Any) -> Any:
         """Return functions or observations of the model, [..., P], in raw units."""
@@ -121,8 +120,8 @@ class RawUnits:
 
     def log_density(self, posterior: MixturePosterior, X: Any, Y: Any) -> Any:
         """Return the log density of each observation, per unit of Y and of all columns, [N]."""
-        inputs, (mean, scale, offset) = self.to_model(X), _constants(self._outputs, Y)
-        Y = (Y - mean) / scale
+        inputs, offset = self.to_model(X), _constants(self._outputs, Y)[2]
+        Y = _standardised(self._outputs, Y)
         if not tf.executing_eagerly():
             tf.debugging.assert_all_finite(Y, "Y must be finite")
             accepted = tf.reduce_all(self._accepted.accepts(Y))
@@ -151,6 +150,17 @@ class RawUnits:
         mean, variance = (_as_given(X, moment) for moment in moments)
         scale = _constants(self._outputs, variance)[1]
         return self.to_raw(mean), variance * (scale * scale)
+
+
+def _standardised(standardiser: Standardiser | None, values: Any) -> Any:
+    """Values in the model's units, in double precision until then, as those of NumPy are.
+
+    A mean in single precision may be far off where the values differ little from it.
+    """
+    wide = tf.cast(values, tf.float64) if tf.is_tensor(values) else values
+    mean, scale, _ = _constants(standardiser, wide)
+    moved = (wide - mean) / scale
+    return tf.cast(moved, values.dtype) if tf.is_tensor(values) else moved
 
 
 def _constants(standardiser: Standardiser | None, values: Any) -> tuple[Any, Any, Any]:

@@ -145,6 +145,10 @@ def propagate_targets(
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
         columns share it and [S, N, Q] where not. S is 1 without hidden layers.
     """
+    if targets.shape[-2] != 1:
+        keys = None  # what is drawn jointly is independent even where two targets coincide
+    elif keys is None:
+        keys = _flat(targets)
     covariance = _carry_targets(
         hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed, keys)
     )
@@ -230,12 +234,7 @@ def _flat(targets: tf.Tensor) -> tf.Tensor:
 def _at_random(
     hidden: Sequence[GramLayer], targets: tf.Tensor, seed: Seed, keys: tf.Tensor | None = None
 ) -> _Carry:
-    """What extends the draw of each hidden layer to targets at random."""
-    if targets.shape[-2] != 1:
-        # Joint draws need numbers that are independent even where two targets coincide.
-        keys = None
-    elif keys is None:
-        keys = _flat(targets)
+    """What extends the draw of each hidden layer to targets at random; see :class:`TargetNoise`."""
     seeds = split_seed(seed, len(hidden) + 1)
     *_, G, K, _ = sizes(targets)
 

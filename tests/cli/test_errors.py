@@ -8,6 +8,7 @@ import signal
 
 import pytest
 import tensorflow as tf
+from cyclopts import CycloptsError
 
 from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain, user_mistakes
 from gpflow_dwp.exceptions import NonFiniteBoundError, SavedModelError, TableError
@@ -64,6 +65,8 @@ FULL_TENSORFLOW = tf.errors.ResourceExhaustedError(None, None, "a/b.tmp; No spac
         (TerminatedError(signal.SIGTERM), 143, "ended by SIGTERM, nothing was written"),
         (KeyError("name"), 1, r"KeyError: 'name' \(--debug shows where\)"),
         (AssertionError(), 1, r"AssertionError: AssertionError \(--debug .*"),
+        (CycloptsError(msg="is wrong."), 2, r"error: is wrong \(see gpflow-dwp --help\)"),
+        (CycloptsError(msg="fit, ..."), 2, r"error: fit, \.\.\. \(see gpflow-dwp --help\)"),
     ],
 )
 def test_every_error_is_a_line(error: BaseException, code: int, line: str) -> None:

@@ -85,9 +85,12 @@ def test_tables_of_no_use(
 def test_fractions_that_leave_no_training_rows(refused: Callable[..., str], tmp_path: Path) -> None:
     table = write_csv(tmp_path / "table.csv", columns("regression"))
 
-    for option in ("--test-fraction", "--validation-fraction"):
+    for option, named in (
+        ("--test-fraction", "test_fraction"),
+        ("--validation-fraction", "--validation-fraction"),
+    ):
         message = refused("fit", table, "--target", "price", option, "0.999")
-        assert "none is left for training" in message
+        assert re.search(rf": {named} 0.999 of \d+ rows is .*: none is left for training", message)
     (tmp_path / "taken").write_text("")
     refused("fit", table, "--target", "price", "--out", "taken/run")
 

@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 from command_line import TASKS, TrainedRun, content, read_csv, run, write_csv
 
+from gpflow_dwp import evaluation
 from gpflow_dwp.cli.predict import _write
 from gpflow_dwp.data.cells import read_cells
 from gpflow_dwp.evaluation.mixture import mixture_cdf
@@ -189,14 +190,37 @@ def test_refuses_tables(
     assert message in printed and "new.csv" in printed
 
 
-def test_refuses_columns_that_it_would_add(
-    trained: Trained, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("table", "out", "error"),
+    [
+        ({**NEW, "price_sd": [1, 1, 1]}, "out.csv", "new.csv has a column 'price_sd' already"),
+        (
+            {**NEW, "x": [1, 1, 1], "x ": [1, 1, 1]},
+            "out.parquet",
+            "new.csv: two columns are named 'x'",
+        ),
+        (
+            NEW,
+            "out.csv.zst",
+            "out.csv.zst needs zstandard, which is not installed: python -m pip install zstandard",
+        ),
+    ],
+)
+def test_refuses_what_it_could_not_write_before_it_predicts(
+    trained: Trained,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    table: dict[str, Any],
+    out: str,
+    error: str,
 ) -> None:
-    path = write_csv(Path("new.csv"), {**NEW, "price_sd": [1, 1, 1]})
-    assert run("predict", trained("regression").directory, path, "-o", "out.csv") == 2
-    error = "gpflow-dwp predict: error: new.csv has a column 'price_sd' already\n"
-    assert capsys.readouterr().err == error
-    assert not Path("out.csv").exists()
+    """Would catch that all is computed before it turns out that it cannot be kept."""
+    monkeypatch.setattr(evaluation, "predict", None)
+    monkeypatch.setattr("gpflow_dwp.cli.predict.find_spec", lambda _: None)
+    path = write_csv(Path("new.csv"), table)
+    assert run("predict", trained("regression").directory, path, "-o", out) == 2
+    assert capsys.readouterr().err == f"gpflow-dwp predict: error: {error}\n"
+    assert not Path(out).exists()
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,19 @@ def test_only_blank_lines_of_several_columns_are_no_rows(
     assert cells.rows == list(range(1, len(rows) + 1))
 
 
+@pytest.mark.parametrize(
+    ("above", "lines"),
+    [("\n", [3, 5]), ("\ufeff\r\n \t\r\n", [4, 6]), ("\r  ", [3, 5])],
+)
+def test_blank_lines_above_the_header_only_count_as_lines(
+    tmp_path: Path, above: str, lines: list[int]
+) -> None:
+    """Would catch a table of several columns that is taken for one of a single blank column."""
+    cells = read_cells(write(tmp_path, f"{above}a,b\n1,2\n\n3,4\n".encode()))
+    assert cells.text.to_numpy().tolist() == [["1", "2"], ["3", "4"]]
+    assert cells.lines == lines
+
+
 def test_reads_features_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, ["note,b,,a", "x,2,7,1", "y,4,8,3"])
     features = ColumnEncoder(("a", "b")).transform(read_cells(path))

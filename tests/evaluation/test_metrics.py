@@ -101,9 +101,17 @@ def test_calibration_error_is_that_of_a_loop() -> None:
     assert expected_calibration_error(probabilities, labels) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("labels", [[1], [[0], [1], [1]], [0, 1]])
+def test_calibration_error_refuses_labels_of_another_shape(labels: Any) -> None:
+    """Would catch one label that counts for all rows, and the sum of them over that one."""
+    with pytest.raises(ValueError, match=r"shapes \[N, C\] and \[N\], got \[3, 2\] and"):
+        expected_calibration_error(np.full([3, 2], 0.5), labels)
+
+
 def test_explained_variance_is_scikit_learns() -> None:
     rng = np.random.default_rng(3)
     truth, mean = rng.normal(size=(2, 50))
 
     assert explained_variance(truth, mean) == pytest.approx(r2_score(truth, mean))
-    assert np.isnan(explained_variance(np.ones(3), np.zeros(3)))
+    for equal in (1.0, 0.1):  # of which rounding makes a variance of 2e-34
+        assert np.isnan(explained_variance(np.full(3, equal), np.zeros(3)))

@@ -67,6 +67,17 @@ def test_tensors_and_graphs_give_what_arrays_give(method: str) -> None:
         )
 
 
+def test_single_precision_loses_nothing_to_a_mean_far_from_zero() -> None:
+    """Would catch a mean that is rounded first, here by half of a standard deviation."""
+    far = Standardiser([1e7 + 0.5, 2.0], [1.0, 3.0])
+    units, rows = RawUnits(tiny_model(1), far), np.float32([[1e7, 1.0], [1e7 + 2.0, 7.0]])
+
+    moved = units.to_model(tf.constant(rows))
+
+    assert moved.dtype == tf.float32
+    np.testing.assert_array_equal(moved, np.float32(far.transform(rows)))
+
+
 def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     model = warped_model()
     units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)

@@ -128,6 +128,19 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
     assert_gradients_are_finite_differences(bound, [variable], rel=1e-4)
 
 
+@pytest.mark.parametrize("latent_dim", [0, 1])
+def test_one_row_is_drawn_jointly_as_any_number_are(latent_dim: int) -> None:
+    """Would catch noise by the place of a row, which latent variables have apart in every draw."""
+    posterior = tiny_model(3, latent_dim=latent_dim).posterior(3, seed=0)
+    X = tf.constant(toy_data(1)[0])
+
+    draws = posterior.sample_f(X)
+
+    signature = [tf.TensorSpec([None, 2], tf.float64)]
+    of_any_number = tf.function(posterior.sample_f, signature, autograph=False)(X)
+    np.testing.assert_allclose(draws, of_any_number, atol=1e-3)  # but for the jitter
+
+
 def test_predictions_and_files(tmp_path: Path) -> None:
     X, _ = data = toy_data()
     model = tiny_model(2, data=data, latent_dim=1)

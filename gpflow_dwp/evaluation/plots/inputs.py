@@ -38,8 +38,8 @@ def plot_relevance(
 
     The relevance of an input is the inverse of its lengthscale (for an arc-cosine kernel, the root
     of its weight variance): how fast the first layer changes along it, per unit of the model's
-    inputs, so that inputs can be compared if they are standardised. It is no measure of how much an
-    input adds to predictions.
+    inputs, so that inputs can be compared if they are standardised; 0 for one that the kernel does
+    not see. It is no measure of how much an input adds to predictions.
 
     :param model: A model whose first kernel, or a part of it, has one lengthscale per input.
     :param ax: Axes to draw on; by default those of a new figure.
@@ -50,10 +50,12 @@ def plot_relevance(
     """
     check_instance(VariationalModel, model=model)
     kernel = getattr(model.layers[0], "kernel", None)
-    found = [] if kernel is None else list(_relevances(kernel))
-    num_inputs = len(found[0][1]) if found else 0
-    found = [(name, values) for name, values in found if len(values) == num_inputs > 1]
-    if not found:
+    points = getattr(
+        model, "inducing_variable", getattr(model.layers[0], "inducing_variable", None)
+    )
+    num_inputs = 0 if points is None else points.Z.shape[1]  # latent variables, too
+    found = [] if kernel is None else list(_relevances(kernel, num_inputs))
+    if not found or num_inputs < 2:
         raise ValueError(
             "the model's first kernel must have one lengthscale per input, as it has where "
             "select_model or an estimator is told which kernel to take."
@@ -138,15 +140,23 @@ def plot_partial_dependence(
     return named(ax, name, "predicted mean")
 
 
-def _relevances(kernel: Kernel) -> Iterator[tuple[str, Array]]:
-    """Every part of a kernel that weighs its inputs, with the weights, [D]."""
+def _relevances(kernel: Kernel, num_inputs: int) -> Iterator[tuple[str, Array]]:
+    """Every part of a kernel that weighs each of its inputs, with the weights, [D]."""
     if isinstance(kernel, Combination):
         for part in kernel.kernels:
-            yield from _relevances(part)
-    elif isinstance(kernel, ArcCosine):
-        yield type(kernel).__name__, np.sqrt(np.atleast_1d(kernel.weight_variances.numpy()))
+            yield from _relevances(part, num_inputs)
+        return
+    if isinstance(kernel, ArcCosine):
+        weights = np.sqrt(np.atleast_1d(kernel.weight_variances.numpy()))
     elif hasattr(kernel, "lengthscales"):
-        yield type(kernel).__name__, 1.0 / np.atleast_1d(kernel.lengthscales.numpy())
+        weights = 1.0 / np.atleast_1d(kernel.lengthscales.numpy())
+    else:
+        return
+    active = np.arange(num_inputs)[kernel.active_dims]
+    if len(weights) == len(active):
+        relevance = np.zeros(num_inputs)
+        relevance[active] = weights
+        yield type(kernel).__name__, relevance
 
 
 def _mean_prediction(model: Any, seed: int) -> Callable[[Array], Array]:

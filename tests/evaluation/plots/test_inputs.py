@@ -46,6 +46,24 @@ def test_every_part_of_a_kernel_has_its_bars() -> None:
 
 
 @pytest.mark.parametrize(
+    ("active_dims", "lengthscales", "relevances"),
+    [(None, [2.0, 1.0], [0.5, 1.0]), ([1], [2.0], [0.0, 0.5])],
+)
+def test_a_part_of_a_kernel_has_bars_at_the_inputs_that_it_sees(
+    active_dims: Any, lengthscales: list[float], relevances: list[float]
+) -> None:
+    """Would catch bars at other inputs, and a part passed over for one without them before it."""
+    part = gpflow.kernels.Matern52(lengthscales=lengthscales, active_dims=active_dims)
+    model = tiny_model(1, kernel=[gpflow.kernels.Matern32() + part])
+    part.lengthscales.assign(lengthscales)
+
+    ax = plot_relevance(model)
+
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["input 1", "input 2"]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(relevances)
+
+
+@pytest.mark.parametrize(
     ("model", "names", "message"),
     [
         (tiny_model(1, kernel=[gpflow.kernels.Matern52()]), None, "one lengthscale per input"),
