@@ -84,6 +84,11 @@ class SinhArcsinh(gpflow.Module):
         return rate + log_cosh - 0.5 * tf.math.log1p(tf.square(centred))
 
     def _centre(self, Y: tf.Tensor) -> tf.Tensor:
+        if self.num_outputs != 1 and Y.shape[-1] not in (None, self.num_outputs):
+            raise ValueError(
+                f"Y must have num_outputs={self.num_outputs} columns, as its warp, got shape "
+                f"{Y.shape}."
+            )
         return (Y - tf.cast(self.location, Y.dtype)) / tf.cast(self.scale, Y.dtype)
 
     def _bend(self, centred: tf.Tensor) -> tf.Tensor:

@@ -93,6 +93,11 @@ def test_columns_are_counted(num_outputs: object) -> None:
         SinhArcsinh(num_outputs)  # type: ignore[arg-type]
 
 
+def test_observations_of_other_columns_are_refused() -> None:
+    with pytest.raises(ValueError, match="Y must have num_outputs=3 columns, as its warp, got"):
+        SinhArcsinh(3).forward(tf.zeros([4, 2], tf.float64))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
     [
