@@ -73,7 +73,9 @@ class HeteroskedasticGaussian(Likelihood):
         :param Fvar: Variance of f and h, [..., 2P].
         """
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
-        noise = tf.exp(2.0 * (log_scale + tf.sqrt(spread) * _on_first_axis(_NODES, mean)))
+        # The root of zero has no derivative.
+        deviation = tf.sqrt(tf.maximum(spread, np.finfo(spread.dtype.as_numpy_dtype).tiny))
+        noise = tf.exp(2.0 * (log_scale + deviation * _on_first_axis(_NODES, mean)))
         return tf.broadcast_to(mean, tf.shape(noise)), variance + noise
 
     @inherit_check_shapes
