@@ -16,6 +16,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from gpflow_dwp.validation import as_real_array
+
 __all__ = [
     "CheckedParameters",
     "Requirement",
@@ -48,7 +50,7 @@ def convert_parameters(**parameters: Any) -> list[Any]:
         raise ValueError(f"Expected one floating-point dtype for all parameters, got {got}.")
     dtype = next(iter(dtypes.values()), tf.as_dtype(gpflow.default_float()))
     return [
-        p if _is_tensor(p) else tf.constant(np.asarray(p, dtype.as_numpy_dtype), name=name)
+        p if _is_tensor(p) else tf.constant(as_real_array(name, p), dtype, name=name)
         for name, p in parameters.items()
     ]
 

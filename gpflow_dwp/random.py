@@ -45,18 +45,23 @@ _SECOND_OF_TWO = np.array([0, 2**64 - 1], np.uint64)
 def as_seed(seed: int | tf.Tensor | None) -> Seed:
     """Make a stateless seed.
 
-    :param seed: An integer, also as a scalar int64 tensor; a stateless seed (which is returned as
-        it is); or None for a fresh seed from TensorFlow's global generator (a new one at every
-        call, also when compiled).
+    :param seed: An integer, also as a scalar tensor; a stateless seed (which is returned as it
+        is); or None for a fresh seed from TensorFlow's global generator (a new one at every call,
+        also when compiled).
     :return: An integer tensor of shape [2].
     :raises ValueError: If ``seed`` is none of these.
     """
     if isinstance(seed, int | np.integer):
         seed = int(seed)
         return tf.constant([seed % 2**31, seed // 2**31 % 2**31], dtype=tf.int32)
-    if seed is not None and tf.is_tensor(seed) and seed.shape.rank == 0:
-        return tf.cast(tf.stack([seed % 2**31, seed // 2**31 % 2**31]), tf.int32)
-    if seed is not None and not tf.is_tensor(seed):
+    if seed is not None and tf.is_tensor(seed):
+        fits = any(map(seed.shape.is_compatible_with, ([], [2])))
+        if not (fits and seed.dtype.is_integer):
+            raise ValueError(f"seed must be an integer, two of them or None, got {seed!r}.")
+        if seed.shape.rank == 0:
+            seed = tf.cast(seed, tf.int64)  # where 2**31 is a number
+            return tf.cast(tf.stack([seed % 2**31, seed // 2**31 % 2**31]), tf.int32)
+    elif seed is not None:
         numbers = np.asarray(seed)
         if numbers.dtype.kind not in "iu" or numbers.shape != (2,):
             raise ValueError(f"seed must be an integer, two of them or None, got {seed!r}.")
@@ -100,7 +105,7 @@ def uniform(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf
 
 def normal(shape: tf.Tensor | Sequence[int], seed: Seed, dtype: tf.DType) -> tf.Tensor:
     """Draw standard normal numbers, in float32 or float64."""
-    count = tf.reduce_prod(shape)
+    count = tf.reduce_prod(tf.cast(shape, tf.int32))  # an empty list is one of floating point
     pairs = _box_muller(*tf.unstack(uniform([2, (count + 1) // 2], seed, dtype)))
     return tf.reshape(tf.reshape(pairs, [-1])[:count], shape)
 

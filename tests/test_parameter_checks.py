@@ -32,6 +32,13 @@ def test_mixed_or_integer_dtypes_raise() -> None:
         checks.convert_parameters(a=tf.ones(2, tf.int32))
 
 
+@pytest.mark.parametrize("bad", ["1", [[1.0], [1.0, 2.0]], np.ones(2) + 1j, None])
+def test_what_holds_no_real_numbers_is_named(bad: object) -> None:
+    """Catches an imaginary part that is dropped, and NumPy's messages, which name no argument."""
+    with pytest.raises(ValueError, match="^rate must hold (real )?numbers"):
+        checks.convert_parameters(loc=1.0, rate=bad)
+
+
 def test_batch_shapes_that_do_not_broadcast_raise() -> None:
     with pytest.raises(ValueError, match="b must have a batch shape"):
         checks.check_batch_shapes({"a": 1, "b": 2}, {"a": np.ones([2, 3]), "b": np.ones([4, 3, 3])})

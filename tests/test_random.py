@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import stats
 
-from gpflow_dwp.random import as_generator, as_seed, fold_in, normal_at_points, split_seed
+from gpflow_dwp.random import as_generator, as_seed, fold_in, normal, normal_at_points, split_seed
 
 SEED = as_seed(0)
 
@@ -139,10 +142,12 @@ def test_a_stateless_seed_is_returned_as_it_is() -> None:
     np.testing.assert_array_equal(as_seed(tf.constant([4, 5])), [4, 5])
 
 
+@pytest.mark.parametrize("as_given", [lambda seed: seed, tf.constant])
 @pytest.mark.parametrize("seed", ["a", 1.5, [1, 2, 3], [[1, 2]], [1.0, 2.0]])
-def test_what_is_no_seed_is_named(seed: object) -> None:
+def test_what_is_no_seed_is_named(seed: object, as_given: Callable[[object], Any]) -> None:
+    """Catches a tensor of floating point that is cut to an integer."""
     with pytest.raises(ValueError, match="^seed must be an integer, two of them or None, got "):
-        as_seed(seed)  # type: ignore[arg-type]
+        as_seed(as_given(seed))
 
 
 @pytest.mark.parametrize("seed", ["a", 1.5, -1])
@@ -185,7 +190,14 @@ def test_seeds_are_those_of_tensorflow(mode: str, seed: list[int]) -> None:
 
 @pytest.mark.parametrize("seed", [0, 3, 2**31 + 5, 2**40 + 7, -1, -(2**40)])
 def test_an_integer_tensor_is_the_seed_of_its_integer(seed: int) -> None:
+    """Catches 2**31 as a number of int32, the type of a plain tf.constant(3): it has none."""
     compiled = tf.function(as_seed, autograph=False)
 
     for make in (as_seed, compiled):
-        np.testing.assert_array_equal(make(tf.constant(seed, tf.int64)), as_seed(seed))
+        for dtype in (tf.int32, tf.int64) if abs(seed) < 2**31 else (tf.int64,):
+            np.testing.assert_array_equal(make(tf.constant(seed, dtype)), as_seed(seed))
+
+
+def test_a_single_number_is_drawn() -> None:
+    """Catches the shape [] that is taken for numbers of floating point."""
+    assert normal([], as_seed(0), tf.float64).shape == []

@@ -14,6 +14,8 @@ matrices instead, such as :class:`gpflow_dwp.bijectors.SingularCongruence`: to s
 congruence by √c I.
 """
 
+# Imported for the divergences that it registers.
+from gpflow_dwp.distributions import kullback_leibler  # noqa: F401
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.generalised_wisharts import (
     ABGeneralisedSingularWishart,

@@ -252,7 +252,8 @@ class GeneralisedBartlett(checks.CheckedParameters, tfp.distributions.Distributi
         _, scale = self._loc_and_scale()
         count = float(np.sum(self._below_diagonal()))
         below = tf.reduce_sum(tf.math.log(scale), axis=[-2, -1])
-        return diagonal + below + 0.5 * count * math.log(2.0 * math.pi * math.e)
+        entropy = diagonal + below + 0.5 * count * math.log(2.0 * math.pi * math.e)
+        return tf.broadcast_to(entropy, self.batch_shape_tensor())
 
     def _default_event_space_bijector(self) -> Any:
         return _parameters.fill_trapezoid(self._num_rows, self._rank)

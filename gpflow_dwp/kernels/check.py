@@ -95,9 +95,14 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
 
     :param kernel: Any GPflow kernel; sums and products are checked part by part.
     :param num_columns: Number of input columns, D.
-    :raises ValueError: If ``active_dims`` are not among the columns, or a parameter with one value
-        for each of them (ARD) has another number of values.
+    :raises ValueError: If the kernel has several outputs, ``active_dims`` are not among the
+        columns, or a parameter with one value for each of them (ARD) has another number of values.
     """
+    if isinstance(kernel, MultioutputKernel):
+        raise ValueError(
+            f"{type(kernel).__name__} cannot be a layer's kernel: it has several outputs, and "
+            "those of a layer share one kernel; use that kernel by itself."
+        )
     active = kernel.active_dims
     columns = np.arange(num_columns)
     if isinstance(active, slice):

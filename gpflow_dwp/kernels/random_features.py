@@ -12,7 +12,9 @@ from gpflow.kernels import Kernel
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.random import normal, split_seed, uniform
+from gpflow_dwp.kernels.check import check_input_kernel
+from gpflow_dwp.random import as_seed, normal, split_seed, uniform
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["RandomFunctions", "sample_random_functions"]
 
@@ -59,7 +61,7 @@ def sample_random_functions(
     *,
     num_samples: int,
     num_features: int,
-    seed: Seed,
+    seed: int | Seed | None,
 ) -> RandomFunctions:
     """Draw functions from the Gaussian process with a stationary kernel.
 
@@ -74,17 +76,26 @@ def sample_random_functions(
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
     :param num_features: F. More make one draw's functions closer to Gaussian.
-    :param seed: A stateless seed, [2].
+    :param seed: An integer; a stateless seed, [2]; or None for other functions at every call.
     :raises UnsupportedKernelError: If the kernel is another one.
+    :raises ValueError: If a number is not a positive integer, the kernel is not for D columns, or
+        ``seed`` is none.
     """
     if type(kernel) not in _DEGREES:
         names = ", ".join(cls.__name__ for cls in _DEGREES)
         raise UnsupportedKernelError(
             f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
         )
+    check_integers(
+        num_inputs=num_inputs,
+        num_functions=num_functions,
+        num_samples=num_samples,
+        num_features=num_features,
+    )
+    check_input_kernel(kernel, num_inputs)
     degrees, dtype = _DEGREES[type(kernel)], kernel.variance.dtype
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]
-    wave_seed, scale_seed, phase_seed, weight_seed = split_seed(seed, 4)
+    wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
     if degrees is not None:
         squares = tf.square(normal([num_samples, num_features, degrees], scale_seed, dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import gpflow
@@ -93,7 +93,8 @@ class NetworkEncoder(Encoder):
     :param latent_dim: Number of latent variables of each row, W.
     :param hidden_dims: Widths of the inner layers.
     :param seed: For the starting weights.
-    :raises ValueError: If a size is not a positive integer, or too large for the machine's memory.
+    :raises ValueError: If a size is not a positive integer, or too large for the machine's memory,
+        or, in a call, X and Y have another number of columns.
     """
 
     def __init__(
@@ -105,6 +106,10 @@ class NetworkEncoder(Encoder):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(num_inputs=num_inputs, latent_dim=latent_dim)
+        if isinstance(hidden_dims, str) or not isinstance(hidden_dims, Iterable):
+            raise ValueError(
+                f"hidden_dims must be a list of positive integers, got {hidden_dims!r}."
+            )
         for width in hidden_dims:
             check_integers(hidden_dims=width)
         sizes = [num_inputs, *hidden_dims, 2 * latent_dim]
@@ -135,6 +140,11 @@ class NetworkEncoder(Encoder):
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        if X.shape[1] + Y.shape[1] != self.num_inputs:
+            raise ValueError(
+                f"X and Y must have num_inputs={self.num_inputs} columns together, got "
+                f"{X.shape[1]} and {Y.shape[1]}."
+            )
         units = tf.concat([X, tf.where(tf.math.is_nan(Y), tf.zeros_like(Y), Y)], axis=-1)
         for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             units = tf.tanh(tf.matmul(units, weights) + bias) + _resize(units, weights.shape[1])

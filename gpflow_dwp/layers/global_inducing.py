@@ -19,7 +19,7 @@ from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import check_integers, check_memory, check_positive
+from gpflow_dwp.validation import as_real_array, check_integers, check_memory, check_positive
 
 __all__ = ["GlobalInducingGPLayer", "pseudo_target_parameters"]
 
@@ -88,7 +88,7 @@ class GlobalInducingGPLayer(OutputLayer):
             check_integers(**named)
             check_memory(num_inducing, max(named.values()), **named)
             pseudo_targets = np.zeros((num_inducing, num_functions))
-        shape = np.shape(pseudo_targets)
+        shape = as_real_array("pseudo_targets", pseudo_targets).shape
         if len(shape) != 2 or shape[1] != num_functions or num_inducing not in (None, shape[0]):
             rows = "num_inducing" if num_inducing is None else num_inducing
             raise ValueError(

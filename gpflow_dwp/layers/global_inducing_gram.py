@@ -21,7 +21,7 @@ from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.random import as_generator, normal
-from gpflow_dwp.validation import check_all_positive, check_integers, check_memory
+from gpflow_dwp.validation import as_real_array, check_all_positive, check_integers, check_memory
 
 __all__ = ["GlobalInducingGramLayer"]
 
@@ -79,11 +79,8 @@ class GlobalInducingGramLayer(FeatureLayer):
         shape = (int(num_inducing), int(width))
         if pseudo_targets is None:
             pseudo_targets = as_generator(seed).standard_normal(shape)
-        elif np.shape(pseudo_targets) != shape:
-            raise ValueError(
-                f"pseudo_targets must have shape {list(shape)}, got "
-                f"{list(np.shape(pseudo_targets))}."
-            )
+        elif (given := as_real_array("pseudo_targets", pseudo_targets).shape) != shape:
+            raise ValueError(f"pseudo_targets must have shape {list(shape)}, got {list(given)}.")
         super().__init__(kernel, int(num_inducing), jitter)
         self.width = self.num_features = int(width)
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(

@@ -12,7 +12,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.layers.base import Description
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.papers import LATENT_VARIABLES
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["LatentDraw", "LatentVariableLayer", "append_latents"]
 
@@ -46,17 +46,19 @@ class LatentVariableLayer(gpflow.Module):
 
     :param latent_dim: Number of latent variables of each row, W.
     :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
-    :raises ValueError: If ``latent_dim`` is not a positive integer, or not that of the encoder.
+    :raises ValueError: If ``encoder`` is no :class:`Encoder`, or ``latent_dim`` not a positive
+        integer, or not that of the encoder.
     """
 
     papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
 
     def __init__(self, latent_dim: int, encoder: Encoder) -> None:
         check_integers(latent_dim=latent_dim)
+        check_instance(Encoder, encoder=encoder)
         if getattr(encoder, "latent_dim", latent_dim) != latent_dim:
             raise ValueError(
                 f"encoder must have latent_dim={latent_dim}, as its layer, "
-                f"got {encoder.latent_dim}."
+                f"got {encoder.latent_dim}."  # type: ignore[attr-defined]
             )
         super().__init__(name="LatentVariableLayer")
         self.latent_dim = latent_dim

@@ -13,7 +13,7 @@ from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import as_real_array, check_integers
 
 __all__ = ["HeteroskedasticGaussian"]
 
@@ -73,7 +73,9 @@ class HeteroskedasticGaussian(Likelihood):
         :param Fvar: Variance of f and h, [..., 2P].
         """
         mean, variance, log_scale, spread = self._moments(Fmu, Fvar)
-        noise = tf.exp(2.0 * (log_scale + tf.sqrt(spread) * _on_first_axis(_NODES, mean)))
+        # The root of zero has no derivative.
+        deviation = tf.sqrt(tf.maximum(spread, np.finfo(spread.dtype.as_numpy_dtype).tiny))
+        noise = tf.exp(2.0 * (log_scale + deviation * _on_first_axis(_NODES, mean)))
         return tf.broadcast_to(mean, tf.shape(noise)), variance + noise
 
     @inherit_check_shapes
@@ -124,7 +126,7 @@ class HeteroskedasticGaussian(Likelihood):
 def _positive(
     name: str, start: float | npt.NDArray[np.float64], num_outputs: int
 ) -> npt.NDArray[np.float64]:
-    values = np.asarray(start, np.float64)
+    values = as_real_array(name, start)
     if values.shape not in ((), (num_outputs,)) or not (np.isfinite(values) & (values > 0.0)).all():
         raise ValueError(
             f"{name} must be a positive number, or {num_outputs} of them, got {start!r}."

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.utilities import positive
 
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import as_real_array, check_integers
 
 __all__ = ["SinhArcsinh"]
 
@@ -38,7 +38,8 @@ class SinhArcsinh(gpflow.Module):
     :param skewness: Skewness, ε.
     :param tailweight: Weight of the tails, δ, positive.
     :param shift: Shift of the result, μ.
-    :raises ValueError: If ``num_outputs`` is not a positive integer.
+    :raises ValueError: If ``num_outputs`` is not a positive integer, or another argument is not a
+        finite number or P of them, positive where it says so.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class SinhArcsinh(gpflow.Module):
         super().__init__()
         check_integers(num_outputs=num_outputs)
         self.num_outputs = num_outputs
-        self.location = _parameter(location, num_outputs, deviation=2.0)
-        self.scale = _parameter(scale, num_outputs, deviation=1.0, is_positive=True)
-        self.skewness = _parameter(skewness, num_outputs, deviation=1.0)
-        self.tailweight = _parameter(tailweight, num_outputs, deviation=1.0, is_positive=True)
-        self.shift = _parameter(shift, num_outputs)
+        self.location = _parameter("location", location, num_outputs, deviation=2.0)
+        self.scale = _parameter("scale", scale, num_outputs, deviation=1.0, is_positive=True)
+        self.skewness = _parameter("skewness", skewness, num_outputs, deviation=1.0)
+        self.tailweight = _parameter(
+            "tailweight", tailweight, num_outputs, deviation=1.0, is_positive=True
+        )
+        self.shift = _parameter("shift", shift, num_outputs)
 
     def forward(self, Y: tf.Tensor) -> tf.Tensor:
         """Return g(y), [..., P]."""
@@ -81,6 +84,11 @@ class SinhArcsinh(gpflow.Module):
         return rate + log_cosh - 0.5 * tf.math.log1p(tf.square(centred))
 
     def _centre(self, Y: tf.Tensor) -> tf.Tensor:
+        if self.num_outputs != 1 and Y.shape[-1] not in (None, self.num_outputs):
+            raise ValueError(
+                f"Y must have num_outputs={self.num_outputs} columns, as its warp, got shape "
+                f"{Y.shape}."
+            )
         return (Y - tf.cast(self.location, Y.dtype)) / tf.cast(self.scale, Y.dtype)
 
     def _bend(self, centred: tf.Tensor) -> tf.Tensor:
@@ -89,13 +97,19 @@ class SinhArcsinh(gpflow.Module):
 
 
 def _parameter(
+    name: str,
     value: npt.ArrayLike,
     size: int,
     *,
     deviation: float | None = None,
     is_positive: bool = False,
 ) -> gpflow.Parameter:
-    numbers: npt.NDArray[np.floating[Any]] = np.full(size, value, gpflow.default_float())
+    values = as_real_array(name, value)
+    admissible = np.isfinite(values) & ((values > 0.0) | (not is_positive))
+    if values.shape not in ((), (1,), (size,)) or not admissible.all():
+        kind = "positive" if is_positive else "finite"
+        raise ValueError(f"{name} must be a {kind} number, or {size} of them, got {value!r}.")
+    numbers: npt.NDArray[np.floating[Any]] = np.full(size, values, gpflow.default_float())
     prior = None
     if deviation is not None:
         dtype = gpflow.default_float()

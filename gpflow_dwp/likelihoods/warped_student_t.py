@@ -18,6 +18,7 @@ from scipy.special import ndtr
 
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian, unwarped_moments
+from gpflow_dwp.validation import as_real_array
 
 __all__ = ["WarpedStudentT"]
 
@@ -25,13 +26,21 @@ Rule = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 _LEAST_DF = 2.0
 _SHARE = 0.6  # of the variance is that of Student's distribution with five degrees of freedom
-# Nodes in the normal scores of λ: a few, for moments and quantiles, and more and further out, for
-# log densities of outliers.
+# For moments and quantiles: a few nodes in the normal scores of λ.
 _MOMENT_NODES: Rule = np.polynomial.hermite_e.hermegauss(16)  # type: ignore[no-untyped-call]
-_DENSITY_NODES: Rule = (
-    np.arange(-7.0, 7.01, 0.25),
-    np.exp(-0.5 * np.square(np.arange(-7.0, 7.01, 0.25))),
-)
+
+
+def _density_steps() -> Rule:
+    """Nodes of log λ in units of √(2/ν), and the steps between them: 0.4, and 1 far below.
+
+    Given an observation log λ is about as wide as that wherever it is: for outliers far below.
+    """
+    index = np.arange(-50.0, 19.0)
+    below = 0.5 * (index + 18.0)
+    return 0.4 * index - 1.2 * np.logaddexp(0.0, -below), 0.4 + 0.6 / (1.0 + np.exp(below))
+
+
+_DENSITY_NODES, _DENSITY_STEPS = _density_steps()
 
 
 class WarpedStudentT(WarpedGaussian):
@@ -71,7 +80,8 @@ class WarpedStudentT(WarpedGaussian):
         variance_lower_bound: float | None = None,
     ) -> None:
         super().__init__(warp, variance, scale=scale, variance_lower_bound=variance_lower_bound)
-        if not _LEAST_DF < float(tf.convert_to_tensor(df)) < np.inf:
+        number = as_real_array("df", df)
+        if number.ndim or not _LEAST_DF < number < np.inf:
             raise ValueError(f"df must be a number above {_LEAST_DF:g}, got {df!r}.")
         self.df = gpflow.Parameter(df, transform=positive(_LEAST_DF, base="exp"))
 
@@ -95,7 +105,7 @@ class WarpedStudentT(WarpedGaussian):
 
     def component_weights(self, dtype: tf.DType) -> tf.Tensor:
         """Return the weights of the nodes of λ, a quadrature of its distribution, [K]."""
-        return self._nodes(_MOMENT_NODES, dtype)[1]
+        return self._nodes(dtype)[1]
 
     def log_precision_factor(self, precisions: tf.Tensor) -> tf.Tensor:
         r"""Return ½ E log λ - KL(q(λ), p(λ)), of the best Gamma q(λ) with a given mean.
@@ -125,7 +135,7 @@ class WarpedStudentT(WarpedGaussian):
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return mean and variance of g(y) given each node of λ, [K, ..., P] each."""
-        precisions, _ = self._nodes(_MOMENT_NODES, Fmu.dtype)
+        precisions, _ = self._nodes(Fmu.dtype)
         noise = self._scale_squared(X, Fmu)
         variances = tf.stack([Fvar + noise / each for each in tf.unstack(precisions)])
         return tf.broadcast_to(Fmu, tf.shape(variances)), variances
@@ -147,11 +157,11 @@ class WarpedStudentT(WarpedGaussian):
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        precisions, weights = self._nodes(_DENSITY_NODES, Fmu.dtype)
+        precisions, log_weights = self._density_nodes(Fmu.dtype)
         variances = Fvar[..., None] + self._scale_squared(X, Fmu)[..., None] / precisions
         distance = tf.square(self.warp.forward(Y) - Fmu)[..., None]
         each = -0.5 * (tf.math.log(2.0 * np.pi * variances) + distance / variances)
-        density = tf.reduce_logsumexp(each + tf.math.log(weights), axis=-1)
+        density = tf.reduce_logsumexp(each + log_weights, axis=-1)
         return tf.reduce_sum(density + self.warp.log_derivative(Y), axis=-1)
 
     @inherit_check_shapes
@@ -174,10 +184,16 @@ class WarpedStudentT(WarpedGaussian):
         constant -= 0.5 * tf.math.log(np.pi * df * noise)
         return constant - 0.5 * (df + 1.0) * tf.math.log1p(distance / (df * noise))
 
-    def _nodes(self, rule: Rule, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+    def _nodes(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
         """λ and weights of a rule in the normal scores of λ."""
-        scores, weights = rule
-        levels = np.minimum(ndtr(scores), 1.0 - 1e-15)
+        scores, weights = _MOMENT_NODES
         half = 0.5 * tf.cast(self.df, tf.float64)
-        precisions = tfp.math.igammainv(half, tf.constant(levels, tf.float64)) / half
+        precisions = tfp.math.igammainv(half, tf.constant(ndtr(scores), tf.float64)) / half
         return tf.cast(precisions, dtype), tf.constant(weights / weights.sum(), dtype)
+
+    def _density_nodes(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """λ and logarithms of weights of a rule in log λ."""
+        df = tf.cast(self.df, tf.float64)
+        logs = tf.sqrt(2.0 / df) * _DENSITY_NODES
+        log_weights = np.log(_DENSITY_STEPS) - 0.5 * df * (tf.math.expm1(logs) - logs)
+        return tf.cast(tf.exp(logs), dtype), tf.cast(tf.nn.log_softmax(log_weights), dtype)

@@ -63,6 +63,15 @@ def test_moments() -> None:
     np.testing.assert_allclose(distribution.stddev(), np.sqrt(variance))
 
 
+@pytest.mark.parametrize("batched", ["concentration", "rate", "loc", "scale"])
+def test_entropy_has_the_batch_shape_whatever_makes_it(batched: str) -> None:
+    """Catches that of means, on which the value does not depend."""
+    rng = np.random.default_rng(0)
+    parameters = reference.random_parameters("GeneralisedBartlett", rng, 3, 2, ())
+    parameters[batched] = np.stack(3 * [parameters[batched]])
+    assert GeneralisedBartlett(**parameters).entropy().shape == [3]
+
+
 def test_mean_of_a_large_concentration_in_single_precision() -> None:
     one = tf.ones([1, 1])
     distribution = GeneralisedBartlett(1e6 * one[0], one[0], one, one)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import tensorflow_probability as tfp
 from distribution_cases import GRAM_NAMES, SEED
 from scipy import special, stats
 
+import gpflow_dwp
 from gpflow_dwp import distributions
 from gpflow_dwp.distributions import (
     GeneralisedBartlett,
@@ -57,6 +60,16 @@ def wishart_divergence(
         - 0.5 * p_df * np.linalg.slogdet(ratio)[1]
         + 0.5 * q_df * (np.trace(ratio) - size)
     )
+
+
+def test_the_distributions_come_with_their_divergences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches those that are registered only where layers are imported."""
+    monkeypatch.setattr(gpflow_dwp, "distributions", distributions)
+    for name in [name for name in sys.modules if name.startswith(distributions.__name__)]:
+        monkeypatch.delitem(sys.modules, name)
+    wishart = importlib.import_module(distributions.__name__).SingularWishart(2, np.eye(3))
+
+    np.testing.assert_allclose(wishart.kl_divergence(wishart), 0.0, atol=1e-12)
 
 
 def test_divergence_between_wisharts() -> None:

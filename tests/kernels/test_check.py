@@ -179,6 +179,7 @@ def test_kernels_for_two_columns(kernel: gk.Kernel) -> None:
         (gk.Matern32(active_dims=slice(0, 3)), "active_dims of Matern32 must"),
         (gk.White() + gk.RBF(active_dims=slice(2, None)), "active_dims of SquaredExp.* must"),
         (gk.Periodic(gk.Matern32(active_dims=[2])), "active_dims of Periodic must"),
+        (gk.SharedIndependent(SE(), 2), "SharedIndependent .* several outputs.* by itself"),
     ],
 )
 def test_kernels_for_other_columns_are_refused(kernel: gk.Kernel, message: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow.kernels as gk
 import model_reference
 import numpy as np
@@ -60,3 +62,20 @@ def test_points_of_each_draws_own() -> None:
 def test_other_kernels_are_refused(kernel: gk.Kernel) -> None:
     with pytest.raises(UnsupportedKernelError, match=f"not from {type(kernel).__name__}"):
         sample_random_functions(kernel, 2, 1, num_samples=1, num_features=2, seed=as_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": gk.SquaredExponential(active_dims=slice(5, 6))}, "active_dims of Squared"),
+        ({"kernel": gk.Matern12(lengthscales=[1.0, 2.0, 3.0])}, "lengthscales of Matern12"),
+        ({"num_features": 0}, "num_features must be a positive integer, got 0"),
+        ({"num_functions": 1.5}, "num_functions must be a positive integer"),
+        ({"seed": "a"}, "seed must be an integer, two of them or None"),
+    ],
+)
+def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
+    """Catches functions of no column at all, which are constant, and TensorFlow's own errors."""
+    arguments = {"kernel": gk.Matern32(), "num_inputs": 2, "num_functions": 1, **changes}
+    with pytest.raises(ValueError, match=message):
+        sample_random_functions(**{"num_samples": 2, "num_features": 3, "seed": 0, **arguments})

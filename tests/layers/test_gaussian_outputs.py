@@ -150,6 +150,7 @@ def test_pseudo_targets_start_at_zero_where_only_their_number_is_given() -> None
     [
         ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
         ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \[4\]"),
+        ({"pseudo_targets": [[1.0], [1.0, 2.0]]}, "pseudo_targets must hold numbers"),
         ({"num_inducing": 3}, r"shape \[3, 2\], got \[4, 2\]"),
         ({"pseudo_targets": None}, "pseudo_targets or num_inducing must be given"),
         (

@@ -177,6 +177,7 @@ def test_starting_values() -> None:
         ({"width": 0}, "width must be a positive integer, got 0"),
         ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
         ({"pseudo_targets": np.zeros(3)}, r"shape \[3, 2\], got \[3\]"),
+        ({"pseudo_targets": [[1.0], [1.0, 2.0]]}, "pseudo_targets must hold numbers"),
         ({"feature_scales": [1.0]}, r"feature_scales must be 2 positive numbers, got \[1.0\]"),
         ({"feature_scales": [1.0, 0.0]}, "feature_scales must be 2 positive numbers"),
         ({"feature_scales": [[1.0], 2.0]}, "feature_scales must be 2 positive numbers"),

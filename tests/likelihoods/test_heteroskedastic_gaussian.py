@@ -83,6 +83,17 @@ def test_what_is_not_positive_is_refused(name: str, value: object) -> None:
         HeteroskedasticGaussian(2, **{name: value})  # type: ignore[arg-type]
 
 
+def test_gradient_of_a_density_where_functions_are_known() -> None:
+    """Catches the root of a variance that is zero, whose gradient is NaN."""
+    functions, zeros = tf.zeros([3, 2], tf.float64), tf.zeros([3, 2], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(zeros)
+        density = HeteroskedasticGaussian().predict_log_density(
+            zeros, functions, zeros, np.ones((3, 1))
+        )
+    assert np.isfinite(tape.gradient(density, zeros)).all()
+
+
 def test_models_draw_save_and_miss_rows() -> None:
     rows = RNG.uniform(-1.0, 1.0, (30, 1)), RNG.standard_normal((30, 2))
     rows[1][3] = np.nan

@@ -91,3 +91,23 @@ def test_what_the_data_say_nothing_about_has_a_prior() -> None:
 def test_columns_are_counted(num_outputs: object) -> None:
     with pytest.raises(ValueError, match="num_outputs must be a positive integer"):
         SinhArcsinh(num_outputs)  # type: ignore[arg-type]
+
+
+def test_observations_of_other_columns_are_refused() -> None:
+    with pytest.raises(ValueError, match="Y must have num_outputs=3 columns, as its warp, got"):
+        SinhArcsinh(3).forward(tf.zeros([4, 2], tf.float64))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("location", [1.0, 2.0, 3.0], "finite"),
+        ("shift", np.nan, "finite"),
+        ("scale", -1.0, "positive"),
+        ("tailweight", [0.0, 1.0], "positive"),
+    ],
+)
+def test_starting_values_are_named(name: str, value: object, kind: str) -> None:
+    """Catches what NumPy or GPflow would say of it, which is not of which argument."""
+    with pytest.raises(ValueError, match=f"{name} must be a {kind} number, or 2 of them, got"):
+        SinhArcsinh(2, **{name: value})  # type: ignore[arg-type]

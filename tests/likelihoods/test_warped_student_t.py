@@ -59,6 +59,17 @@ def test_densities_are_scipys() -> None:
     np.testing.assert_allclose(found, expected + slopes, atol=1e-5)
 
 
+@pytest.mark.parametrize("df", [2.1, 5.0, 30.0])
+def test_the_density_of_an_outlier_is_not_that_of_a_normal(df: float) -> None:
+    """Catches nodes of λ that end before the precision that an outlier asks for."""
+    outliers = np.array([[20.0], [100.0], [500.0]])
+    zeros = np.zeros_like(outliers)
+    found = WarpedStudentT(SinhArcsinh(), 1.0, df).predict_log_density(
+        zeros, zeros, zeros, outliers
+    )
+    np.testing.assert_allclose(found, stats.t.logpdf(outliers[:, 0], df), atol=1e-2)
+
+
 def test_expectations_are_bounds_with_the_best_precisions() -> None:
     """Catches a factor of E λ that is missing in a bound that is compared with others."""
     values, slopes = warped()
@@ -123,10 +134,10 @@ def test_it_starts_at_gaussian_noise() -> None:
     np.testing.assert_allclose(plain.variance, [0.06, 0.12])
 
 
-@pytest.mark.parametrize("df", [2.0, np.nan, np.inf])
-def test_degrees_of_freedom_that_are_refused(df: float) -> None:
-    with pytest.raises(ValueError, match="df must be a number above 2"):
-        WarpedStudentT(SinhArcsinh(), 0.1, df)
+@pytest.mark.parametrize("df", [2.0, np.nan, np.inf, [4.0, 5.0], "4"])
+def test_degrees_of_freedom_that_are_refused(df: object) -> None:
+    with pytest.raises(ValueError, match=r"df must (be a number above 2|hold real numbers)"):
+        WarpedStudentT(SinhArcsinh(), 0.1, df)  # type: ignore[arg-type]
 
 
 def test_models_draw_save_and_take_other_rows() -> None:
