@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -16,15 +17,13 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
-from gpflow.utilities import positive
-from gpflow.utilities.model_utils import add_likelihood_noise_cov
+from gpflow.utilities import add_likelihood_noise_cov, positive
 from scipy.linalg import blas, lapack
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
-from gpflow_dwp.linalg._gradients import Gradient
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
@@ -248,12 +247,12 @@ def _log_density(targets: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
     :math:`\bar Y = -\alpha`, all by LAPACK and on the host: a third to a sixth of the time that
     TensorFlow takes, which differentiates the factorisation by a solve and three products of N³.
 
-    :param targets: Y, [N, P].
+    :param targets: Observations of mean zero, Y, [N, P].
     :param covariance: K, [N, N], as a function that is symmetric by construction.
     """
 
     @tf.custom_gradient
-    def differentiable(Y: tf.Tensor, K: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    def differentiable(Y: tf.Tensor, K: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
         dtypes = [K.dtype] * 3
         value, Y_bar, K_bar = tf.numpy_function(_differentiated_log_density, [Y, K], dtypes)
         for part, like in ((value, K[0, 0]), (Y_bar, Y), (K_bar, K)):
