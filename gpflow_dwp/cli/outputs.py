@@ -113,8 +113,9 @@ def _check_file(path: Path, options: Mapping[str, Any], *, parents: bool) -> Non
     if path.is_dir():
         raise UsageError(f"{path} is a directory, not a file")
     goes_on = options.get("resume") is not None
-    if path.exists() and not (goes_on or options.get("overwrite", True)):
-        raise UsageError(f"{path} exists; give --overwrite to replace it")
+    if path.exists() and not (goes_on or options.get("overwrite")):
+        way = "give --overwrite to replace it" if "overwrite" in options else "choose another place"
+        raise UsageError(f"{path} exists; {way}")
     if not parents and not path.resolve().parent.is_dir():
         raise UsageError(f"{path.resolve().parent} is not a directory")
 

@@ -93,6 +93,7 @@ def test_types_of_options_are_read(asked: dict[str, Any], tmp_path: Path) -> Non
         ("scale --axes D", "--axes"),
         ("precision --dtype float16", "float16"),
         ("import --json .", "is a directory, not a file"),
+        (f"import --json {__file__}", "test_benchmark.py exists; choose another place"),
         ("step --show-floor --models DGP", "--models must name one of GW, A, AB, A-whitened"),
     ],
 )
