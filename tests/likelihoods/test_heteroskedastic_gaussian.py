@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from gpflow.likelihoods import HeteroskedasticTFPConditional
 from gpflow.quadrature import NDiagGHQuadrature
-from scipy import stats
+from scipy import special, stats
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.evaluation import PredictiveDistribution
@@ -65,6 +65,19 @@ def test_moments_and_quantiles_are_those_of_draws() -> None:
     np.testing.assert_allclose(distribution.variance(), variance, rtol=1e-6)
     density = make().predict_log_density(X, MEAN, SPREAD, Y)
     np.testing.assert_allclose(density, distribution.log_density(Y).sum(axis=1), rtol=1e-10)
+
+
+def test_densities_of_outliers_are_those_of_fine_sums() -> None:
+    """Catches nodes that end, or are far apart, where the noise is that outliers ask for."""
+    scores = np.arange(-20.0, 40.0, 0.01)
+    for deviation in (0.3, 1.0):
+        for y in (0.0, 5.0, 50.0):
+            variance = 0.01 + np.exp(2.0 * deviation * scores)
+            each = stats.norm.logpdf(y, 0.0, np.sqrt(variance)) + stats.norm.logpdf(scores)
+            expected = special.logsumexp(each) + np.log(0.01)
+            at = np.array([[0.0, 0.0]]), np.array([[0.01, np.square(deviation)]])
+            found = HeteroskedasticGaussian(1, 1.0, 1.0).predict_log_density(X[:1], *at, [[y]])
+            np.testing.assert_allclose(found, [expected], atol=1e-3)
 
 
 def test_expectations_are_those_of_draws() -> None:
