@@ -142,7 +142,7 @@ def _claim() -> str:
         forests, NGBoost and linear models, it has the best mean density of five splits, or is
         within one paired standard error of it, on {won} of {of} tables with numbers, in {least} to
         {most} CPU seconds a fit ([when to use it, and when
-        not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core AMD EPYC, float64, the
+        not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core Intel Xeon, float64, the
         split as the seed, by `gpflow-dwp compare --splits 0-4 --out comparison`."""
     )
 
