@@ -48,7 +48,7 @@ _Json = Annotated[
     tuple[Path, ...] | None,
     Parameter(
         consume_multiple=(0, 1),
-        help="Print one line of JSON, or write every value to the new file that follows.",
+        help="Print the result as one line of JSON, or write it all to the new file that follows.",
     ),
 ]
 _OF_ALL = [
