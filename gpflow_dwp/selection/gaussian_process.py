@@ -19,6 +19,7 @@ from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
 from gpflow.utilities import add_likelihood_noise_cov, positive
 from scipy.linalg import blas, lapack
+from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
@@ -90,8 +91,10 @@ def fit_gaussian_process(
     model.jitter = jitter
     if inducing_inputs is not None:
         gpflow.set_trainable(model.inducing_variable, False)
-    course = _maximise(model, max_iterations)
-    elbo = float(model.maximum_log_likelihood_objective())
+    # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
+    with threadpool_limits(1, user_api="blas"):
+        course = _maximise(model, max_iterations)
+        elbo = float(model.maximum_log_likelihood_objective())
     rounding = np.finfo(np.float64).eps * np.sum(kernel(X, full_cov=False))
     if not (np.isfinite(elbo) and np.min(noise.variance_at(X)) > rounding):
         elbo = -np.inf
