@@ -36,7 +36,7 @@ class HeteroskedasticGaussian(Likelihood):
     the model; Titsias and Lázaro-Gredilla, "Variational heteroscedastic Gaussian process
     regression", 2011, equation 4, the expectation). Predictive densities are sums over 48 values
     of h, off by less than 0.001 nats where a_p times the deviation of h_p is at most 1 and y within
-    50 σ_p.
+    20 deviations of the noise; further out they are too small where that deviation is 0.1 or less.
 
     >>> from gpflow_dwp.likelihoods import HeteroskedasticGaussian
     >>> HeteroskedasticGaussian(2, scale=0.1).latent_dim
