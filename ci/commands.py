@@ -20,8 +20,7 @@ _INDEX = """\
 # The command line
 
 `gpflow-dwp COMMAND --help` says the same. The extra `cli` brings the command
-([Install](../how-to/install.md)); from `study` to `mnist` commands measure the package, and need
-a checkout.
+([Install](../how-to/install.md)).
 
 ```{{toctree}}
 :maxdepth: 1

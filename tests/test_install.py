@@ -25,21 +25,6 @@ def test_without_gpflow_the_command_that_installs_it_is_named(module: str) -> No
     assert requirement in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_without_the_lab_its_commands_say_where_it_is() -> None:
-    """A wheel has no lab; the other commands must work, and these not end in a traceback."""
-    program = """
-import sys
-sys.modules["gpflow_dwp.lab"] = None
-from gpflow_dwp.cli.program import COMMANDS, run
-assert "fit" in COMMANDS and "study" not in COMMANDS
-assert run(["fit", "--help"]) == 0
-sys.exit(run(["study", "--datasets", "yacht"]))
-"""
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert found.returncode == 2, found.stderr
-    assert "pip install --editable" in found.stderr and "Traceback" not in found.stderr
-
-
 def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> None:
     """`--no-deps` hides a requirement that is new: of ours, of GPflow's or of tf_keras'."""
 

@@ -27,7 +27,7 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
         gpflow-dwp info runs/houses-1
         gpflow-dwp info --json
 
-    :param run: A directory that fit, mnist or save_model wrote (default: versions only).
+    :param run: A directory that fit or save_model wrote (default: versions only).
     """
     from gpflow_dwp.cli.reports import as_json, scores_as_text
     from gpflow_dwp.evaluation.provenance import list_versions
@@ -60,7 +60,7 @@ def _describe(directory: Path) -> dict[str, dict[str, Any]]:
         return {"run": {"unfinished": True, "has_steps": has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
-    saved = directory / MODEL if (directory / MODEL).is_dir() else directory  # mnist's directory
+    saved = directory / MODEL if (directory / MODEL).is_dir() else directory
     return {"model": _describe_saved(saved)}
 
 

@@ -12,16 +12,12 @@ from gpflow_dwp.cli.run_directory import format_of, holds_run, is_of_run
 
 __all__ = ["OUTPUTS", "check_outputs"]
 
-OUTPUTS = ("out", "log", "json")
+OUTPUTS = ("out", "log")
 """The options, of any command, that name what is written."""
 
 _KINDS: dict[str, Callable[[Path], bool]] = {
     "a run": holds_run,
     "a saved model": lambda folder: format_of(folder / "model.json") == "gpflow_dwp.model",
-    # Results that were copied from elsewhere have no lock.
-    "a study": lambda folder: any(
-        (folder / name).is_file() for name in ("study.lock", "results.jsonl")
-    ),
     "an exported model": lambda folder: (folder / "saved_model.pb").is_file(),
 }
 
@@ -30,15 +26,14 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
 
     :raises UsageError: If a place is a file that is read, no file at all, within a directory that
-        holds a run, a study or a model and is not the command's own, or cannot be written to; if it
+        holds a run or a model and is not the command's own, or cannot be written to; if it
         is to be a file, also if that exists and is not to be replaced, or would be in no directory.
     """
     others = {"the table that is read": options.get("table")}
     others["also that of config"] = options.get("config")
     own = _own(command, options)
     for name in sorted(OUTPUTS):
-        value = options.get(name)
-        path = value[0] if isinstance(value, tuple) and value else value  # --json [FILE]
+        path = options.get(name)
         if not isinstance(path, Path):
             continue
         for what, other in others.items():
@@ -46,7 +41,7 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
                 raise UsageError(f"--{name} {path} is {what}; choose another place for it")
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise UsageError(f"--{name} {path} is neither a file nor a directory")
-        if name == "out" and command in ("fit", "study", "compare") and path.is_file():
+        if name == "out" and command == "fit" and path.is_file():
             raise UsageError(f"{path} is a file; --out takes a directory")
         for folder in _around(path):
             kinds = [
@@ -69,11 +64,7 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
 def _own(command: str, options: Mapping[str, Any]) -> list[Path]:
     """The directories that a command may write into, whatever they hold."""
     own: list[Path | None] = []
-    if command == "study-report":
-        own = [*options["studies"]]
-    elif command in ("study", "compare") and not holds_run(options["out"]):
-        own = [options["out"]]
-    elif command == "fit":
+    if command == "fit":
         own = [options["out"], options["resume"]]
     return [path.resolve() for path in own if path is not None]
 

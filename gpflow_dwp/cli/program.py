@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -19,7 +18,7 @@ from typing import Any, Literal, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from gpflow_dwp.cli.configuration import read_configuration
-from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain
+from gpflow_dwp.cli.errors import TerminatedError, explain
 from gpflow_dwp.cli.outputs import check_outputs
 from gpflow_dwp.interrupts import ending_signals
 
@@ -31,8 +30,7 @@ Deep Wishart processes for tables of data, on GPflow.
 exit codes:
 
     0    done
-    1    training failed, or a cell of a study or comparison; memory or disk
-         is full; or a mistake of ours
+    1    training failed; memory or disk is full; or a mistake of ours
     2    something that was given cannot be used; one line says what
     130  ended by Ctrl-C; 128 + N: by signal N
 
@@ -40,24 +38,12 @@ exit codes:
 """
 _DEBUG = "--debug"
 
-# What measures the package is in a checkout, and not in a wheel.
-_OF_THE_LAB = {
-    "study": "gpflow_dwp.lab.commands.study:study",
-    "study-report": "gpflow_dwp.lab.commands.study:study_report",
-    "compare": "gpflow_dwp.lab.commands.compare:compare",
-    "benchmark": "gpflow_dwp.lab.commands.benchmark:benchmark",
-    "experiment": "gpflow_dwp.lab.commands.experiment:experiment",
-    "mnist": "gpflow_dwp.lab.commands.mnist:mnist",
-}
-_HAS_LAB = find_spec("gpflow_dwp.lab") is not None
-
 COMMANDS = {
     "fit": "gpflow_dwp.cli.fit_options:fit",
     "predict": "gpflow_dwp.cli.predict:predict",
     "evaluate": "gpflow_dwp.cli.evaluate:evaluate",
     "export": "gpflow_dwp.cli.export:export",
     "info": "gpflow_dwp.cli.info:info",
-    **(_OF_THE_LAB if _HAS_LAB else {}),
     "completion": "gpflow_dwp.cli.program:completion",
 }
 """Where each command is declared; nothing heavy is imported there."""
@@ -152,11 +138,6 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArg
     :raises CycloptsError: If they cannot be used.
     :raises UsageError: If the file or run that they name cannot be used.
     """
-    if not _HAS_LAB and arguments and arguments[0] in _OF_THE_LAB:
-        raise UsageError(
-            "this measures the package, and needs a checkout of it that is installed as such: "
-            "python -m pip install --editable ."
-        )
     command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
     asked = {*app.help_flags, *app.version_flags} & {*arguments}
     if _is_help(command) and not asked:

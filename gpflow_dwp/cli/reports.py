@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, TextIO
 
 from tabulate import tabulate
@@ -16,7 +15,6 @@ from gpflow_dwp.data import ColumnEncoder
 from gpflow_dwp.data.cells import Cells
 from gpflow_dwp.data.table import Task
 from gpflow_dwp.evaluation import Scores
-from gpflow_dwp.files import write_whole
 
 __all__ = [
     "SCORES",
@@ -26,7 +24,6 @@ __all__ = [
     "report_cells",
     "scores_as_text",
     "teller",
-    "write_json",
 ]
 
 _MANY_CATEGORIES = 30
@@ -60,21 +57,6 @@ def plain(values: Any) -> Any:
     if isinstance(values, (list, tuple)):
         return [plain(value) for value in values]
     return None if isinstance(values, float) and not math.isfinite(values) else values
-
-
-def write_json(where: Sequence[Path] | None, values: dict[str, Any]) -> bool:
-    """Do what ``--json [FILE]`` asks for.
-
-    :param where: A file to write; nothing for standard output; None for neither.
-    :param values: What to write: see :func:`plain`.
-    :return: Whether nothing else is to be printed.
-    """
-    for file in where or ():
-        write_whole(file, json.dumps(plain(values), indent=1) + "\n")
-    if where is None or where:
-        return False
-    print(as_json(values))
-    return True
 
 
 def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:

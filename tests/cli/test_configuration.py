@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from command_line import columns, fit_options, parse, run, write_csv
-from cyclopts import MissingArgumentError
 
 from gpflow_dwp.cli import program
 from gpflow_dwp.cli.configuration import write_configuration
@@ -72,57 +71,6 @@ def test_names_that_look_like_options_are_names() -> None:
     assert (options["categorical"], options["target"]) == (("-x", "town", "--seed"), "-y")
     assert options["seed"] == 1
     assert parse("fit", "--categorical", "b", "--config", path)["categorical"] == ("b",)
-
-
-def test_what_a_study_needs_may_be_in_the_file() -> None:
-    fields = {"datasets": ["yacht", "boston"], "out": "there", "set": ["jitter=1e-8"], "steps": 7}
-
-    options = parse("study", "--config", write(fields), "--depths", "2", "5")
-
-    assert (options["datasets"], options["depths"]) == (("yacht", "boston"), (2, 5))
-    assert (options["options"], options["num_steps"]) == (("jitter=1e-8",), 7)
-    with pytest.raises(MissingArgumentError, match="--out"):
-        parse("study", "--config", write({"datasets": ["yacht"]}))
-
-
-def test_what_was_written_before_is_still_read() -> None:
-    old = {"datasets": ["yacht"], "splits": ["0,1,2,5", "7"], "options": ["jitter=1e-08"]}
-    old |= {"num_importance_samples": 3, "num_steps": 4}
-
-    options = parse("study", "--config", write(old), "--out", "there")
-
-    assert (options["splits"], options["options"]) == ((0, 1, 2, 5, 7), ("jitter=1e-08",))
-    assert (options["num_importance_samples"], options["num_steps"]) == (3, 4)
-    assert parse("compare", "--config", write({"settings": ["a=1"]}), "--out", "there")[
-        "settings"
-    ] == ("a=1",)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (
-            *(
-                "compare",
-                "--tables",
-                "yacht",
-                "--models",
-                "dwp",
-                "--splits",
-                "5-9",
-                "--out",
-                "there",
-            ),
-            *("--set", "depth=2", "posterior=GW", "--label", "short"),
-        ),
-        (
-            *("study", "--datasets", "yacht", "--out", "there", "--splits", "0-2,5", "7"),
-            *("--set", "jitter=1e-8", "kernel=Matern52", "--num-steps", "3"),
-        ),
-    ],
-)
-def test_what_cells_were_run_with_is_read_back(arguments: tuple[str, ...]) -> None:
-    assert write_back(*arguments) == parse(*arguments) | {"config": Path("config.yaml")}
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,12 @@ def test_examples_of_the_help_are_understood(
     arguments = shlex.split(example.partition(">")[0], comments=True)[1:]
 
     function, _ = parse(arguments)
-    assert function.__module__.startswith(("gpflow_dwp.cli.", "gpflow_dwp.lab.commands."))
+    assert function.__module__.startswith("gpflow_dwp.cli.")
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        "study --datasets yacht --out o --set jitter=1e-5 --set output=regression",
-        "study --datasets=yacht --out o --splits 0 --datasets boston",
-        "benchmark step --shapes yacht-2 --threads 1 --shapes yacht-5",
         "fit t.csv --config c.yaml --categorical a --categorical b",
     ],
 )
@@ -59,7 +56,7 @@ def test_of_lists_that_come_twice_none_is_dropped(
 def test_every_command_with_a_result_gives_it_to_programs(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(*(["benchmark", "step"] if name == "benchmark" else [name]), "--help") == 0
+    assert run(name, "--help") == 0
     assert re.search(r"--json .* +Print the result as one line", capsys.readouterr().out)
 
 
@@ -100,7 +97,6 @@ def test_fractions_that_leave_no_training_rows(refused: Callable[..., str], tmp_
     [
         ["fit", "--num-samples", "2000000000"],
         ["predict", "run", "table.csv", "-o", "x.csv", "--num-samples", "99999999999"],
-        ["study", "--datasets", "yacht", "--out", "x", "--depths", "99999999999"],
     ],
 )
 def test_sizes_that_fit_in_no_machine(
@@ -109,14 +105,3 @@ def test_sizes_that_fit_in_no_machine(
     assert run(*arguments) == 2
     (message,) = capsys.readouterr().err.splitlines()
     assert "must be at most 1000000" in message
-
-
-@pytest.mark.parametrize("arguments", ["variance", "import", "step --show-floor"])
-def test_results_of_benchmarks_go_where_they_can(
-    arguments: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before anything is measured."""
-    (tmp_path / "file").write_text("")
-    for place in ("absent/x.json", "file/x.json", "."):
-        assert run("benchmark", *arguments.split(), "--json", tmp_path / place) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1

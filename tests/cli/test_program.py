@@ -15,9 +15,7 @@ import pytest
 from command_line import run
 
 from gpflow_dwp.cli import program
-from gpflow_dwp.lab.benchmarks import BENCHMARKS
 
-STUDY = ["study", "--datasets", "yacht", "--out", "study"]
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
@@ -38,9 +36,6 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         ["export", "run"],
         ["predict", "run", "table.csv"],
         ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
-        *([*STUDY, "--splits", text] for text in ("4-0", "0-", "-1", "one", "0-9999999")),
-        STUDY[:3],
-        ["study-report"],
     ],
 )
 def test_wrong_arguments_are_one_line(
@@ -53,18 +48,15 @@ def test_wrong_arguments_are_one_line(
 
 
 def test_help_and_wrong_arguments_do_not_wait_for_tensorflow() -> None:
-    """Though the signature of a benchmark's command is that of a function of the lab."""
-    program = f"""
+    program = """
 import contextlib, io, sys
 from gpflow_dwp.cli import main
 for arguments in (
     *(["--help"], ["fit", "--help"], ["predict", "--help"], ["fit", "--width", "0"]),
-    ["study", "--datasets", "yacht", "--out", "x", "--splits", "x"],
-    *(["benchmark", what, "--help"] for what in {[*BENCHMARKS]!r}),
 ):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         main(arguments)
-heavy = {{"tensorflow", "gpflow", "numpy", "pandas", "scipy", "sklearn"}} & set(sys.modules)
+heavy = {"tensorflow", "gpflow", "numpy", "pandas", "scipy", "sklearn"} & set(sys.modules)
 assert not heavy, heavy
 """
     done = subprocess.run(

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from faults.conftest import FEW, FIT, begin_run, finish_run, quick_commands
+from faults.conftest import FEW, FIT, begin_run, finish_run
 from faults.outcomes import Outcome, attempt, command
 from faults.states import read_tree
 from model_reference import tiny_model, toy_data
-from study_archive import tiny_cell, write_archive
-from study_results import invented_study
 
 from gpflow_dwp import fit
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, MultiSWAG, parameter_vector
-from gpflow_dwp.lab.study.execution import run_cell
-from gpflow_dwp.lab.study.results import append_record
 from gpflow_dwp.models import load_model, save_model
 from gpflow_dwp.training import Callback, CSVLog, TrainingProgress
 
 # Numbers of processes and hashes, which differ from one time to the next.
 _VARYING = re.compile(r"[0-9a-f]{8,}|\d+")
-# In the place of a cell.
-CHILD = """
-import json, sys
-job = json.loads(sys.argv[1])
-open(job["arguments"]["curve"], "w").write("step,elbo_per_datum\\n")
-print(json.dumps({"step": 1, "bound": -1.0}), flush=True)
-names = ("elbo", "elbo_standard_error", "test_log_likelihood", "rmse", "crps", "coverage_50",
-         "coverage_90", "coverage_95", "seconds_per_step", "seconds_per_epoch", "training_seconds")
-print(json.dumps({"metrics": dict.fromkeys(names, 1.0)}), flush=True)
-"""
 
 
 class Case(NamedTuple):
@@ -200,47 +184,6 @@ def half_trained() -> None:
         train(cut)
 
 
-def study(*splits: object) -> Outcome:
-    return command(
-        *("study", "--datasets", "yacht", "--models", "GW", "--uci-folder", "uci", "--quiet"),
-        *("--splits", *splits, "--out", "study", "--num-steps", "1", "--depths", "1"),
-    )
-
-
-def read_study() -> Outcome:
-    report = command("study-report", "study", "--out", "elsewhere", "--json")
-    return report._replace(output=str(report.output.count("rmse")))
-
-
-def write_results(*numbers: int) -> None:
-    Path("study").mkdir(exist_ok=True)
-    for number in numbers:
-        append_record("study/results.jsonl", invented_study()[number])
-
-
-def read_report() -> Outcome:
-    path = Path("study/report/results.csv")
-    return Outcome(0, digests(path), "") if path.exists() else Outcome(2, "", "none")
-
-
-def run_one_cell() -> Outcome:
-    return attempt(
-        lambda: run_cell(
-            tiny_cell(num_steps=2),
-            checkpoint_directory="state",
-            curve="curve.csv",
-            uci_folder="uci",
-        )["rmse"],
-        BlockingIOError,
-    )
-
-
-def experiment() -> Outcome:
-    return command(
-        *("experiment", "linear-posterior", "--trials", "2", "--out", "table/t.csv", "--quiet")
-    )
-
-
 CASES = {
     "fit": Case(lambda: None, fit_run, read_run, fit_or_resume, predictions),
     "fit --overwrite": Case(
@@ -268,23 +211,6 @@ CASES = {
         read_file("p.csv"),
     ),
     "export": Case(finish_run, export_run, read_export),
-    "study": Case(
-        lambda: write_archive(Path("uci")), lambda: study(0, 1), read_study, lambda: study(0, 1)
-    ),
-    "a cell of a study": Case(
-        lambda: write_archive(Path("uci")), run_one_cell, read_file("curve.csv")
-    ),
-    "study-report": Case(
-        lambda: write_results(0),
-        lambda: command("study-report", "study"),
-        read_report,
-    ),
-    "study-report over another": Case(
-        lambda: (write_results(0), command("study-report", "study"), write_results(1)),
-        lambda: command("study-report", "study"),
-        read_report,
-    ),
-    "experiment": Case(lambda: None, experiment, read_file("table/t.csv")),
     "save_model": Case(lambda: None, lambda: save_tiny(2.0), read_saved),
     "save_model over another": Case(lambda: save_tiny(1.0), lambda: save_tiny(2.0), read_saved),
     "iterates' save": Case(
@@ -303,37 +229,13 @@ CASES = {
 # What begins with nothing is among what begins with something; short runs leave it to the tests of
 # the functions that write.
 _ONLY_IN_LONG = {
-    *("fit", "fit --overwrite of an unfinished run", "predict", "study-report", "save_model"),
+    *("fit", "fit --overwrite of an unfinished run", "predict", "save_model"),
     *("iterates' save", "fit(checkpoint_directory)"),
 }
 every_case = pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=pytest.mark.slow) if n in _ONLY_IN_LONG else n for n in CASES],
 )
-
-
-@contextlib.contextmanager
-def small_parts() -> Iterator[None]:
-    """Cells and experiments that take no time."""
-
-    def rows(self: Any) -> Iterator[dict[str, Any]]:
-        names = ("learning_rate", "weight_decay", "batch_size", "window")
-        distances = ("of_means", "of_covariances")
-        for trial in range(self.trials):
-            yield {
-                "trial": trial,
-                **dict.fromkeys(names, 1),
-                **{f"distance_{name}": 1.0 for name in distances},
-                "squared_wasserstein_distance": 1.0,
-            }
-
-    execution = "gpflow_dwp.lab.study.execution"
-    with quick_commands(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"{execution}.whole_data_bound", lambda *_, **__: (-1.0, 0.1))
-        patch.setattr(f"{execution}.prediction_scores", lambda *_, **__: {"rmse": 1.0})
-        patch.setattr("gpflow_dwp.lab.experiments.linear_regression.LinearPosterior.rows", rows)
-        patch.setattr("gpflow_dwp.lab.study._job._PROGRAM", (sys.executable, "-c", CHILD))
-        yield
 
 
 def names_in(folder: Path) -> set[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from faults.cases import CASES, every_case, names_in, neither_old_nor_new, small_parts
-from faults.conftest import some
+from faults.cases import CASES, every_case, names_in, neither_old_nor_new
+from faults.conftest import quick_commands, some
 from faults.outcomes import Outcome, Tally
 from faults.states import record_states, restore
 
@@ -24,7 +24,7 @@ def test_a_process_that_ends_anywhere_loses_nothing(
     name: str, here: Path, tally: Tally, is_long: bool
 ) -> None:
     case, first = CASES[name], list[Outcome]()
-    with small_parts():
+    with quick_commands():
         case.prepare()
         before = case.read()
         states = record_states(here, lambda: first.append(case.command()))

@@ -14,11 +14,9 @@ from faults.conftest import begin_run, finish_run, quick_commands
 from faults.outcomes import Outcome, Tally, attempt, command
 from faults.states import Tree, read_tree, restore
 from model_reference import tiny_model
-from study_results import invented_study
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, parameter_vector
-from gpflow_dwp.lab.study.results import append_record
 from gpflow_dwp.models import load_model, model_from_bytes, model_to_bytes, save_model
 from gpflow_dwp.training.loop import CompiledLoop
 
@@ -91,7 +89,6 @@ def read_bytes() -> Outcome:
 READERS: dict[str, Callable[[], Outcome]] = {
     "run": lambda: predict("run"),
     "going": resume,
-    "study": lambda: command("study-report", "study", "--out", "../report", "--json"),
     "iterates": read_iterates,
     "saved": read_saved,
     "bytes": read_bytes,
@@ -108,9 +105,6 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     with quick_commands():
         finish_run()
         begin_run("--out", "going")
-        for record in invented_study()[:8]:
-            Path("study").mkdir(exist_ok=True)
-            append_record("study/results.jsonl", record)
         swag = tiny_swag()
         for step in range(3):
             swag._num_collected += 1

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 from command_line import columns, write_csv
-from faults.cases import CASES, every_case, is_another_run, neither_old_nor_new, small_parts
-from faults.conftest import some
+from faults.cases import CASES, every_case, is_another_run, neither_old_nor_new
+from faults.conftest import quick_commands, some
 from faults.outcomes import Outcome, Tally
 from faults.states import before_operations, plain, read_tree, restore
 
@@ -70,7 +70,7 @@ def judge(
 @every_case
 def test_no_room_from_some_operation_on(name: str, here: Path, tally: Tally, is_long: bool) -> None:
     """Stands in for a full disk: from one operation on, nothing can be made."""
-    with small_parts():
+    with quick_commands():
         CASES[name].prepare()
         tree, events = read_tree(here), list[str]()
         with before_operations(lambda event, _: events.append(event)):
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full(name: str, small_disk: Path, tally: Tally) -> None:
         finally:
             ballast.unlink()
 
-    with small_parts():
+    with quick_commands():
         CASES[name].prepare()
         for kibibytes in KIBIBYTES_LEFT:
             kind, why = judge(name, f"{kibibytes} KiB left", small_disk, with_little_room)

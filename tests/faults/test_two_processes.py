@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.cases import CASES, every_case, small_parts
-from faults.conftest import some
+from faults.cases import CASES, every_case
+from faults.conftest import quick_commands, some
 from faults.outcomes import Outcome, Tally
 from faults.states import before_operations, read_tree, restore
 
@@ -68,7 +68,7 @@ def during(command: Callable[[], Outcome], number: int) -> list[Outcome]:
 @every_case
 def test_two_processes_in_one_place(name: str, here: Path, tally: Tally, is_long: bool) -> None:
     case = CASES[name]
-    with small_parts():
+    with quick_commands():
         case.prepare()
         tree, events = read_tree(here), list[str]()
         with before_operations(lambda event, path: events.append(f"{event} {path}")):
