@@ -102,9 +102,6 @@ def function_numbers() -> dict[str, Any]:
             numbers[f"{name}, gram {index}"] = gram
         if builder is not inverse:
             numbers[f"{name}, functions"] = FunctionDraws(model, 3, seed=6)(XNEW)
-    model = gaussian((X, Y), 2, seed=5, **SMALL)
-    common = model.posterior(3, seed=2, common_random_numbers=True)
-    numbers["common random numbers"] = common.predict_f(XNEW)[0]
     for kernel in (SquaredExponential(lengthscales=[1.0, 2.0]), Matern32()):
         drawn = sample_random_functions(kernel, 2, 2, num_samples=3, num_features=20, seed=_SEED)
         numbers[f"prior of {type(kernel).__name__}"] = drawn(tf.constant(XNEW[None]))

@@ -19,10 +19,10 @@ from gpflow_dwp.latent_variable_deep_gp.propagation import (
 from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
-from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.shapes import sizes
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior"]
@@ -155,8 +155,9 @@ class LatentVariablePosterior(MixturePosterior):
 
     def __init__(self, model: LatentVariableDeepGP, num_samples: int, seed: Seed) -> None:
         self._target_seed, function_seed = split_seed(seed, 2)
+        self._layers, likelihood = snapshot((model.layers, model.likelihood))
         super().__init__(
-            model.likelihood,
+            likelihood,
             num_inputs=model.num_inputs,
             num_outputs=model.num_outputs,
             num_inducing=max(
@@ -167,13 +168,12 @@ class LatentVariablePosterior(MixturePosterior):
             num_samples=num_samples,
             function_seed=function_seed,
         )
-        self._layers = model.layers
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         def noise(seed: Seed, width: int) -> tf.Tensor:
             if full_cov:
                 # Joint draws need numbers that are independent even where two points coincide.
                 return normal([self.num_samples, tf.shape(X)[0], width], seed, X.dtype)
-            return normal_at_points(X, seed, self.num_samples, width)
+            return self._shared_normal(X, seed, width)
 
         return propagate_from_prior(self._layers, X, noise, self._target_seed, full_cov=full_cov)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel
@@ -31,6 +32,7 @@ __all__ = [
     "GaussianPosterior",
     "GramDraw",
     "GramLayer",
+    "Layer",
     "OutputLayer",
     "TargetNoise",
 ]
@@ -90,8 +92,9 @@ class TargetNoise:
     :param num_samples: Number of joint draws, S.
     :param num_targets: Number of targets, N.
     :param gradient_dtype: In which gradients of features may be computed; float32 to save time.
-    :param keys: What the numbers are functions of besides the seed, [N, D]. None for numbers that
-        are independent even where two targets coincide, as joint draws need them.
+    :param keys: What the numbers are functions of besides the seed, [N, D]; [1, D] for numbers that
+        all targets share. None for numbers that are independent even where two targets coincide,
+        as joint draws need them.
     """
 
     seed: Seed
@@ -102,10 +105,11 @@ class TargetNoise:
 
     def normal(self, width: int | tf.Tensor) -> tf.Tensor:
         """Return standard normal numbers, [S, N, ``width``], the same at every call."""
-        if self.keys is not None:
-            return normal_at_points(self.keys, self.seed, self.num_samples, width)
         shape = [self.num_samples, self.num_targets, width]
-        return normal(shape, self.seed, self.gradient_dtype)
+        if self.keys is None:
+            return normal(shape, self.seed, self.gradient_dtype)
+        numbers = normal_at_points(self.keys, self.seed, self.num_samples, width)
+        return tf.broadcast_to(numbers, shape) if self.keys.shape[0] == 1 else numbers
 
     def fold_in(self, number: int) -> TargetNoise:
         """Return other numbers of the same targets."""
@@ -119,8 +123,25 @@ class _ZeroNoise(TargetNoise):
         return tf.zeros([self.num_samples, self.num_targets, width], self.gradient_dtype)
 
 
-class _Layer(gpflow.Module, abc.ABC):
+class Layer(gpflow.Module, abc.ABC):
+    """A part of a model that draws something, and says what.
+
+    :cvar least_nats: A divergence from the prior below which the layer has learned nothing.
+    :ivar kernel: Its kernel, if it has one.
+    """
+
+    least_nats: ClassVar[float] = -np.inf
+    kernel: Any = None
+
+    @abc.abstractmethod
+    def describe(self) -> Description:
+        """Say what the layer draws, and from which posterior."""
+
+
+class _KernelLayer(Layer):
     """A kernel, applied to what comes from below, and the number of inducing points."""
+
+    kernel: Kernel
 
     def __init__(self, kernel: Kernel, num_inducing: int) -> None:
         check_instance(Kernel, kernel=kernel)
@@ -128,12 +149,8 @@ class _Layer(gpflow.Module, abc.ABC):
         self.kernel = kernel
         self.num_inducing = num_inducing
 
-    def describe(self) -> Description:
-        """Say what the layer draws, and from which posterior."""
-        return Description(f"functions at {self.num_inducing} points", "")
 
-
-class GramLayer(_Layer):
+class GramLayer(_KernelLayer):
     """A hidden layer: draws a Gram matrix, given a covariance.
 
     The layer's ``kernel`` turns what comes from below (features at the bottom, a Gram matrix
@@ -236,18 +253,19 @@ class GramLayer(_Layer):
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
         """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
 
-        By default from what a method ``prior(covariance)`` of the layer returns.
+        From :meth:`prior` by default.
 
         :param covariance: Covariance at the inducing points, K_ii, [S, M, M].
         :param seed: A stateless seed, [2].
         """
-        prior = getattr(self, "prior", None)
-        if prior is None:
-            raise NotImplementedError(f"{type(self).__name__} has no prior to draw from.")
-        return prior(covariance).sample(seed=seed)
+        return self.prior(covariance).sample(seed=seed)
+
+    def prior(self, covariance: tf.Tensor) -> tfp.distributions.Distribution:
+        """Return P(G_ii) given K_ii, [S, M, M]."""
+        raise NotImplementedError(f"{type(self).__name__} has no prior to draw from.")
 
 
-class OutputLayer(_Layer):
+class OutputLayer(_KernelLayer):
     """The top layer: a Gaussian posterior over functions, given a covariance.
 
     :param kernel: GPflow kernel that is applied to what the layer below hands on.
@@ -257,6 +275,7 @@ class OutputLayer(_Layer):
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
     :cvar least_nats: A divergence from the prior below which the layer has learned nothing: to know
         functions in a single direction takes some three nats, so all is explained as noise.
+    :ivar num_outputs: Q, the number of functions; None where that is not known.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
     :ivar weights: How often each of these counts, [C]; None for once.
@@ -265,6 +284,7 @@ class OutputLayer(_Layer):
     """
 
     least_nats: ClassVar[float] = 3.0
+    num_outputs: int | None = None
     inputs: tf.Tensor | None = None
     weights: tf.Tensor | None = None
     mixing: tf.Tensor | None = None
@@ -276,6 +296,9 @@ class OutputLayer(_Layer):
             check_instance(MeanFunction, mean_function=mean_function)
         super().__init__(kernel, num_inducing)
         self.mean_function = mean_function
+
+    def describe(self) -> Description:
+        return Description(f"functions at {self.num_inducing} points", "")
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor] | None:

@@ -140,8 +140,8 @@ def propagate_targets(
     :param targets: Inputs X in G groups of K that are drawn jointly: [N, 1, D] for single ones, or
         [S, G, K, D] where they differ from draw to draw.
     :param seed: A stateless seed, [2].
-    :param keys: What the noise of single targets is a function of, [N, ...]; None for ``targets``,
-        which must then be the same for all draws.
+    :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all
+        share it; None for ``targets``, which must then be the same for all draws.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
         columns share it and [S, N, Q] where not. S is 1 without hidden layers.
     """

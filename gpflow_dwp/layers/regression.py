@@ -89,15 +89,11 @@ class RegressionGPLayer(OutputLayer):
             check_all_positive(len(X), precisions=precisions)
         super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
+        self.num_outputs = Y.shape[1]
         self.weights = None if weights is None else _any_length(check_weights(weights, len(X)))
         self.precisions = None if precisions is None else _positive(precisions)
         self.noise_variance = Parameter(noise_variance, transform=positive(base="exp"))
         self.jitter = as_jitter(jitter)
-
-    @property
-    def num_outputs(self) -> int:
-        """Q, the number of independent functions that share the kernel."""
-        return int(self.targets.shape[1])
 
     @property
     def rows(self) -> tuple[tf.Tensor, tf.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -16,10 +17,10 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
-from gpflow_dwp.random import as_seed, normal, normal_at_points, split_seed
+from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_choice, check_instance
 
 __all__ = ["ACTIVATIONS", "Activation", "MatrixGaussianNetwork", "NetworkPosterior"]
@@ -216,7 +217,7 @@ class NetworkPosterior(MixturePosterior):
     """
 
     def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:
-        self._model = model
+        self._model = model = snapshot(model)
         self._seed, function_seed = split_seed(seed, 2)
         covariance = model.output_covariance()
         super().__init__(
@@ -230,12 +231,12 @@ class NetworkPosterior(MixturePosterior):
         )
 
     def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
-        noise = None if full_cov else self._noise_at(X)
+        def own(seed: Seed, width: int) -> tf.Tensor:
+            return normal([self.num_samples, tf.shape(X)[0], width], seed, X.dtype)
+
+        noise = None if full_cov else own
         return self._model.sample(X, self.num_samples, self._seed, noise)
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        noise = None if full_cov else self._noise_at(X)
+        noise = None if full_cov else functools.partial(self._shared_normal, X)
         return self._model.propagate(X, self.num_samples, self._seed, noise)
-
-    def _noise_at(self, X: tf.Tensor) -> Noise:
-        return lambda seed, width: normal_at_points(X, seed, self.num_samples, width)

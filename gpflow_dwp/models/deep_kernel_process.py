@@ -29,7 +29,7 @@ from gpflow_dwp.objectives import (
     importance_weighted_bound,
 )
 from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.validation import check_flags, check_instance
+from gpflow_dwp.validation import check_instance
 
 __all__ = [
     "DeepGaussianProcess",
@@ -95,7 +95,7 @@ class DeepKernelProcess(VariationalModel):
     @property
     def num_outputs(self) -> int | None:
         """Latent functions, or None where the output layer does not say."""
-        return getattr(self.output_layer, "num_outputs", None)
+        return self.output_layer.num_outputs
 
     @property
     def draws_by_place(self) -> bool:
@@ -169,22 +169,15 @@ class DeepKernelProcess(VariationalModel):
         num_samples: int | tf.Tensor | None = None,
         *,
         seed: int | tf.Tensor | None = None,
-        common_random_numbers: bool = False,
     ) -> DeepPosterior:
         """Draw all layers at the inducing points, for predictions with the present parameters.
 
         :param num_samples: Number of draws, S; None for ``num_prediction_samples``. In a function
             that is compiled for any number, a scalar tensor.
         :param seed: An integer or stateless seed; None for fresh draws.
-        :param common_random_numbers: Whether the noise that hidden layers add to test points is the
-            same number at all points of a draw, and not one of its own at each. Predictions are
-            then smooth functions of the point, as optimisation over points wants them; their Monte
-            Carlo errors are of the same size, but no longer average out over points. Without effect
-            where points are drawn jointly (``full_cov``).
         :raises ValueError: If ``num_samples`` is not a positive integer or too large for the
-            machine's memory, or ``common_random_numbers`` is no Boolean.
+            machine's memory.
         """
-        check_flags(common_random_numbers=common_random_numbers)
         num_samples = self._num_draws(num_samples)
         return DeepPosterior(
             self.hidden_layers,
@@ -194,7 +187,6 @@ class DeepKernelProcess(VariationalModel):
             num_samples,
             as_seed(seed),
             latent_dim=self._latent_dim,
-            common_random_numbers=common_random_numbers,
         )
 
     def _check_parts(self) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import assert_params_false
+from gpflow.utilities import assert_params_false, freeze
+from tqdm import tqdm
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
@@ -30,31 +33,54 @@ from gpflow_dwp.models.predictive import (
 from gpflow_dwp.random import fold_in, normal
 from gpflow_dwp.validation import check_flags, check_memory
 
-__all__ = ["MixturePosterior"]
+__all__ = ["MixturePosterior", "snapshot"]
 
-# Entries of one [S, M, N] block that a batch of predictions may have: 64 MiB in float64.
-_MAX_BLOCK_SIZE = 2**23
+# Entries that an array [S, M, N] over a block of N points may have: 16 MiB in float64.
+_MAX_BLOCK_SIZE = 2**21
+
+_BAR_AFTER = 5.0  # seconds
+
+Parts = TypeVar("Parts")
+
+
+def snapshot(parts: Parts) -> Parts:
+    """Copy parts of a model, with constants in place of parameters; gradients flow through these.
+
+    In a function that is being compiled the parts are returned as they are: all of it sees the
+    parameters of one moment.
+
+    :param parts: A module, or a list or tuple of modules.
+    """
+    if not tf.executing_eagerly():
+        return parts
+    holder = gpflow.Module()
+    holder.parts = parts
+    return freeze(holder).parts  # type: ignore[no-any-return]
 
 
 class MixturePosterior(abc.ABC):
     """S draws of what is global in a model, which then serve any number of test points.
 
-    The predictive distribution is an equally weighted mixture over the draws. Predictions at a
-    point do not depend on the batch in which it comes. Long inputs are worked through in batches
-    whose memory does not grow with their number, unless S or their number is symbolic.
+    The predictive distribution is an equally weighted mixture over the draws. Moments and densities
+    are one smooth function of the point, which does not depend on the others: where points are not
+    drawn jointly, each draw has the same random numbers at all of them. Their Monte Carlo errors
+    are therefore alike at nearby points, and fall as 1/√S. Long inputs are worked through in blocks
+    by one compiled function, in memory that does not grow with their number.
 
     Inputs, and observations with them, may have leading axes, as for GPflow's models: of Xnew
     [batch..., N, D] each matrix is predicted by itself, and what is said here to have some shape
     has [batch..., shape...].
 
-    The draws belong to the parameters that the model had; make a new posterior after training on.
+    A posterior keeps the parameters that the model had, whatever becomes of the model: make another
+    one after training on.
 
-    :param likelihood: The likelihood.
+    :param likelihood: The likelihood, of constants: see :func:`snapshot`.
     :param num_inputs: Number of input columns, D.
     :param num_outputs: Number of latent functions, Q; None where that is not known.
     :param num_inducing: M, or whatever else there is for each draw and point: for the size of
         batches.
     :param num_samples: Number of joint draws, S.
+    :param num_distinct: How many of them differ; None for all.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
     :param column_factors: See :func:`mixture_covariance`.
     """
@@ -67,6 +93,7 @@ class MixturePosterior(abc.ABC):
         num_outputs: int | None,
         num_inducing: int,
         num_samples: int,
+        num_distinct: int | None = None,
         function_seed: Seed,
         column_factors: tf.Tensor | None = None,
     ) -> None:
@@ -79,6 +106,8 @@ class MixturePosterior(abc.ABC):
         self._function_seed = function_seed
         self._column_factors = column_factors
         self._likelihood_seed = fold_in(function_seed, 1)
+        self._num_distinct = num_samples if num_distinct is None else num_distinct
+        self._compiled: dict[Hashable, Callable[..., Any]] = {}
 
     @without_autograph
     @over_leading_axes()
@@ -87,20 +116,21 @@ class MixturePosterior(abc.ABC):
     ) -> MeanAndVariance:
         """Return mean and variance of the latent functions.
 
-        Both are Monte Carlo estimates, whose standard errors fall as 1/√S; those of
-        :meth:`predict_f_components` follow from the spread of the draws. With ``full_cov`` the
+        Both are Monte Carlo estimates; their standard errors follow from the spread of
+        :meth:`predict_f_components`. With ``full_cov`` the
         points are drawn jointly, without it each on its own: the two estimate the same moments
         with other noise, so that at one seed they differ by some standard errors.
 
         :param Xnew: Inputs, [N, D].
-        :param full_cov: Whether covariances between the points are wanted (no batches then).
+        :param full_cov: Whether covariances between the points are wanted (no blocks then).
         :param full_output_cov: Whether covariances between the outputs are wanted.
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
             ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, a flag no Boolean, or
+            a joint covariance would not fit into the machine's memory.
         """
         check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
-        X = check_inputs(self, Xnew, "Xnew")
+        X = self._checked_points(Xnew, full_cov=full_cov)
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
@@ -112,7 +142,7 @@ class MixturePosterior(abc.ABC):
                 column_factors=self._column_factors,
             )
 
-        return predict(X) if full_cov else self._in_batches(predict, X)
+        return predict(X) if full_cov else self._in_blocks(("f", full_output_cov), predict, X)
 
     @without_autograph
     @over_leading_axes(axis=1)
@@ -123,7 +153,7 @@ class MixturePosterior(abc.ABC):
         :return: Mean and variance, [S, N, Q] each.
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
-        return self._components(Xnew, self._propagate_columns)
+        return self._components("f components", Xnew, self._propagate_columns)
 
     @without_autograph
     @over_leading_axes()
@@ -142,7 +172,7 @@ class MixturePosterior(abc.ABC):
         check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
         X = check_inputs(self, Xnew, "Xnew")
-        return self._in_batches(lambda X: mixture_moments(*self._observe(X)), X)
+        return self._in_blocks("y", lambda X: mixture_moments(*self._observe(X)), X)
 
     @without_autograph
     @over_leading_axes(axis=1)
@@ -156,7 +186,7 @@ class MixturePosterior(abc.ABC):
         :return: Mean and variance, [S, N, P] each.
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
         """
-        return self._components(Xnew, self._observe)
+        return self._components("y components", Xnew, self._observe)
 
     @without_autograph
     @over_leading_axes(axis=1)
@@ -177,7 +207,7 @@ class MixturePosterior(abc.ABC):
                 return self._observe(X)
             return warped_moments(self.likelihood, X, *self._propagate(X))
 
-        return self._components(Xnew, observe)
+        return self._components("warped components", Xnew, observe)
 
     @without_autograph
     @over_leading_axes()
@@ -201,17 +231,12 @@ class MixturePosterior(abc.ABC):
 
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
             densities = predictive_log_densities(
-                self.likelihood,
-                X,
-                Y,
-                *self._propagate(X),
-                seed=self._likelihood_seed,
-                keys=self._noise_keys(X),
+                self.likelihood, X, Y, *self._propagate(X), seed=self._likelihood_seed
             )
             count = tf.cast(tf.shape(densities)[0], densities.dtype)
             return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
 
-        return self._in_batches(predict, X, Y)
+        return self._in_blocks("log density", predict, X, Y)
 
     @without_autograph
     @over_leading_axes(axis=1)
@@ -219,13 +244,16 @@ class MixturePosterior(abc.ABC):
         """Draw the latent functions, one from each of the S draws.
 
         :param Xnew: Inputs, [N, D].
-        :param full_cov: Whether each draw is one coherent function of all points, or independent
-            from point to point.
+        :param full_cov: Whether each draw is one coherent function of all points, or drawn point by
+            point, which is quicker: right at each point, but not between points.
         :return: [S, N, Q].
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, a flag no Boolean, or
+            a joint covariance would not fit into the machine's memory.
         """
         check_flags(full_cov=full_cov)
-        return self._sample_functions(check_inputs(self, Xnew, "Xnew"), full_cov=full_cov)
+        return self._sample_functions(
+            self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
+        )
 
     def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
         means, variances = (
@@ -277,36 +305,61 @@ class MixturePosterior(abc.ABC):
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return predictive_moments(
-            self.likelihood,
-            X,
-            *self._propagate(X),
-            seed=self._likelihood_seed,
-            keys=self._noise_keys(X),
+            self.likelihood, X, *self._propagate(X), seed=self._likelihood_seed
         )
 
-    def _noise_keys(self, X: tf.Tensor) -> tf.Tensor:
-        """What the noise of predictions is a function of, [N, D]: the points themselves."""
+    def _shared_normal(self, X: tf.Tensor, seed: Seed, width: int) -> tf.Tensor:
+        """Standard normal numbers of each draw, the same at all points, [S, N, ``width``]."""
+        numbers = normal([self.num_samples, 1, width], seed, X.dtype)
+        return tf.broadcast_to(numbers, [self.num_samples, tf.shape(X)[0], width])
+
+    def _checked_points(self, Xnew: InputData, *, full_cov: bool) -> tf.Tensor:
+        X = check_inputs(self, Xnew, "Xnew")
+        num_points = X.shape[0]
+        if full_cov and num_points is not None and not tf.is_tensor(self._num_distinct):
+            try:
+                check_memory(self._num_distinct, *[num_points] * 2, rows_of_Xnew=num_points)
+            except ValueError as error:
+                raise ValueError(f"{error} full_cov=False takes no such arrays.") from None
         return X
 
     def _components(
-        self, Xnew: InputData, predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+        self,
+        name: str,
+        Xnew: InputData,
+        predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]],
     ) -> MeanAndVariance:
         def points_first(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
             return tuple(tf.transpose(moment, [1, 0, 2]) for moment in predict(X))
 
-        mean, variance = self._in_batches(points_first, check_inputs(self, Xnew, "Xnew"))
+        mean, variance = self._in_blocks(name, points_first, check_inputs(self, Xnew, "Xnew"))
         return tf.transpose(mean, [1, 0, 2]), tf.transpose(variance, [1, 0, 2])
 
-    def _in_batches(self, predict: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
-        """Call ``predict`` on batches of rows and join what it returns along the first axis."""
+    def _in_blocks(
+        self, name: Hashable, predict: Callable[..., tf.Tensor], *rows: tf.Tensor
+    ) -> tf.Tensor:
+        """Call ``predict`` on blocks of rows and join what it returns along the first axis.
+
+        :param name: Stands for ``predict``, which is compiled once.
+        """
         num_points = rows[0].shape[0]
         if num_points is None or tf.is_tensor(self.num_samples):
             return predict(*rows)
-        batch_size = max(1, _MAX_BLOCK_SIZE // (self.num_samples * self._num_inducing))
-        if num_points <= batch_size:
+        size = max(1, _MAX_BLOCK_SIZE // (self._num_distinct * self._num_inducing))
+        if num_points <= size:
             return predict(*rows)
-        batches = [
-            predict(*(row[start : start + batch_size] for row in rows))
-            for start in range(0, num_points, batch_size)
+        if name not in self._compiled:
+            signature = [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in rows]
+            self._compiled[name] = tf.function(predict, input_signature=signature, autograph=False)
+        starts = tqdm(
+            range(0, num_points, size),
+            desc="predicting",
+            unit="block",
+            delay=_BAR_AFTER,
+            leave=False,
+            disable=None,  # where standard error is no terminal
+        )
+        blocks = [
+            self._compiled[name](*(part[start : start + size] for part in rows)) for start in starts
         ]
-        return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *batches)
+        return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *blocks)

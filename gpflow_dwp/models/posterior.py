@@ -20,8 +20,8 @@ from gpflow_dwp.layers.propagation import (
 )
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import check_inputs
-from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.random import normal, normal_at_points, split_seed
+from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
+from gpflow_dwp.random import normal, split_seed
 
 __all__ = ["DeepPosterior"]
 
@@ -37,7 +37,6 @@ class DeepPosterior(MixturePosterior):
     :param seed: A stateless seed, [2].
     :param latent_dim: W: the last W columns of the points belong to latent variables, which are
         drawn from their prior.
-    :param common_random_numbers: See :meth:`DeepKernelProcess.posterior`.
     """
 
     def __init__(
@@ -50,9 +49,9 @@ class DeepPosterior(MixturePosterior):
         seed: Seed,
         *,
         latent_dim: int = 0,
-        common_random_numbers: bool = False,
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
+        hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
         factors = None
         if output.mixing is not None:
             products = tf.matmul(output.mixing, output.mixing, transpose_a=True)
@@ -61,15 +60,15 @@ class DeepPosterior(MixturePosterior):
         super().__init__(
             likelihood,
             num_inputs=num_inputs - latent_dim,
-            num_outputs=getattr(output, "num_outputs", None),
+            num_outputs=output.num_outputs,
             num_inducing=num_inducing,
             num_samples=num_samples,
+            num_distinct=None if hidden or latent_dim else 1,
             function_seed=function_seed,
             column_factors=factors,
         )
         self._hidden = hidden
         self._latent_dim = latent_dim
-        self._common_random_numbers = common_random_numbers
         self._output = output
         self.path: InducingPath = sample_inducing_path(
             hidden, output, points, num_samples, path_seed, warp_of(likelihood)
@@ -94,7 +93,9 @@ class DeepPosterior(MixturePosterior):
         parts = self._hidden, self._output, self.path
         if full_cov:
             return propagate_jointly(*parts, targets, seed)
-        return propagate_targets(*parts, targets[..., None, :], seed, self._noise_keys(X))
+        return propagate_targets(
+            *parts, targets[..., None, :], seed, keys=tf.zeros([1, 1], X.dtype)
+        )
 
     def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
         mixing = self._output.mixing
@@ -112,10 +113,5 @@ class DeepPosterior(MixturePosterior):
         if full_cov:
             latents = normal([self.num_samples, tf.shape(X)[0], self._latent_dim], seed, X.dtype)
         else:
-            latents = normal_at_points(
-                self._noise_keys(X), seed, self.num_samples, self._latent_dim
-            )
+            latents = self._shared_normal(X, seed, self._latent_dim)
         return append_latents(X[None], latents), target_seed
-
-    def _noise_keys(self, X: tf.Tensor) -> tf.Tensor:
-        return tf.zeros_like(X) if self._common_random_numbers else X

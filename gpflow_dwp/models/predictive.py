@@ -13,7 +13,7 @@ from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.models.accepted_observations import observes_entries
-from gpflow_dwp.random import normal_at_points
+from gpflow_dwp.random import normal
 from gpflow_dwp.shapes import sizes
 
 __all__ = [
@@ -84,18 +84,15 @@ def predictive_log_densities(
     variance: tf.Tensor,
     *,
     seed: Seed | None = None,
-    keys: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Return log E p(y_n | f_n) under each draw's Gaussian.
 
     Parameters as for :func:`expected_log_likelihoods`.
 
-    :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo: the result
-        is then a function of each point, whatever its batch. None for TensorFlow's global
-        generator.
-    :param keys: What those numbers are a function of besides the seed, [N, D]; None for ``X``.
+    :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo: each draw
+        then has the same numbers at all points. None for TensorFlow's global generator.
     """
-    method = _seeded(likelihood, "predict_log_density", X if keys is None else keys, mean, seed)
+    method = _seeded(likelihood, "predict_log_density", mean, seed)
     return _fold_draws(likelihood, method, X, mean, variance, Y)
 
 
@@ -113,13 +110,12 @@ def predictive_moments(
     variance: tf.Tensor,
     *,
     seed: Seed | None = None,
-    keys: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and variance of y_n under each draw's Gaussian.
 
     Parameters as for :func:`predictive_log_densities`.
     """
-    method = _seeded(likelihood, "predict_mean_and_var", X if keys is None else keys, mean, seed)
+    method = _seeded(likelihood, "predict_mean_and_var", mean, seed)
     y_mean, y_variance = _fold_draws(likelihood, method, X, mean, variance)
     return y_mean, y_variance
 
@@ -220,7 +216,7 @@ def mixture_covariance(
 
 
 def _seeded(
-    likelihood: Likelihood, name: str, keys: tf.Tensor, mean: tf.Tensor, seed: Seed | None
+    likelihood: Likelihood, name: str, mean: tf.Tensor, seed: Seed | None
 ) -> Callable[..., tf.Tensor]:
     """A method of a likelihood, with the numbers of its Monte Carlo integrals fixed."""
     method = getattr(likelihood, name)
@@ -230,9 +226,9 @@ def _seeded(
     inner = getattr(likelihood, f"_{name}")
     if "epsilon" not in inspect.signature(inner).parameters:
         return method
-    count, shape = likelihood.num_monte_carlo_points, tf.shape(mean)
-    numbers = normal_at_points(keys, seed, count * shape[0], mean.shape[-1])
-    epsilon = tf.reshape(numbers, [count, -1, mean.shape[-1]])
+    count, (S, N, Q) = likelihood.num_monte_carlo_points, sizes(mean)
+    numbers = normal([count, S, 1, Q], seed, mean.dtype)
+    epsilon = tf.reshape(tf.broadcast_to(numbers, [count, S, N, Q]), [count, -1, Q])
     return functools.partial(inner, epsilon=epsilon)
 
 

@@ -261,7 +261,7 @@ class BayesianOptimizationModel:
 
     def _draw(self) -> None:
         self._posterior: MixturePosterior = self._model.posterior(
-            self._num_samples, seed=self._seed, common_random_numbers=True
+            self._num_samples, seed=self._seed
         )
 
     def _check(self, dataset: ObservedData) -> tuple[Array, Array]:

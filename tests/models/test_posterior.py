@@ -11,8 +11,11 @@ import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     DeepWishartProcess,
+    build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
@@ -218,36 +221,79 @@ def test_internal_batches_change_nothing(
         np.testing.assert_allclose(value, expected, atol=1e-12)
 
 
-def test_common_random_numbers_make_predictions_smooth(model: DeepWishartProcess) -> None:
-    near = XNEW + 1e-7
-    own, common = (model.posterior(6, seed=0, common_random_numbers=c) for c in (False, True))
-
-    for moment, moment_near in zip(common.predict_y(XNEW), common.predict_y(near), strict=True):
-        np.testing.assert_allclose(moment, moment_near, rtol=1e-4, atol=1e-6)
-    assert np.abs(own.predict_y(XNEW)[0] - own.predict_y(near)[0]).min() > 1e-4
-    density, density_near = (common.predict_log_density((X, YNEW)) for X in (XNEW, near))
-    np.testing.assert_allclose(density, density_near, atol=1e-5)
-
-
-def test_common_random_numbers_leave_moments_alone(model: DeepWishartProcess) -> None:
-    own, common = (
-        model.posterior(MANY, seed=seed, common_random_numbers=bool(seed)) for seed in (0, 1)
-    )
-
-    for moment, other in zip(own.predict_f(XNEW), common.predict_f(XNEW), strict=True):
-        np.testing.assert_allclose(moment, other, rtol=0.05, atol=0.02)
+SMOOTH: dict[str, Any] = {
+    "processes": lambda: tiny_model(3, data=DATA, num_inducing=4),
+    "latent inputs": lambda: build_deep_gaussian_process(DATA, 2, num_inducing=4, latent_dim=1),
+    "latent variables": lambda: build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=4),
+    "network": lambda: build_matrix_gaussian_network(
+        DATA, 2, width=4, num_pseudo_data=2, activation="tanh"
+    ),
+    "sampled expectations": lambda: tiny_model(
+        2,
+        data=(DATA[0], np.arange(len(DATA[0]))[:, None] % 3.0),
+        likelihood=gpflow.likelihoods.Softmax(3),
+    ),
+}
 
 
-def test_common_random_numbers_of_likelihoods_that_integrate_by_sampling() -> None:
-    likelihood = gpflow.likelihoods.Softmax(3)
-    model = tiny_model(
-        2, data=(DATA[0], np.arange(len(DATA[0]))[:, None] % 3.0), likelihood=likelihood
-    )
-    posterior = model.posterior(3, seed=0, common_random_numbers=True)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_predictions_are_one_smooth_function_of_the_point(name: str) -> None:
+    """Catches random numbers that follow a point's digits: differences then are not derivatives."""
+    model, step = SMOOTH[name](), 1e-5
+    labels = YNEW if name != "sampled expectations" else np.arange(7)[:, None] % 3.0
+    direction = np.random.default_rng(0).normal(size=XNEW.shape)
+    for predict in (
+        lambda X: model.predict_f(X, num_samples=4)[0],
+        lambda X: model.predict_y(X, num_samples=4)[1],
+        lambda X: model.predict_log_density((X, labels), num_samples=4)[:, None],
+    ):
+        X = tf.constant(XNEW)
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            value = tf.reduce_sum(predict(X))
+        slope = np.sum(tape.gradient(value, X) * direction)
 
-    np.testing.assert_allclose(
-        posterior.predict_y(XNEW)[0], posterior.predict_y(XNEW + 1e-7)[0], atol=1e-5
-    )
+        ahead, behind = (tf.reduce_sum(predict(X + sign * step * direction)) for sign in (1, -1))
+
+        np.testing.assert_allclose((ahead - behind) / (2.0 * step), slope, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_posterior_keeps_the_parameters_that_the_model_had(name: str) -> None:
+    """Catches old draws with new kernels, layers or likelihoods: no model's predictions."""
+    model = SMOOTH[name]()
+    posterior = model.posterior(4, seed=0)
+    before = [*posterior.predict_y(XNEW), *posterior.predict_f(XNEW, full_cov=True)]
+
+    for variable in model.trainable_variables:
+        variable.assign(variable + 0.3)
+
+    after = [*posterior.predict_y(XNEW), *posterior.predict_f(XNEW, full_cov=True)]
+    for value, expected in zip(after, before, strict=True):
+        np.testing.assert_array_equal(value, expected)
+    assert not np.allclose(model.posterior(4, seed=0).predict_y(XNEW)[0], before[0])
+
+
+def test_gradients_by_parameters_flow_through_a_posterior(model: DeepWishartProcess) -> None:
+    """Catches constants that cut parameters off where a tape watches the posterior being made."""
+    with tf.GradientTape() as tape:
+        mean, variance = model.predict_y(XNEW, num_samples=3)
+        value = tf.reduce_sum(mean) + tf.reduce_sum(variance)
+
+    kernel = model.hidden_layers[1].kernel
+    variables = [
+        part.unconstrained_variable for part in (kernel.variance, model.likelihood.variance)
+    ]
+    assert all(np.abs(gradient).max() > 1e-6 for gradient in tape.gradient(value, variables))
+
+
+def test_joint_predictions_that_do_not_fit_are_refused(model: DeepWishartProcess) -> None:
+    """Catches an allocator that gives up without a word of what would do instead."""
+    X = np.zeros((10_000_000, 2))
+
+    for predict in (model.predict_f_samples, lambda X: model.predict_f(X, full_cov=True)):
+        with pytest.raises(ValueError, match=r"rows_of_Xnew .* GiB.* full_cov=False takes no"):
+            predict(X)
 
 
 def test_number_of_draws(model: DeepWishartProcess) -> None:

@@ -47,7 +47,7 @@ def test_predictions_are_those_of_the_model_in_raw_units(model: BayesianOptimiza
     data = observed(15, 2)
     X = (POINTS - data.query_points.mean(0)) / data.query_points.std(0)
     scale = data.observations.std(0)
-    posterior = model.model.posterior(7, seed=0, common_random_numbers=True)
+    posterior = model.model.posterior(7, seed=0)
 
     for mine, its in ((model.predict, "predict_f"), (model.predict_y, "predict_y")):
         mean, variance = mine(POINTS)
@@ -260,7 +260,7 @@ def test_functions_of_the_noise_are_not_shown() -> None:
     shapes = [(6, 2)] * 5 + [(2, 6, 6), (4, 6, 2), (6, 1, 2)]
     assert [part.shape for part in found] == shapes
     X = (POINTS - data.query_points.mean(0)) / data.query_points.std(0)
-    posterior = model.model.posterior(7, seed=0, common_random_numbers=True)
+    posterior = model.model.posterior(7, seed=0)
     variance = posterior.predict_f(X)[1][:, :2]
     np.testing.assert_allclose(found[1], data.observations.std(0) ** 2 * variance, rtol=1e-8)
 
