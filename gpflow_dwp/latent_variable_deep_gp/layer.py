@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -19,7 +18,7 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
-from gpflow_dwp.layers import Description
+from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
@@ -29,7 +28,7 @@ from gpflow_dwp.validation import check_instance, check_integers, check_memory, 
 __all__ = ["LocalInducingGPLayer"]
 
 
-class LocalInducingGPLayer(gpflow.Module):
+class LocalInducingGPLayer(Layer):
     r"""Gaussian processes that share a kernel, mixed linearly, with a whitened Gaussian posterior.
 
     The layer's output is f(x) = g(x) W + x A, with G independent processes g, a fixed ``mixing``

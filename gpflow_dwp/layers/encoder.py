@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import gpflow
 import numpy as np
@@ -14,7 +13,6 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers, check_memory
 
@@ -24,12 +22,18 @@ _LOG_SCALE_BIAS = -5.0
 
 
 class Encoder(gpflow.Module, abc.ABC):
-    """Gives each datum a mean-field Gaussian over its latent variables.
+    """Gives each datum a mean-field Gaussian over its latent variables."""
 
-    :cvar is_of_rows: Whether there are parameters for each training row, which thus cannot change.
-    """
+    @property
+    def num_rows(self) -> int:
+        """How many training rows have parameters of their own, so that all of them must come
+        together and cannot change; 0 for none."""
+        return 0
 
-    is_of_rows: ClassVar[bool] = False
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether there are parameters for each training row."""
+        return self.num_rows > 0
 
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "Y: [N, P]", "return[0]: [N, W]", "return[1]: [N, W]")
@@ -50,8 +54,6 @@ class FreeEncoder(Encoder):
         memory.
     """
 
-    is_of_rows = True
-
     def __init__(self, num_data: int, latent_dim: int = 1) -> None:
         check_integers(num_data=num_data, latent_dim=latent_dim)
         check_memory(num_data, latent_dim, num_data=num_data, latent_dim=latent_dim)
@@ -64,10 +66,9 @@ class FreeEncoder(Encoder):
             np.full(shape, np.exp(_LOG_SCALE_BIAS)), dtype=dtype, transform=positive(base="exp")
         )
 
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that an encoder of such arguments starts with."""
-        return 2 * declared["num_data"] * declared["latent_dim"]
+    @property
+    def num_rows(self) -> int:
+        return self.num_data
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -131,12 +132,6 @@ class NetworkEncoder(Encoder):
             for shape in itertools.pairwise(sizes)
         ]
         self.biases = [Parameter(np.zeros(size), dtype=default_float()) for size in sizes[1:]]
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that an encoder of such arguments starts with."""
-        widths = [declared["num_inputs"], *declared.all("hidden_dims"), 2 * declared["latent_dim"]]
-        return sum(rows * columns for rows, columns in itertools.pairwise(widths))
 
     @inherit_check_shapes
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.layers.base import Description
+from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.encoder import Encoder
 from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.validation import check_instance, check_integers
@@ -36,7 +35,7 @@ class LatentDraw(NamedTuple):
         return self.log_ratio
 
 
-class LatentVariableLayer(gpflow.Module):
+class LatentVariableLayer(Layer):
     """Appends w_n ~ N(0, I), independent from datum to datum, to what comes from below.
 
     As inputs of a Gaussian process rather than noise added to its output, they give the model
@@ -65,7 +64,6 @@ class LatentVariableLayer(gpflow.Module):
         self.encoder = encoder
 
     def describe(self) -> Description:
-        """Say what the layer draws, and from which posterior."""
         return Description(f"latent variables [{self.latent_dim}]", type(self.encoder).__name__)
 
     @check_shapes(

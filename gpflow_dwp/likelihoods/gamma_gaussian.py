@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gpflow
 import tensorflow as tf
@@ -14,7 +14,15 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.validation import check_positive
 
-__all__ = ["GammaGaussian", "GammaPrecision"]
+__all__ = ["GammaGaussian", "GammaPrecision", "HasDivergence"]
+
+
+@runtime_checkable
+class HasDivergence(Protocol):
+    """A likelihood that has variables of its own, which the bound counts."""
+
+    def kl_divergence(self) -> tf.Tensor:
+        """Divergence of their posterior from their prior, in nats, []."""
 
 
 class GammaPrecision(gpflow.Module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -13,7 +12,7 @@ from check_shapes import check_shapes
 from gpflow import Parameter, default_float
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.layers import Description
+from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.likelihoods import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
@@ -71,7 +70,7 @@ def dropout_kl(alpha: tf.Tensor, largest_alpha: float) -> tf.Tensor:
     return negative(tf.constant(largest_alpha, alpha.dtype)) - negative(alpha)
 
 
-class MatrixGaussianLayer(gpflow.Module):
+class MatrixGaussianLayer(Layer):
     """B = A W with W ~ MN(M, U, V), conditioned on pseudo-data B̃ = Ã W.
 
     Louizos and Welling (2016), sections 2.2 to 2.4. The inputs get a column of ones and are

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import tensorflow as tf
-from gpflow import default_float
+from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Combination, Kernel, Product, Sum
 from gpflow.utilities import parameter_dict
 from tabulate import tabulate
 
-from gpflow_dwp.layers import Description
-from gpflow_dwp.models.accepted_observations import count_columns
-from gpflow_dwp.models.data_checks import Batch
-from gpflow_dwp.objectives import Estimator
-from gpflow_dwp.validation import check_flags, check_instance
-
-if TYPE_CHECKING:
-    from gpflow_dwp.models.variational import VariationalModel
+from gpflow_dwp.layers.base import Layer
 
 __all__ = ["ModelSummary", "PartSummary", "collapsed_layers", "model_summary"]
 
-_BOUNDS = 5  # are averaged: each is an average over the model's own few draws
 _HEADERS = ("part", "kind", "kernel", "what it draws", "posterior", "parameters", "KL (nats)")
 
 
@@ -128,7 +119,21 @@ class ModelSummary:
         return [row[:-1] for row in rows] if self.kl is None else rows
 
 
-def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int]:
+class _Summarised(Protocol):
+    """What a model says of itself: see :class:`VariationalModel`."""
+
+    layers: Sequence[Layer]
+
+    @property
+    def num_inputs(self) -> int: ...
+
+    @property
+    def num_data(self) -> int: ...
+
+    def divergences(self, *, seed: int = 0) -> list[float]: ...
+
+
+def collapsed_layers(model: _Summarised, nats: Iterable[float]) -> list[int]:
     """Return the layers that have learned nothing, as ``least_nats`` of their classes says.
 
     :param model: The model.
@@ -138,11 +143,11 @@ def collapsed_layers(model: VariationalModel, nats: Iterable[float]) -> list[int
     return [
         index
         for index, (layer, divergence) in enumerate(zip(model.layers, nats, strict=False))
-        if divergence < getattr(layer, "least_nats", -np.inf)
+        if divergence < layer.least_nats
     ]
 
 
-def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) -> ModelSummary:
+def model_summary(model: _Summarised, *, kl: bool = True, seed: int = 0) -> ModelSummary:
     """Describe a model part by part: kernels, shapes, parameters, posterior families, divergences.
 
     >>> import numpy as np
@@ -156,13 +161,8 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
     :param model: The model.
     :param kl: Whether to estimate the layers' divergences: a few evaluations of the bound.
     :param seed: For the draws of that estimate.
-    :raises ValueError: If ``model`` is none of this package's.
     :raises CholeskyError: If, with ``kl``, a factorisation fails with every jitter.
     """
-    from gpflow_dwp.models.variational import VariationalModel  # which imports this module
-
-    check_instance(VariationalModel, model=model)
-    check_flags(kl=kl)
     counts: dict[str, list[int]] = {}
     seen: set[int] = set()
     for path, parameter in parameter_dict(model).items():
@@ -176,7 +176,7 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
         count[1] += size * parameter.trainable
     layers = [f"layers[{index}]" for index in range(len(model.layers))]
     below = [name for name in counts if name not in (*layers, "likelihood")]
-    nats = _divergences(model, seed) if kl else []
+    nats = model.divergences(seed=seed) if kl else []
     divergences = dict(zip((*layers, "likelihood"), nats, strict=False))
     collapsed = {layers[index] for index in collapsed_layers(model, nats)}
     return ModelSummary(
@@ -193,16 +193,20 @@ def model_summary(model: VariationalModel, *, kl: bool = True, seed: int = 0) ->
 
 
 def _summarise(
-    model: VariationalModel, name: str, count: list[int], kl: float | None, collapsed: bool
+    model: _Summarised, name: str, count: list[int], kl: float | None, collapsed: bool
 ) -> PartSummary:
     index = re.fullmatch(r"layers\[(\d+)\]", name)
     part: Any = model.layers[int(index.group(1))] if index else getattr(model, name)
-    kernel = getattr(part, "kernel", None)
-    shape, posterior = _describe(part)
+    kernel, shape, posterior = "", "", ""
+    if isinstance(part, Layer):
+        shape, posterior = part.describe()
+        kernel = "" if part.kernel is None else _kernel_name(part.kernel)
+    elif isinstance(part, InducingPoints):
+        shape = f"points {list(part.Z.shape)}"
     return PartSummary(
         name,
         type(part).__name__,
-        "" if kernel is None else _kernel_name(kernel),
+        kernel,
         shape,
         posterior,
         count[0],
@@ -210,15 +214,6 @@ def _summarise(
         kl,
         collapsed,
     )
-
-
-def _describe(part: Any) -> Description:
-    """What a part draws, with its shape, and the family of its posterior."""
-    describe = getattr(part, "describe", None)
-    if describe is not None:
-        return Description(*describe())
-    inducing = getattr(part, "Z", None)
-    return Description("" if inducing is None else f"points {list(inducing.shape)}", "")
 
 
 def _kernel_name(kernel: Kernel) -> str:
@@ -229,27 +224,6 @@ def _kernel_name(kernel: Kernel) -> str:
     if isinstance(kernel, Sum | Product):
         return "(" + (" + " if isinstance(kernel, Sum) else " * ").join(parts) + ")"
     return f"{kind}({', '.join(parts)})"
-
-
-def _divergences(model: VariationalModel, seed: int) -> list[float]:
-    """Minus the expected log ratios, which depend on no datum: any will do."""
-    num_columns = count_columns(model.likelihood, model.num_outputs) or 1
-    # An encoder with parameters of each row takes no fewer.
-    num_rows = max(
-        getattr(module, "num_data", int(model.num_data))
-        if getattr(module, "is_of_rows", False)
-        else 1
-        for module in model.submodules
-    )
-    X, Y = (
-        tf.zeros([num_rows, width], default_float()) for width in (model.num_inputs, num_columns)
-    )
-    # No likelihood need admit these observations: its own term may be infinite.
-    terms = [
-        model._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)
-    ]
-    log_ratios = np.mean([term.log_ratios.numpy() for term in terms], axis=0)
-    return [-float(log_ratio) for log_ratio in log_ratios]
 
 
 def _count(num_parameters: int, num_trainable: int) -> str:

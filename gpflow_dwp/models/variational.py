@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow import default_float
+from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 from gpflow.models import BayesianModel, ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
@@ -16,6 +20,10 @@ from gpflow.utilities import tabulate_module_summary
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.layers import Encoder
+from gpflow_dwp.layers.base import Layer
+from gpflow_dwp.likelihoods.gamma_gaussian import HasDivergence
+from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.summary import model_summary
@@ -23,6 +31,37 @@ from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.validation import check_flags, check_instance, check_integers, check_memory
 
 __all__ = ["VariationalModel", "describe_non_finite"]
+
+_BOUNDS = 5  # are averaged: each is an average over the model's own few draws
+
+
+def _of_posterior(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a model's method of one of its posteriors': with a number of draws and their seed."""
+
+    @functools.wraps(method)
+    def of_model(
+        self: VariationalModel,
+        *arguments: Any,
+        num_samples: int | None = None,
+        seed: int | tf.Tensor | None = 0,
+        **options: Any,
+    ) -> Any:
+        return method(self.posterior(num_samples, seed=seed), *arguments, **options)
+
+    signature = inspect.signature(method)
+    own = [
+        inspect.Parameter("num_samples", inspect.Parameter.KEYWORD_ONLY, default=None),
+        inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=0),
+    ]
+    of_model.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), *own]
+    )
+    of_model.__doc__ = (
+        f"See :meth:`MixturePosterior.{method.__name__}`, of ``num_samples`` draws from ``seed``."
+        "\n\n"
+        "With the default seed all calls have the same draws; None is for fresh ones."
+    )
+    return of_model
 
 
 class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
@@ -38,11 +77,11 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         subclasses to check, once they have their other parts.
     """
 
-    layers: Sequence[gpflow.Module]
+    layers: Sequence[Layer]
 
     def __init__(
         self,
-        layers: Sequence[gpflow.Module],
+        layers: Sequence[Layer],
         likelihood: Likelihood,
         num_data: int,
         num_samples: int,
@@ -75,7 +114,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     @property
     def num_log_ratios(self) -> int:
         """Terms of the bound that are global: see :class:`BoundTerms`."""
-        return len(self.layers) + hasattr(self.likelihood, "kl_divergence")
+        return len(self.layers) + isinstance(self.likelihood, HasDivergence)
 
     @property
     def draws_by_place(self) -> bool:
@@ -105,14 +144,38 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             has parameters of each old row; the model is then as it was.
         """
         batch = check_batch(self, data)
-        for module in self.submodules:
-            if getattr(module, "is_of_rows", False):
-                raise ValueError(
-                    f"data cannot be replaced: the model's {type(module).__name__} has learned a "
-                    "posterior for each of its rows."
-                )
+        if self._rows_of_encoders:
+            raise ValueError(
+                "data cannot be replaced: the model's encoder has learned a posterior for each of "
+                "its rows."
+            )
         self._set_rows(batch)
         self.num_data = int(batch.X.shape[0])
+
+    @property
+    def _rows_of_encoders(self) -> int:
+        """How many rows there must be in a batch, as each has parameters; 0 for any number."""
+        encoders = [part for part in self.submodules if isinstance(part, Encoder)]
+        return max((part.num_rows for part in encoders), default=0)
+
+    def divergences(self, *, seed: int = 0) -> list[float]:
+        """Estimate each layer's divergence from its prior, in nats, bottom first.
+
+        They are averages over a few bounds. The last is the likelihood's, if it has one.
+
+        :param seed: For the draws.
+        :raises CholeskyError: If a factorisation fails with every jitter.
+        """
+        # Log ratios depend on no datum: any will do, and its own term may be infinite.
+        num_columns = count_columns(self.likelihood, self.num_outputs) or 1
+        X, Y = (
+            tf.zeros([max(1, self._rows_of_encoders), width], default_float())
+            for width in (self.num_inputs, num_columns)
+        )
+        terms = [
+            self._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)
+        ]
+        return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
 
     def _set_rows(self, rows: Batch) -> None:
         """Replace :attr:`rows`, if there are any."""
@@ -209,55 +272,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """Return :meth:`elbo`, with fresh draws."""
         return self.elbo(data)
 
-    def predict_f(
-        self,
-        Xnew: InputData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> MeanAndVariance:
-        """Return mean and variance of the latent functions: see :meth:`MixturePosterior.predict_f`.
-
-        With the default seed every call has the same draws, so that predictions are a function
-        of their inputs; None asks for fresh draws. Points are drawn jointly with ``full_cov``, each
-        on its own without: the two are Monte Carlo estimates of the same moments, and differ by
-        some standard errors even with one seed. Errors fall as the root of ``num_samples``.
-        """
-        return self.posterior(num_samples, seed=seed).predict_f(Xnew, full_cov, full_output_cov)
-
-    def predict_y(
-        self,
-        Xnew: InputData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> MeanAndVariance:
-        """Return mean and variance of observations: see :meth:`MixturePosterior.predict_y`.
-
-        ``seed`` as for :meth:`predict_f`.
-        """
-        return self.posterior(num_samples, seed=seed).predict_y(Xnew, full_cov, full_output_cov)
-
-    def predict_log_density(
-        self,
-        data: RegressionData,
-        full_cov: bool = False,
-        full_output_cov: bool = False,
-        *,
-        num_samples: int | None = None,
-        seed: int | tf.Tensor | None = 0,
-    ) -> tf.Tensor:
-        """Return log densities, [N]: see :meth:`MixturePosterior.predict_log_density`.
-
-        ``seed`` as for :meth:`predict_f`.
-        """
-        return self.posterior(num_samples, seed=seed).predict_log_density(
-            data, full_cov, full_output_cov
-        )
+    predict_f = _of_posterior(MixturePosterior.predict_f)
+    predict_y = _of_posterior(MixturePosterior.predict_y)
+    predict_log_density = _of_posterior(MixturePosterior.predict_log_density)
 
     def predict_f_samples(
         self,
@@ -272,7 +289,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :param num_samples: How many functions; None for one, without the leading axis.
-        :param full_cov: Whether each draw is one coherent function of all points.
+        :param full_cov: As for :meth:`MixturePosterior.sample_f`.
         :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
             jointly in any case.
         :param seed: An integer or stateless seed; None for fresh draws.
@@ -291,15 +308,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         *,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Draw observations: see :meth:`MixturePosterior.sample_y`.
+        """Draw observations, [num_samples, N, P] or [N, P]: see :meth:`MixturePosterior.sample_y`.
 
-        :param Xnew: Inputs, [N, D].
-        :param num_samples: How many draws of the model, each with one observation at every point;
-            None for one, without the leading axis.
-        :param full_cov: Whether the latent functions of a draw are coherent, or drawn point by
-            point.
-        :param seed: An integer or stateless seed; None for fresh draws.
-        :return: [num_samples, N, P], or [N, P].
+        Parameters as for :meth:`predict_f_samples`.
         """
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_y(Xnew, full_cov)
@@ -330,8 +341,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Layers' log ratios, and that of the likelihood where it has variables of its own."""
-        divergence = getattr(self.likelihood, "kl_divergence", None)
-        return [*log_ratios] if divergence is None else [*log_ratios, -divergence()[None]]
+        if not isinstance(self.likelihood, HasDivergence):
+            return [*log_ratios]
+        return [*log_ratios, -self.likelihood.kl_divergence()[None]]
 
     def _num_draws(self, num_samples: int | tf.Tensor | None) -> int | tf.Tensor:
         if num_samples is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -85,9 +85,7 @@ def test_the_last_log_ratio_is_the_likelihoods_own(
 class Recording(gpflow.likelihoods.Gaussian):
     """Records whether AutoGraph would rewrite what runs when a term of the likelihood is traced."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
+    seen: ClassVar[set[str]] = set()
 
     def _record(self) -> None:
         self.seen.add(tf.__internal__.autograph.control_status_ctx().status.name)
@@ -185,7 +183,7 @@ def test_data_that_do_not_fit_leave_the_model_as_it_was() -> None:
     for one, data, message in (
         (model, (X[:, :1], Y), "X must have 2 columns"),
         (model, (X, Y[:, [0, 0]]), "Y must have 1 column"),
-        (of_rows, (X, Y), "FreeEncoder has learned a posterior for each of its rows"),
+        (of_rows, (X, Y), "encoder has learned a posterior for each of its rows"),
     ):
         with pytest.raises(ValueError, match=message):
             one.set_data(data)
