@@ -10,7 +10,6 @@ import io
 import json
 import math
 import os
-import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +19,6 @@ if TYPE_CHECKING:  # the command's help does not wait for NumPy
     import numpy.typing as npt
 
 __all__ = [
-    "copy_tree",
     "held",
     "named",
     "read_archive",
@@ -109,25 +107,6 @@ def sync_tree(folder: Path) -> None:
         for name in names:
             sync(Path(parent, name))
         sync(Path(parent))
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Put what a folder holds into another, too, and wait until it is on the disk.
-
-    :param source: The folder; it takes no space twice where the file system has links.
-    :param target: Made if it is missing; what else is in it stays.
-    """
-
-    def copy(one: str, other: str) -> None:
-        try:
-            os.link(one, other)
-        except OSError:
-            shutil.copy2(one, other)
-            sync(Path(other))
-
-    shutil.copytree(source, target, copy_function=copy, dirs_exist_ok=True)
-    for parent, _, _ in os.walk(source):
-        sync(target / Path(parent).relative_to(source))
 
 
 @contextlib.contextmanager

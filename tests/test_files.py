@@ -6,7 +6,6 @@ import errno
 import io
 import json
 import os
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from gpflow_dwp.files import (
-    copy_tree,
     held,
     read_arrays,
     read_sealed,
@@ -96,25 +94,6 @@ def test_what_is_held_alone_is_held_by_nobody_else(tmp_path: Path) -> None:
         pass
     with held(tmp_path):
         pass
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_a_copy_stays_where_its_source_goes(
-    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    for path in (source / "deep/a.txt", target / "deep/b.txt"):
-        path.parent.mkdir(parents=True)
-        path.write_text("x")
-
-    def refuse(*_: object) -> None:
-        raise OSError("no links here")
-
-    if not links:
-        monkeypatch.setattr("os.link", refuse)
-    copy_tree(source, target)
-    shutil.rmtree(source)
-    assert [(target / "deep" / name).read_text() for name in ("a.txt", "b.txt")] == ["x", "x"]
 
 
 def test_what_has_no_seal_is_refused() -> None:

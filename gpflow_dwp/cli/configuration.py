@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App, ArgumentCollection, Token
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.run_directory import UnfinishedRun, read_run
+from gpflow_dwp.cli.run_directory import Run
 from gpflow_dwp.files import write_whole
 from gpflow_dwp.optional import import_optional
 
@@ -67,8 +67,7 @@ def read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentC
                 )
         run = named["resume"].tokens[-1].value
         named["out"].append(Token(keyword="--out", value=run, source="--resume"))
-        with read_run(Path(run)) as folder:
-            _read(UnfinishedRun.find(folder).configuration, commands, arguments)
+        _read(Run(Path(run)).configuration, commands, arguments)
     elif "config" in given:
         _read(Path(named["config"].tokens[-1].value), commands, arguments)
 

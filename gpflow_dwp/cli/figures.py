@@ -54,7 +54,7 @@ def write_figures(
         if predictions.below is not None:
             figures["calibration"] = plot_calibration(predictions.below)
             figures["calibration"].set_title(title, fontsize="medium")
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     for name, axes in figures.items():
         axes.figure.savefig(directory / f"{name}.png", dpi=120)
 

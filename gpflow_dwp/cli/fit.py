@@ -35,10 +35,9 @@ from gpflow_dwp.cli.run_directory import (
     HISTORY,
     METRICS,
     MODEL,
-    UnfinishedRun,
-    hold_directory,
-    resume_directory,
-    write_run,
+    Run,
+    new_run,
+    resume_run,
 )
 from gpflow_dwp.cli.trained_run import TrainedRun
 from gpflow_dwp.evaluation import RawUnits
@@ -73,35 +72,28 @@ def run_fit(options: FitOptions) -> int:
         try:
             _train_and_write(run, data, model, options, strategy)
         except BaseException as error:
-            begun_here = options.resume is None and not run.has_steps
-            if isinstance(error, NonFiniteBoundError) or begun_here:
-                run.discard(options.log)
+            if isinstance(error, NonFiniteBoundError) or not run.has_steps:
+                run.discard()
                 raise
             with going_on(f"gpflow-dwp fit --resume {run.directory} goes on"):
                 raise
     return 0
 
 
-def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> UnfinishedRun:
-    """The run that is begun, or goes on, in a directory that is held."""
+def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> Run:
+    """The run that is begun, or goes on, and is held."""
     if options.resume is not None:
-        return holding.enter_context(resume_directory(options.resume, options.table))
-    directory = holding.enter_context(
-        hold_directory(options.out, options.table, overwrite=options.overwrite)
-    )
-    run = UnfinishedRun.begin(
-        directory,
-        lambda path: write_configuration(path, "fit", options),
-        options.table,
-        options.log,
-    )
+        return holding.enter_context(resume_run(options.resume))
+    name = "yacht" if options.table is None else options.table.stem
+    run = holding.enter_context(new_run(options.out, name, overwrite=options.overwrite))
+    write_configuration(run.work / CONFIGURATION, "fit", options)
     if options.log is not None:
         options.log.unlink(missing_ok=True)  # which may be replaced
     return run
 
 
 def _train_and_write(
-    run: UnfinishedRun,
+    run: Run,
     data: FitData,
     model: VariationalModel,
     options: CompleteOptions,
@@ -150,13 +142,8 @@ def _train_and_write(
         }
     )
     goes_on = course.is_interrupted and run.has_steps
-
-    def fill(path: Path) -> None:
-        if goes_on:
-            run.copy_to(path)
-        _fill(path, data, course, judged, metrics, options)
-
-    write_run(run.directory, fill)
+    _fill(run.work, data, course, judged, metrics, options)
+    run.finish(keep_state=goes_on)
     show(f"Model, metrics and figures are in {run.directory}")
     if goes_on:
         show(f"To go on: gpflow-dwp fit --resume {run.directory}")
@@ -195,7 +182,6 @@ def _fill(
 ) -> None:
     """Write the files of a run."""
     save_model(course.model, directory / MODEL)
-    write_configuration(directory / CONFIGURATION, "fit", options)
     TrainedRun(
         data.encoder,
         data.train.target_name,

@@ -11,7 +11,7 @@ from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.cli.model_choice import LOGS, choose_protocol, model_arguments
-from gpflow_dwp.cli.run_directory import UnfinishedRun
+from gpflow_dwp.cli.run_directory import Run
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
@@ -98,7 +98,7 @@ def choose_strategy(devices: int | None) -> tf.distribute.Strategy | None:
 
 
 def train(
-    run: UnfinishedRun,
+    run: Run,
     data: FitData,
     model: VariationalModel,
     options: CompleteOptions,

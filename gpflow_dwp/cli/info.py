@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.parameters import Json
-from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, UnfinishedRun, read_run
+from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, Run
 from gpflow_dwp.files import read_sealed
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
     if run is None:
         found = {"versions": list_versions()}
     else:
-        with user_mistakes(), read_run(run) as folder:
-            found = _describe(folder)
+        with user_mistakes():
+            found = _describe(Run(run))
     if json:
         print(as_json(found))
         return
@@ -51,13 +51,12 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
         print(scores_as_text(scores))
 
 
-def _describe(directory: Path) -> dict[str, dict[str, Any]]:
-    unfinished = UnfinishedRun.latest(directory)
-    has_steps = unfinished is not None and unfinished.has_steps
+def _describe(run: Run) -> dict[str, dict[str, Any]]:
+    directory = run.folder
     if (directory / DESCRIPTION).is_file():
-        return _tell_of_run(directory, can_go_on=has_steps)
-    if unfinished is not None:
-        return {"run": {"unfinished": True, "has_steps": has_steps}}
+        return _tell_of_run(directory, can_go_on=run.can_go_on)
+    if run.can_go_on:
+        return {"run": {"unfinished": True, "has_steps": run.has_steps}}
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     saved = directory / MODEL if (directory / MODEL).is_dir() else directory

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.run_directory import format_of, holds_run, is_of_run
+from gpflow_dwp.cli.run_directory import format_of, holds_run
 
 __all__ = ["OUTPUTS", "check_outputs"]
 
@@ -56,9 +56,9 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
         if name != "out" or command == "predict":
             _check_file(path, options, parents=name == "log")
         others[f"also that of --{name}"] = path
-    if command == "fit" and options["out"] is not None:
-        for name, path in (("--log", options["log"]), ("the table", options["table"])):
-            _check_apart(name, path, options["out"])
+    log, out = options.get("log"), options.get("out")
+    if command == "fit" and None not in (log, out) and out.resolve() in log.resolve().parents:
+        raise UsageError(f"--log {log} is in the directory of the run, {out}; choose another place")
 
 
 def _own(command: str, options: Mapping[str, Any]) -> list[Path]:
@@ -75,18 +75,6 @@ def _around(path: Path) -> Iterator[Path]:
         yield from place.parents
         if place.is_dir():
             yield place.resolve()
-
-
-def _check_apart(name: str, path: Path | None, directory: Path) -> None:
-    """Refuse a file that a run in this directory would replace by one of its own."""
-    if path is None or directory.resolve() not in path.resolve().parents:
-        return
-    part = path.resolve().relative_to(directory.resolve()).parts[0]
-    if is_of_run(part) or part.startswith(".run."):
-        raise UsageError(
-            f"{name} {path} is among the files that a run itself has in {directory}; choose "
-            "another place for it"
-        )
 
 
 def _check_writable(option: str, path: Path) -> None:

@@ -1,33 +1,22 @@
-"""The directory of a run: held while it is trained, filled in one step after it.
+"""The directory of a run: written in a folder beside it, which takes its name in one step.
 
-A run is written into a folder of its own below the directory. That this folder gets its name is the
-one step; what it holds is then put where users look for it, again if a process is killed meanwhile.
-Until then its options, and how far training is, are in another folder below: an unfinished run.
+What ``--out runs/houses`` asks for is trained and written in ``runs/houses.unfinished``; the last
+step renames that. A run that is there before stays whole until then, as ``runs/houses.replaced``
+between the two renames.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
-import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.files import (
-    copy_tree,
-    held,
-    named,
-    read_sealed,
-    seal,
-    sync,
-    sync_tree,
-    write_whole,
-)
+from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.files import held, named, sync, sync_tree
 
 __all__ = [
     "CONFIGURATION",
@@ -37,249 +26,138 @@ __all__ = [
     "HISTORY",
     "METRICS",
     "MODEL",
-    "UnfinishedRun",
+    "Run",
     "format_of",
-    "hold_directory",
     "holds_run",
-    "is_of_run",
-    "read_run",
-    "resume_directory",
-    "write_run",
+    "new_run",
+    "resume_run",
 ]
 
-CONFIGURATION = "config.yaml"
-"""The file of a run's options, of a finished run as of an unfinished one."""
-DESCRIPTION, FIGURES, HISTORY = "run.json", "figures", "history.csv"
-METRICS, MODEL = "metrics.json", "model"
+CONFIGURATION, DESCRIPTION, FIGURES, HISTORY = "config.yaml", "run.json", "figures", "history.csv"
+METRICS, MODEL, STATE = "metrics.json", "model", "state"
 FORMAT = "gpflow_dwp.run"
-_CONTENT = (CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL)
-_LOCK = ".run.lock"
-_WHOLE, _PLACED = ".run.whole", ".run.placed"
-# What the names of folders begin with that are still written, or removed, by who holds a run.
-_PARTIAL = ".run.partial"
-_UNFINISHED = re.compile(r"unfinished(?:-(\d{1,3}))?")
-_LOG, _BEGUN = "replaced-log", "begun.json"
+_CONTENT = {CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL, STATE}
 
 
 @dataclass(frozen=True)
-class UnfinishedRun:
-    """A run that can go on, below the directory that it will fill.
+class Run:
+    """A run, by the directory that it has or will have.
 
-    A run that is to be replaced stays whole meanwhile. One that replaces an unfinished run has the
-    next number, and goes before it: see :meth:`latest`.
-
-    :param folder: Where everything of it is.
+    :param directory: As the user names it; it may be a link.
     """
 
-    folder: Path
+    directory: Path
 
     @property
-    def directory(self) -> Path:
-        """The directory that it will fill."""
-        return self.folder.parent
-
-    @property
-    def configuration(self) -> Path:
-        """The file of its options."""
-        return self.folder / CONFIGURATION
+    def work(self) -> Path:
+        """The folder in which it is trained and written."""
+        return self._beside("unfinished")
 
     @property
     def state(self) -> Path:
         """The folder of training's checkpoints."""
-        return self.folder / "state"
+        return self.work / STATE
 
     @property
     def has_steps(self) -> bool:
-        """Whether any step of training is kept, in good order or not."""
-        return any(self.state.glob("save-*"))
+        """Whether steps of an unfinished run are kept."""
+        return _has_steps(self.work)
 
-    @classmethod
-    def latest(cls, directory: Path) -> UnfinishedRun | None:
-        """Return what is unfinished in a directory, if anything is."""
-        return next(reversed(_all(directory)), None)
+    @property
+    def folder(self) -> Path:
+        """Where the files of the finished run are: elsewhere while it is being replaced."""
+        place, replaced = self.directory, self._beside("replaced")
+        return replaced if not place.exists() and replaced.is_dir() else place
 
-    @classmethod
-    def find(cls, directory: Path) -> UnfinishedRun:
-        """Return what is unfinished in a directory.
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is an unfinished run, or one that Ctrl-C ended and that has its steps."""
+        return (self.work / CONFIGURATION).is_file() or _has_steps(self.directory)
 
-        :raises UsageError: If nothing is, or its options are not those that it began with.
+    @property
+    def configuration(self) -> Path:
+        """The file of the options of the run that can go on.
+
+        :raises UsageError: If there is none.
         """
-        run = cls.latest(directory)
-        if run is None:
-            raise UsageError(f"{directory} holds no run that could go on")
-        if _digest(run.configuration) != run._begun(CONFIGURATION):
-            raise UsageError(
-                f"{run.configuration} is not as it was when the run began; begin a new run for "
-                "other options"
-            )
-        return run
+        if not self.can_go_on:
+            raise UsageError(f"{self.directory} holds no run that could go on")
+        own = self.work / CONFIGURATION
+        return own if own.is_file() else self.directory / CONFIGURATION
 
-    @classmethod
-    def begin(
-        cls,
-        directory: Path,
-        write_options: Callable[[Path], None],
-        table: Path | None = None,
-        log: Path | None = None,
-    ) -> UnfinishedRun:
-        """Start anew, in one step; what is unfinished is kept below it, if it has steps.
+    def finish(self, *, keep_state: bool) -> None:
+        """Give the folder of a run that is written the name of its directory.
 
-        :param directory: Of the run; it must be held.
-        :param write_options: Writes the options into the file that it is given.
-        :param log: A file that is to be replaced; what it holds is kept for :meth:`discard`.
+        :param keep_state: Whether it may go on from its steps later.
         """
-        before = _all(directory)
-        new = cls(directory / f"{_PARTIAL}.begin")
-        try:
-            new.folder.mkdir()
-            write_options(new.configuration)
-            files = {CONFIGURATION: new.configuration, "table": table}
-            digests = {name: _digest(path) for name, path in files.items() if path is not None}
-            write_whole(new.folder / _BEGUN, json.dumps(seal(digests)))
-            # A run that was killed before its first step had the log begun anew, too.
-            logs = [*(run.folder / _LOG for run in before[-1:] if not run.has_steps), log]
-            for path in [path for path in logs if log and path and path.is_file()][:1]:
-                shutil.copyfile(path, new.folder / _LOG)
-            sync_tree(new.folder)
-            begun = cls(directory / _name(_number_of(before[-1].folder.name) + 1 if before else 1))
-            new.folder.rename(begun.folder)
-        finally:
-            shutil.rmtree(new.folder, ignore_errors=True)
-        sync(directory)
-        for run in before:
-            if not run.has_steps:
-                run._remove()
-        return begun
+        place, replaced = self.directory.resolve(), self._beside("replaced")
+        with named(self.work):
+            sync_tree(self.work)
+        if place.exists():
+            place.rename(replaced)
+        self.work.rename(place)
+        sync(place.parent)
+        shutil.rmtree(replaced, ignore_errors=True)
+        if not keep_state:
+            shutil.rmtree(place / STATE, ignore_errors=True)
 
-    def check_table(self, table: Path | None) -> None:
-        """Refuse a table that is no longer what the run began with.
+    def discard(self) -> None:
+        """Remove what is unfinished."""
+        shutil.rmtree(self.work, ignore_errors=True)
 
-        :raises UsageError: If the file has changed.
-        """
-        if table is None:
-            return
-        began, now = self._begun("table"), _digest(table)
-        if now != began:
-            raise UsageError(
-                f"{table} has changed since the run began: its SHA-256 was {began[:12]}... and is "
-                f"{now[:12]}...; bring the old file back, or begin a new run"
-            )
-
-    def copy_to(self, directory: Path) -> None:
-        """Copy what the run needs to go on.
-
-        :param directory: Of the copy of the run.
-        """
-        shutil.copytree(self.folder, directory / _name(1), ignore=shutil.ignore_patterns(_LOG))
-
-    def discard(self, log: Path | None) -> None:
-        """Remove it, and put back the log that it replaced.
-
-        :param log: As it was given to :meth:`begin`.
-        """
-        kept = self.folder / _LOG
-        if log is not None and kept.is_file():
-            write_whole(log, kept.read_bytes())
-        self._remove()
-
-    def _remove(self) -> None:
-        if self.folder.is_dir():
-            gone = self.folder.with_name(f"{_PARTIAL}.{self.folder.name}")
-            self.folder.rename(gone)
-            shutil.rmtree(gone)
-
-    def _begun(self, name: str) -> str:
-        """The digest of a file, as it was when the run began."""
-        with user_mistakes():
-            return str(read_sealed(self.folder / _BEGUN).get(name))
+    def _beside(self, suffix: str) -> Path:
+        place = self.directory.resolve()
+        return place.with_name(f"{place.name}.{suffix}")
 
 
 @contextlib.contextmanager
-def hold_directory(wanted: Path | None, table: Path | None, *, overwrite: bool) -> Iterator[Path]:
-    """Make the directory of a new run, and hold it, so that no other run takes it meanwhile.
+def new_run(wanted: Path | None, name: str, *, overwrite: bool) -> Iterator[Run]:
+    """Make the folder of a new run, and hold it, so that no other process takes it.
 
-    What cannot be used is refused before anything is computed. A directory that stays empty is
-    removed in the end.
-
-    :param wanted: The user's choice; None for the next free ``runs/NAME-K``.
-    :param table: The user's table, whose name the run takes.
-    :param overwrite: Whether a run that is there may be replaced.
-    :raises UsageError: If the directory is in use, holds a run and ``overwrite`` is not set, or
-        holds anything else.
-    :raises OSError: If the directory cannot be made.
+    :param wanted: The user's choice of directory; None for the next free ``runs/NAME-K``.
+    :param name: NAME.
+    :param overwrite: Whether a run that is there, finished or not, may be replaced.
+    :raises UsageError: If the directory is in use, holds anything but a run, or a run and
+        ``overwrite`` is not set.
+    :raises OSError: If the folder cannot be made.
     """
-    directory = wanted or _make_next("yacht" if table is None else table.stem)
-    if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
-        raise UsageError(f"{directory} is where you are, or above it; choose another --out")
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        with _held(directory):
-            _check_free(directory, overwrite=overwrite)
-            yield directory
-    finally:
-        with contextlib.suppress(OSError):
-            directory.rmdir()
-
-
-@contextlib.contextmanager
-def resume_directory(directory: Path, table: Path | None = None) -> Iterator[UnfinishedRun]:
-    """Hold the directory of a run that goes on.
-
-    :raises UsageError: If it is in use, or holds no run that could go on with this table.
-    """
-    with _held(directory):
-        run = UnfinishedRun.find(directory)
-        run.check_table(table)
+    run = _next(name) if wanted is None else Run(wanted)
+    if wanted is not None:
+        _check_free(run, overwrite=overwrite)
+        run.work.mkdir(parents=True, exist_ok=True)
+    with _held(run):
+        if run.has_steps and not overwrite:
+            raise UsageError(
+                f"{run.directory} holds an unfinished run; go on with it by --resume, or give "
+                "--overwrite to replace it"
+            )
+        for path in run.work.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         yield run
 
 
 @contextlib.contextmanager
-def read_run(directory: Path) -> Iterator[Path]:
-    """Keep a run from being replaced while it is read; give the folder of its files.
+def resume_run(directory: Path) -> Iterator[Run]:
+    """Hold a run that goes on.
 
-    :param directory: Of the run, or any other.
+    :raises UsageError: If it is in use, or there is none.
     """
-    with contextlib.suppress(OSError):  # a run can be read where nothing can be written
-        _place(directory)
-        if (directory / _LOCK).exists():
-            with held(directory / _LOCK):  # of a process that was killed
-                (directory / _LOCK).unlink()
-    if not directory.is_dir():
-        yield directory
-        return
-    with held(directory, alone=False, wait=True):
-        whole = directory / _WHOLE
-        yield whole if whole.is_dir() else directory
-
-
-def write_run(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a directory that is held, in one step.
-
-    :param directory: Where the run goes; a run that is there, finished or not, is replaced, not
-        mixed with, but whatever else is there stays.
-    :param fill: Writes everything into the directory that it is given.
-    """
-    partial = directory / f"{_PARTIAL}.whole"
-    try:
-        with named(directory):
-            partial.mkdir()
-            fill(partial)
-            sync_tree(partial)
-            partial.rename(directory / _WHOLE)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    sync(directory)
-    _place(directory)
+    run = Run(directory)
+    source = run.configuration
+    if source.parent != run.work:
+        copy = run._beside("copied")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(directory / STATE, copy / STATE)
+        shutil.copy2(source, copy)
+        copy.rename(run.work)
+    with _held(run):
+        yield run
 
 
 def holds_run(directory: Path) -> bool:
-    """Whether a directory holds a run of any version, finished or not."""
-    return _is_finished(directory) or UnfinishedRun.latest(directory) is not None
-
-
-def is_of_run(name: str) -> bool:
-    """Whether an entry of a run's directory is the run's own."""
-    return name in _CONTENT or _number_of(name) > 0
+    """Whether a directory is that of a run, finished or not."""
+    is_unfinished = directory.suffix == ".unfinished" and (directory / CONFIGURATION).is_file()
+    return is_unfinished or format_of(directory / DESCRIPTION) == FORMAT
 
 
 def format_of(path: Path) -> object:
@@ -291,94 +169,48 @@ def format_of(path: Path) -> object:
     return fields.get("format") if isinstance(fields, dict) else None
 
 
-def _is_finished(directory: Path) -> bool:
-    return (directory / _WHOLE).is_dir() or format_of(directory / DESCRIPTION) == FORMAT
+def _has_steps(folder: Path) -> bool:
+    state = folder / STATE
+    return state.is_dir() and any(path.name[0] != "." for path in state.iterdir())
 
 
-def _make_next(name: str) -> Path:
+def _next(name: str) -> Run:
     for number in itertools.count(1):
-        directory = Path("runs") / f"{name}-{number}"
+        run = Run(Path("runs") / f"{name}-{number}")
+        if run.folder.exists():
+            continue
         # Two runs that start at once both see a free number, but only one of them makes it.
         with contextlib.suppress(FileExistsError):
-            directory.mkdir(parents=True)
+            run.work.mkdir(parents=True)
             break
-    return directory
+    return run
+
+
+def _check_free(run: Run, *, overwrite: bool) -> None:
+    place = run.directory.resolve()
+    if place in (Path.cwd(), *Path.cwd().parents):
+        raise UsageError(f"{run.directory} is where you are, or above it; choose another --out")
+    if place.is_mount():
+        raise UsageError(f"{run.directory} is a mount point; choose a directory in it as --out")
+    replaced = run._beside("replaced")
+    if replaced.is_dir() and not place.exists():
+        replaced.rename(place)  # of a process that was killed between its last two steps
+    shutil.rmtree(replaced, ignore_errors=True)
+    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+    others = sorted({*names} - _CONTENT)
+    if others:
+        raise UsageError(
+            f"{run.directory} holds something that is not a run ({others[0]}); choose another --out"
+        )
+    if names and not overwrite:
+        raise UsageError(f"{run.directory} holds another run; give --overwrite to replace it")
 
 
 @contextlib.contextmanager
-def _held(directory: Path) -> Iterator[None]:
-    """Hold a directory for this process, and clear away what killed ones left in it."""
-    lock = directory / _LOCK
-    lock.touch()
-    with contextlib.ExitStack() as hold:
+def _held(run: Run) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
         try:
-            hold.enter_context(held(lock))
+            stack.enter_context(held(run.work))
         except BlockingIOError:
-            raise UsageError(f"{directory} is in use by another gpflow-dwp fit") from None
-        hold.callback(lock.unlink, missing_ok=True)
-        _place(directory)
-        for path in directory.glob(f"{_PARTIAL}*"):
-            shutil.rmtree(path)
+            raise UsageError(f"{run.directory} is in use by another gpflow-dwp fit") from None
         yield
-
-
-def _check_free(directory: Path, *, overwrite: bool) -> None:
-    if all(path.name == _LOCK for path in directory.iterdir()):
-        return
-    if not holds_run(directory):
-        raise UsageError(f"{directory} holds something that is not a run; choose another --out")
-    unfinished = UnfinishedRun.latest(directory)
-    if not overwrite and unfinished is not None and unfinished.has_steps:
-        raise UsageError(
-            f"{directory} holds an unfinished run; go on with it by --resume, or give "
-            "--overwrite to replace it"
-        )
-    # A run that was killed before its first step has nothing to lose.
-    if not overwrite and _is_finished(directory):
-        raise UsageError(f"{directory} holds another run; give --overwrite to replace it")
-
-
-def _place(directory: Path) -> None:
-    """Put the files of a run where users look for them, once nobody reads the last run."""
-    whole, placed = directory / _WHOLE, directory / _PLACED
-    if not whole.is_dir() and not placed.is_dir():
-        return
-    with held(directory, wait=True):
-        shutil.rmtree(placed, ignore_errors=True)
-        if not whole.is_dir():
-            return  # another process has done it
-        for path in directory.iterdir():
-            if not is_of_run(path.name):
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        copy_tree(whole, directory)
-        whole.rename(placed)
-        sync(directory)
-        shutil.rmtree(placed)
-
-
-def _number_of(name: str) -> int:
-    """Return what number an entry of a run's directory has as an unfinished run; 0 for another."""
-    match = _UNFINISHED.fullmatch(name)
-    return int(match[1] or 1) if match else 0
-
-
-def _all(directory: Path) -> list[UnfinishedRun]:
-    """Those of a directory, the first first."""
-    folders = [path.parent for path in directory.glob(f"unfinished*/{CONFIGURATION}")]
-    numbered = sorted((_number_of(folder.name), folder) for folder in folders)
-    return [UnfinishedRun(folder) for number, folder in numbered if number]
-
-
-def _name(number: int) -> str:
-    return "unfinished" if number == 1 else f"unfinished-{number}"
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error

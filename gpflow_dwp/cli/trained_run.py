@@ -11,7 +11,7 @@ import numpy as np
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT, MODEL, read_run
+from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT, MODEL, Run
 from gpflow_dwp.data import ColumnEncoder, Standardiser
 from gpflow_dwp.data.cells import Cells, read_cells
 from gpflow_dwp.data.table import Task
@@ -149,6 +149,6 @@ def read_model(directory: Path) -> tuple[TrainedRun, RawUnits]:
     :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
     :raises SavedModelError: If the model cannot be read.
     """
-    with read_run(directory) as folder:
-        run = TrainedRun.read(folder)
-        return run, RawUnits(load_model(folder / MODEL), run.inputs, run.target)
+    folder = Run(directory).folder
+    run = TrainedRun.read(folder)
+    return run, RawUnits(load_model(folder / MODEL), run.inputs, run.target)

@@ -26,7 +26,6 @@ from command_line import (
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
-from gpflow_dwp.cli.run_directory import is_of_run
 from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
@@ -185,7 +184,6 @@ def test_without_a_table_it_takes_the_yachts() -> None:
 def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--out", "new/run") == 0
-    Path("new/run/notes.txt").write_text("of the first run")
     before = content(Path("new"))
     capsys.readouterr()
 
@@ -197,30 +195,7 @@ def test_a_run_is_replaced_only_if_asked(capsys: pytest.CaptureFixture[str]) -> 
     assert run("fit", table, *REGRESSION, "--seed", "1", "--out", "new/run", "--overwrite") == 0
     after = content(Path("new"))
     assert json.loads(after["run/run.json"])["options"]["seed"] == 1
-    assert after["run/notes.txt"] == b"of the first run"  # which is the user's
     assert len(after) == len(before)  # replaced, not mixed, and nothing beside it
-
-
-@pytest.mark.usefixtures("untrained")
-def test_all_that_it_writes_is_its_own() -> None:
-    table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION, "--out", "run") == 0
-    assert all(is_of_run(path.name) for path in Path("run").iterdir())
-
-
-@pytest.mark.usefixtures("untrained")
-def test_table_and_log_can_be_in_the_directory_of_the_run() -> None:
-    Path("run").mkdir()
-    table = write_csv(Path("run/table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION, "--out", "run") == 2  # not a run yet
-    assert run("fit", table.rename("table.csv"), *REGRESSION, "--out", "run") == 0
-    Path("table.csv").rename(table)
-    Path("run/log.csv").write_text("old")
-    options = ["--out", "run", "--overwrite", "--log", "run/log.csv"]
-    assert run("fit", table, *REGRESSION, *options) == 0
-    assert table.is_file()
-    assert run("fit", "run/history.csv", *REGRESSION, *options) == 2
-    assert run("fit", table, *REGRESSION, "--out", "run", "--log", "run/history.csv") == 2
 
 
 @pytest.mark.usefixtures("untrained")
@@ -240,7 +215,7 @@ def test_training_that_fails_leaves_no_run(
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         # Another run that starts meanwhile takes another directory.
-        assert Path("runs/table-1").is_dir()
+        assert Path("runs/table-1.unfinished").is_dir()
         raise error
 
     monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", fail)

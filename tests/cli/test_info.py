@@ -61,11 +61,11 @@ def test_a_run(trained: Trained, capsys: Printed) -> None:
 
 
 def test_an_unfinished_run(tmp_path: Path, capsys: Printed) -> None:
-    folder = tmp_path / "unfinished"
+    folder = tmp_path / "run.unfinished"
     folder.mkdir()
     (folder / "config.yaml").write_text("")
 
-    assert info(capsys, tmp_path) == {"run": {"unfinished": True, "has_steps": False}}
+    assert info(capsys, tmp_path / "run") == {"run": {"unfinished": True, "has_steps": False}}
 
 
 def test_scores_of_other_names_are_told_of(

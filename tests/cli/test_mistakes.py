@@ -11,7 +11,6 @@ import pytest
 from command_line import columns, run, write_csv
 
 from gpflow_dwp.cli.program import COMMANDS, app, parse
-from gpflow_dwp.cli.run_directory import UnfinishedRun
 
 EXAMPLES = [
     line.strip()
@@ -26,10 +25,10 @@ def test_examples_of_the_help_are_understood(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder, text in {"runs/houses-1": "{}", "studies/full": "datasets: [yacht]"}.items():
+    unfinished = {"runs/houses-1": "{}", "runs/houses-1.unfinished": "{}"}
+    for folder, text in {**unfinished, "studies/full": "datasets: [yacht]"}.items():
         Path(folder).mkdir(parents=True)
         Path(folder, "config.yaml").write_text(text)
-    UnfinishedRun.begin(Path("runs/houses-1"), lambda path: path.write_text("{}") and None)
     example = example.removeprefix('eval "$(').replace(')" ', " ")
     arguments = shlex.split(example.partition(">")[0], comments=True)[1:]
 

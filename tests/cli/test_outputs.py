@@ -13,19 +13,19 @@ from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.outputs import OUTPUTS, check_outputs
 from gpflow_dwp.cli.program import options_by_name, parse
 
-READ = ("run", "table", "config", "resume")
+READ = ("run", "table", "config", "resume", "studies", "folder", "uci_folder")
 
 
 @pytest.fixture(autouse=True)
 def _runs_and_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with a model, another run, an export, and links to them."""
+    """A run with a model, another run, a study, an export, and links to them."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("run/model", "other", "export"):
+    for folder in ("run/model", "other", "study", "export"):
         Path(folder).mkdir(parents=True)
     for folder in ("run", "other"):
         Path(folder, "run.json").write_text(json.dumps({"format": "gpflow_dwp.run"}))
     Path("run/model/model.json").write_text(json.dumps({"format": "gpflow_dwp.model"}))
-    for name in ("export/saved_model.pb", "t.csv"):
+    for name in ("study/study.lock", "export/saved_model.pb", "t.csv"):
         Path(name).touch()
     Path("c.yaml").write_text("{}")
     Path("link").symlink_to("run", target_is_directory=True)
@@ -65,11 +65,7 @@ def check(command: str) -> None:
         ("fit t.csv --out run --overwrite --log other/log.csv", "other, which holds a run"),
         ("fit --config c.yaml --log c.yaml", "--log c.yaml is also that of config"),
         ("fit t.csv --log x --out x", "is also that of --log"),
-        *(
-            (f"fit t.csv --out x --log x/{name}", f"--log x/{name} is among the files that a run")
-            for name in ("history.csv", "figures/log.csv", "unfinished/log.csv")
-        ),
-        ("fit x/run.json --out x", "the table x/run.json is among the files that a run"),
+        ("fit t.csv --out x --log x/log.csv", "--log x/log.csv is in the directory of the run, x"),
     ],
 )
 def test_places_that_are_refused(command: str, message: str) -> None:
@@ -81,9 +77,8 @@ def test_places_that_are_refused(command: str, message: str) -> None:
     "command",
     [
         "predict run t.csv -o new.csv",
-        "fit t.csv --out run --overwrite --log run/log.csv",
+        "fit t.csv --out run --overwrite --log log.csv",
         "fit t.csv --out new/run --log new/deep/log.csv",
-        "fit t.csv --out new --log new/data/history.csv",
         "export run -o new",
         "info run",
     ],

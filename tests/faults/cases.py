@@ -16,6 +16,7 @@ from faults.states import read_tree
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
+from gpflow_dwp.cli.run_directory import Run
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, MultiSWAG, parameter_vector
 from gpflow_dwp.models import load_model, save_model
@@ -50,13 +51,12 @@ def digests(*paths: Path) -> str:
 
 
 def read_run() -> Outcome:
-    """A run as ``info`` and the files tell, with the user's own file in its folder."""
-    own = Path("run/notes.txt")
+    """A run as ``info`` and the files tell."""
     outcome = command("info", "run", "--json")
     if '"scores"' not in outcome.output:  # no run, or one that is not finished
-        return Outcome(2, digests(own), outcome.message if outcome.code else "unfinished")
+        return Outcome(2, "", outcome.message if outcome.code else "unfinished")
     names = ("config.yaml", "run.json", "metrics.json", "history.csv", "model/model.json")
-    files = digests(own, *(Path("run") / name for name in names))
+    files = digests(*(Run(Path("run")).folder / name for name in names))
     output = re.sub(r'"can_go_on": \w+', "", outcome.output)
     return outcome._replace(output=output + files)
 
@@ -84,7 +84,6 @@ def resume_or_finished() -> Outcome:
 
 def finished_run() -> None:
     finish_run("--seed", "1")
-    Path("run/notes.txt").write_text("mine")
 
 
 def read_file(name: str) -> Callable[[], Outcome]:
@@ -239,8 +238,9 @@ every_case = pytest.mark.parametrize(
 
 
 def names_in(folder: Path) -> set[str]:
-    """Of files, without what varies in them; of locks there may be one or none."""
-    return {_VARYING.sub("*", name) for name in read_tree(folder) if not name.endswith(".lock")}
+    """Of files, without what varies in them; steps of a finished run may be left."""
+    names = (name for name in read_tree(folder) if not name.startswith("run/state"))
+    return {_VARYING.sub("*", name) for name in names}
 
 
 def neither_old_nor_new(found: Outcome, before: Outcome, after: Outcome) -> str:
@@ -250,10 +250,3 @@ def neither_old_nor_new(found: Outcome, before: Outcome, after: Outcome) -> str:
     if found[:2] in (before[:2], after[:2]):
         return ""
     return f"read {found}, which is neither {before} nor {after}"
-
-
-def is_another_run(found: Outcome, before: Outcome) -> bool:
-    """Whether a whole run is there that shares no file with the one before but the user's own."""
-    files, others = found.output.split()[-6:], before.output.split()[-6:]
-    is_whole = found.code == 0 and len(files) == 6 and files[:1] == others[:1]
-    return is_whole and not {*files[1:]} & {*others[1:]}

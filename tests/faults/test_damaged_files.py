@@ -23,7 +23,7 @@ from gpflow_dwp.training.loop import CompiledLoop
 PART = "damaged files"
 CASES_OF_FILE, CASES_IN_SHORT = 32, 2
 # What no command reads back.
-UNREAD = ("figures", "history.csv", "run/config.yaml", ".lock")
+UNREAD = ("figures", "history.csv", "config.yaml")
 
 
 def predict(name: str) -> Outcome:
@@ -88,7 +88,7 @@ def read_bytes() -> Outcome:
 
 READERS: dict[str, Callable[[], Outcome]] = {
     "run": lambda: predict("run"),
-    "going": resume,
+    "going.unfinished": resume,
     "iterates": read_iterates,
     "saved": read_saved,
     "bytes": read_bytes,

@@ -5,42 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import re
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import pytest
 import tensorflow as tf
-from command_line import columns, write_csv
-from faults.cases import CASES, every_case, is_another_run, neither_old_nor_new
+from faults.cases import CASES, every_case, neither_old_nor_new
 from faults.conftest import quick_commands, some
 from faults.outcomes import Outcome, Tally
 from faults.states import before_operations, plain, read_tree, restore
 
 PART = "full disks"
 IN_SHORT = 1
-KIBIBYTES_LEFT = (0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 FULL = re.compile(r"disk is full|No space left on device")
 # What needs no room.
 _FREES = ("os.remove", "os.rmdir", "os.rename", "tensorflow.rename", "tensorflow.delete")
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A disk of one mebibyte, where one can be mounted; it is the current folder."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
-    folder = disk / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    write_csv(folder / "table.csv", columns("regression", 12))
-    yield folder
-    monkeypatch.undo()
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def judge(
@@ -58,9 +37,7 @@ def judge(
     os.chdir(folder)
     if outcome.code != 0 and not told:
         return "traceback", f"{name}, {what}: {outcome}"
-    is_new = is_another_run(found, before)  # it was written before there was no room to tidy up
-    new = after if outcome.code != 0 else found
-    if not is_new and (wrong := neither_old_nor_new(found, before, new)):
+    if wrong := neither_old_nor_new(found, before, after if outcome.code != 0 else found):
         return "lost", f"{name}, {what}: {wrong}"
     if again.code != 0:
         return "lost", f"{name}, {what}: then with room {again}"
@@ -100,25 +77,3 @@ def fail_from(number: int, command: Callable[[], Outcome]) -> Outcome:
 
     with before_operations(listen):
         return command()
-
-
-@pytest.mark.slow
-@every_case
-def test_a_disk_that_is_full(name: str, small_disk: Path, tally: Tally) -> None:
-    def with_little_room(command: Callable[[], Outcome]) -> Outcome:
-        status = os.statvfs(small_disk)
-        ballast = small_disk.parent / "ballast"
-        with ballast.open("wb") as file:
-            taken = status.f_bavail * status.f_bsize - 1024 * kibibytes
-            if taken > 0:
-                os.posix_fallocate(file.fileno(), 0, taken)
-        try:
-            return command()
-        finally:
-            ballast.unlink()
-
-    with quick_commands():
-        CASES[name].prepare()
-        for kibibytes in KIBIBYTES_LEFT:
-            kind, why = judge(name, f"{kibibytes} KiB left", small_disk, with_little_room)
-            tally.add(kind, why)
