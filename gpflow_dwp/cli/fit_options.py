@@ -82,9 +82,8 @@ class FitOptions:
     :param devices: GPUs of this machine that share every step's rows (default: one device).
     :param seed: For split, start and draws.
     :param out: Run directory to write (default: runs/NAME-K, with the next free K).
-    :param overwrite: Replace the run that --out holds, but no other file in it, and the file of
-        --log; both are back if training fails, and an unfinished run that is replaced is kept until
-        the new one is written, also where that is interrupted and goes on by --resume.
+    :param overwrite: Replace the run that --out holds, once the new one is written, and the file of
+        --log.
     :param validation_fraction: Hold out this share of the training rows, end training when they are
         predicted no better, and keep the best parameters (default: no early stopping). With --depth
         auto that is so of every model that takes gradient steps.

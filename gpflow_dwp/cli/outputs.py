@@ -57,7 +57,7 @@ def check_outputs(command: str, options: Mapping[str, Any]) -> None:
             _check_file(path, options, parents=name == "log")
         others[f"also that of --{name}"] = path
     log, out = options.get("log"), options.get("out")
-    if command == "fit" and None not in (log, out) and out.resolve() in log.resolve().parents:
+    if command == "fit" and log and out and out.resolve() in log.resolve().parents:
         raise UsageError(f"--log {log} is in the directory of the run, {out}; choose another place")
 
 
