@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from gpflow_dwp.cli.run_directory import format_of, holds_run
 
 __all__ = ["OUTPUTS", "check_outputs"]
 
-OUTPUTS = ("out", "log")
+OUTPUTS = ("log", "out")
 """The options, of any command, that name what is written."""
 
 _KINDS: dict[str, Callable[[Path], bool]] = {
@@ -25,56 +25,43 @@ _KINDS: dict[str, Callable[[Path], bool]] = {
 def check_outputs(command: str, options: Mapping[str, Any]) -> None:
     """Refuse places that a command must not write to, before anything is computed.
 
-    :raises UsageError: If a place is a file that is read, no file at all, within a directory that
-        holds a run or a model and is not the command's own, or cannot be written to; if it
-        is to be a file, also if that exists and is not to be replaced, or would be in no directory.
+    :raises UsageError: If a place is a file that is read, is within a directory that holds a run or
+        a model and is not the command's own, cannot be written, or is there and not to be replaced.
     """
-    others = {"the table that is read": options.get("table")}
-    others["also that of config"] = options.get("config")
-    own = _own(command, options)
-    for name in sorted(OUTPUTS):
+    read = {"the table that is read": options.get("table"), "that of config": options.get("config")}
+    own = {options[name].resolve() for name in ("out", "resume") if options.get(name)}
+    for name in OUTPUTS:
         path = options.get(name)
-        if not isinstance(path, Path):
+        if path is None:
             continue
-        for what, other in others.items():
-            if isinstance(other, Path) and _is_same(path, other):
+        for what, other in read.items():
+            if other is not None and _is_same(path, other):
                 raise UsageError(f"--{name} {path} is {what}; choose another place for it")
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise UsageError(f"--{name} {path} is neither a file nor a directory")
-        if name == "out" and command == "fit" and path.is_file():
-            raise UsageError(f"{path} is a file; --out takes a directory")
-        for folder in _around(path):
-            kinds = [
-                kind for kind, is_one in _KINDS.items() if folder not in own and is_one(folder)
-            ]
-            if kinds:
-                raise UsageError(
-                    f"--{name} {path} is within {folder}, which holds {kinds[0]}; choose another "
-                    "place for it"
-                )
+        for folder in {*path.resolve().parents, *(path.parent.resolve() / path.name).parents}:
+            _check_outside(name, path, folder)
+        if path.is_dir() and not (command == "fit" and path.resolve() in own):
+            _check_outside(name, path, path.resolve())
+        is_folder = name == "out" and command != "predict"
+        if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+            wanted = "directory" if is_folder else "file"
+            raise UsageError(f"--{name} {path} is there already, and no {wanted}")
         _check_writable(name, path)
-        if name != "out" or command == "predict":
-            _check_file(path, options, parents=name == "log")
-        others[f"also that of --{name}"] = path
+        goes_on = options.get("resume") is not None
+        if path.is_file() and not (options.get("overwrite") or goes_on):
+            raise UsageError(f"{path} exists; give --overwrite to replace it")
+        if command == "predict" and not path.resolve().parent.is_dir():
+            raise UsageError(f"{path.resolve().parent} is not a directory")
     log, out = options.get("log"), options.get("out")
-    if command == "fit" and log and out and out.resolve() in log.resolve().parents:
+    if command == "fit" and log and out and {log.resolve(), *log.resolve().parents} & own:
         raise UsageError(f"--log {log} is in the directory of the run, {out}; choose another place")
 
 
-def _own(command: str, options: Mapping[str, Any]) -> list[Path]:
-    """The directories that a command may write into, whatever they hold."""
-    own: list[Path | None] = []
-    if command == "fit":
-        own = [options["out"], options["resume"]]
-    return [path.resolve() for path in own if path is not None]
-
-
-def _around(path: Path) -> Iterator[Path]:
-    """All folders that a place is in, as it is named and where links lead; last itself."""
-    for place in (path.parent.resolve() / path.name, path.resolve()):
-        yield from place.parents
-        if place.is_dir():
-            yield place.resolve()
+def _check_outside(name: str, path: Path, folder: Path) -> None:
+    for kind, is_one in _KINDS.items():
+        if is_one(folder):
+            raise UsageError(
+                f"--{name} {path} is within {folder}, which holds {kind}; choose another place"
+            )
 
 
 def _check_writable(option: str, path: Path) -> None:
@@ -86,17 +73,6 @@ def _check_writable(option: str, path: Path) -> None:
             pass
     except OSError as error:
         raise UsageError(f"--{option} {path} cannot be written: {error.strerror}") from error
-
-
-def _check_file(path: Path, options: Mapping[str, Any], *, parents: bool) -> None:
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory, not a file")
-    goes_on = options.get("resume") is not None
-    if path.exists() and not (goes_on or options.get("overwrite")):
-        way = "give --overwrite to replace it" if "overwrite" in options else "choose another place"
-        raise UsageError(f"{path} exists; {way}")
-    if not parents and not path.resolve().parent.is_dir():
-        raise UsageError(f"{path.resolve().parent} is not a directory")
 
 
 def _is_same(path: Path, other: Path) -> bool:

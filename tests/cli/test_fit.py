@@ -438,7 +438,7 @@ def test_refuses_tables(
         (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
         (["--seed", "-1"], "--seed"),
         (["--out", "table.csv"], "--out table.csv is the table that is read"),
-        (["--out", "file"], "file is a file"),
+        (["--out", "file"], "--out file is there already, and no directory"),
         (["--out", "table.csv/run"], "table.csv/run"),
         (["--out", "."], r"\. is where you are, or above it"),
         (["--out", ".."], r"\.\. is where you are, or above it"),

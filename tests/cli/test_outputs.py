@@ -13,7 +13,7 @@ from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.outputs import OUTPUTS, check_outputs
 from gpflow_dwp.cli.program import options_by_name, parse
 
-READ = ("run", "table", "config", "resume", "studies", "folder", "uci_folder")
+READ = ("run", "table", "config", "resume")
 
 
 @pytest.fixture(autouse=True)
@@ -56,15 +56,15 @@ def check(command: str) -> None:
                 "t.csv": "t.csv is the table that is read",
                 "run/../t.csv": "t.csv is the table that is read",
                 "hard.csv": "hard.csv is the table that is read",
-                "/dev/null": "/dev/null is neither a file nor a directory",
+                "/dev/null": "/dev/null is there already, and no file",
                 "t.csv/x.csv": "t.csv/x.csv cannot be written: Not a directory",
             }.items()
         ),
         ("export run -o run", "--out run is within .*run, which holds a run"),
         ("fit t.csv --out run/inner", "which holds a run"),
         ("fit t.csv --out run --overwrite --log other/log.csv", "other, which holds a run"),
-        ("fit --config c.yaml --log c.yaml", "--log c.yaml is also that of config"),
-        ("fit t.csv --log x --out x", "is also that of --log"),
+        ("fit --config c.yaml --log c.yaml", "--log c.yaml is that of config"),
+        ("fit t.csv --log x --out x", "--log x is in the directory of the run"),
         ("fit t.csv --out x --log x/log.csv", "--log x/log.csv is in the directory of the run, x"),
     ],
 )
