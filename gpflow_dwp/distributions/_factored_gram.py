@@ -24,7 +24,7 @@ class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
 
     Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
     by the inverses and log-determinants of the bijectors, to T. Where both are wanted, T is at hand
-    and G is not factorised.
+    and G is not factorised. Densities are computed in float64 also where the dtype is float32.
 
     :param factor: The distribution of T, [..., M, R].
     :param congruence: C → A C Aᵀ.
@@ -91,31 +91,47 @@ class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
         return tf.constant([self._size, self._size], dtype=tf.int32)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
-        factor = self._factor_at_batch_shape().sample(n, seed=seed)
-        return self._gram(self._congruence.mix_rows(self._column_mixing._forward(factor)))
+        exact = self._in_double()
+        factor = tf.cast(self._factor_at_batch_shape().sample(n, seed=seed), exact.dtype)
+        gram = exact._gram(exact._congruence.mix_rows(exact._column_mixing._forward(factor)))
+        return tf.cast(gram, self.dtype)
 
     def _sample_and_log_prob(
         self, sample_shape: tf.Tensor, seed: Any = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        factor, log_prob = self._factor_at_batch_shape().experimental_sample_and_log_prob(
-            sample_shape, seed=seed
-        )
-        mixed = self._column_mixing._forward(factor)
-        gram_factor = self._congruence.mix_rows(mixed)
-        log_prob -= self._column_mixing._forward_log_det_jacobian(factor)
-        log_prob -= self._outer_product._forward_log_det_jacobian(mixed)
-        log_prob -= self._congruence.forward_log_det_jacobian_of_factors(mixed, gram_factor)
-        return self._gram(gram_factor), log_prob
+        exact, own = self._in_double(), self._factor_at_batch_shape()
+        if exact is self:
+            factor, log_prob = own.experimental_sample_and_log_prob(sample_shape, seed=seed)
+        else:
+            factor = tf.cast(own.sample(sample_shape, seed=seed), exact.dtype)
+            log_prob = exact._factor.log_prob(factor)
+        mixed = exact._column_mixing._forward(factor)
+        gram_factor = exact._congruence.mix_rows(mixed)
+        log_prob -= exact._column_mixing._forward_log_det_jacobian(factor)
+        log_prob -= exact._outer_product._forward_log_det_jacobian(mixed)
+        log_prob -= exact._congruence.forward_log_det_jacobian_of_factors(mixed, gram_factor)
+        return tf.cast(exact._gram(gram_factor), self.dtype), tf.cast(log_prob, self.dtype)
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         checks.check_event("The value", value, [self._size, self._size], "the event shape")
+        exact = self._in_double()
+        value = tf.cast(value, exact.dtype)
         # G → C = Λ Λᵀ → Λ → T
-        log_det = self._congruence._inverse_log_det_jacobian(value)
-        outer = self._congruence._inverse(value)
-        mixed = self._outer_product._inverse(outer)
-        log_det -= self._outer_product._forward_log_det_jacobian(mixed)
-        log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
-        return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
+        log_det = exact._congruence._inverse_log_det_jacobian(value)
+        outer = exact._congruence._inverse(value)
+        mixed = exact._outer_product._inverse(outer)
+        log_det -= exact._outer_product._forward_log_det_jacobian(mixed)
+        log_det -= exact._column_mixing._forward_log_det_jacobian(mixed)
+        log_prob = exact._factor.log_prob(exact._column_mixing._inverse(mixed)) + log_det
+        return tf.cast(log_prob, self.dtype)
+
+    def _in_double(self) -> FactoredGram:
+        """Itself, or its twin in float64: float32's Cholesky factors of Gram matrices fail."""
+        if self.dtype == tf.float64:
+            return self
+        names = self.parameter_properties(dtype=self.dtype)
+        wide = {name: tf.cast(getattr(self, name), tf.float64) for name in names}
+        return self.copy(**wide, validate_args=False)
 
     def _default_event_space_bijector(self) -> Any:
         trapezoid = _parameters.fill_trapezoid(self._size, self._rank)

@@ -87,7 +87,8 @@ class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
     definite leading R x R block, [M, M]; outside of it the density is NaN or meaningless. The
     density is with respect to the entries G_ij with j ≤ min(i, R). Samples are reparameterised and
     exactly symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the
-    parameters, or GPflow's default.
+    parameters, or GPflow's default. In float32, densities are computed in float64; a nearly
+    singular matrix that was rounded to float32 may not be definite, and its density NaN.
 
     :param df: Degrees of freedom, ν.
     :param scale_tril: Cholesky factor of the scale, L, [..., M, M]. What is above its diagonal is

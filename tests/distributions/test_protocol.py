@@ -183,6 +183,27 @@ def test_single_precision_agrees_with_double(name: str) -> None:
     np.testing.assert_allclose(single.log_prob(sample), log_prob, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("name", GRAM_NAMES)
+@pytest.mark.parametrize("df", [19, 20])
+def test_densities_of_float32_are_computed_in_float64(name: str, df: int) -> None:
+    """Catches Cholesky factors in float32: at M = 20 they are NaN or off by hundreds of nats."""
+    parameters = as_tensors(random_parameters(name, 20, df), np.float32)
+    single = make(name, parameters, df)
+    wide = {key: value.numpy().astype(np.float64) for key, value in parameters.items()}
+    double = make(name, wide, df)
+
+    sample, log_prob = single.experimental_sample_and_log_prob(3, seed=SEED)
+
+    assert (sample.dtype, log_prob.dtype) == (tf.float32, tf.float32)
+    np.testing.assert_array_equal(single.sample(3, seed=SEED), sample)
+    factor = single.factor.sample(3, seed=SEED).numpy().astype(np.float64)
+    gram = reference.gram(factor, *mixing(name, wide, 20, df))
+    np.testing.assert_allclose(log_prob, double.log_prob(gram), rtol=1e-3)
+    # Rounding may leave no definite matrix: then the density is NaN in both.
+    exact = double.log_prob(tf.cast(sample, tf.float64))
+    np.testing.assert_allclose(single.log_prob(sample), exact, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["ABGeneralisedSingularWishart", "InverseWishart"])
 def test_xla(name: str) -> None:
     parameters = as_tensors(random_parameters(name, 3, 2))
