@@ -19,7 +19,6 @@ from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
 from gpflow_dwp.layers.base import Description, Layer
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.papers import LATENT_VARIABLES
@@ -93,13 +92,6 @@ class LocalInducingGPLayer(Layer):
             dtype=dtype,
             transform=triangular(),
         )
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        functions = declared.rows("mixing") or declared["num_outputs"]
-        # A triangle of each function is packed.
-        return functions * declared.rows("inducing_variable") ** 2 // 2
 
     @property
     def num_inputs(self) -> int:

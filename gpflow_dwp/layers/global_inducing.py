@@ -16,7 +16,6 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import as_real_array, check_integers, check_memory, check_positive
@@ -100,12 +99,6 @@ class GlobalInducingGPLayer(OutputLayer):
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        M = max(declared["num_inducing"], declared.rows("pseudo_targets"))
-        return M * (M + declared["num_outputs"])
 
     def describe(self) -> Description:
         return Description(

@@ -16,7 +16,6 @@ from gpflow.utilities import positive
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
@@ -91,12 +90,6 @@ class GlobalInducingGramLayer(FeatureLayer):
             self.feature_scales = Parameter(
                 feature_scales, dtype=default_float(), transform=positive(base="exp")
             )
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        M = declared["num_inducing"]
-        return M * (M + declared["width"])
 
     def describe(self) -> Description:
         return Description(

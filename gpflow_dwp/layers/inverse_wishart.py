@@ -16,7 +16,6 @@ from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
 from gpflow_dwp.layers._gamma_quantile import gamma_quantile
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer, TargetNoise
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
 from gpflow_dwp.random import as_generator
@@ -88,11 +87,6 @@ class InverseWishartLayer(GramLayer):
         self.extra_df = Parameter(extra_df, dtype=dtype, transform=positive(base="exp"))
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
         self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        return declared["num_inducing"] ** 2
 
     def describe(self) -> Description:
         return super().describe()._replace(posterior="inverse Wishart")

@@ -14,7 +14,6 @@ from gpflow_dwp.distributions import ABGeneralisedSingularWishart, SingularWisha
 from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
 from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, ScaleMixture, WishartPosterior
 from gpflow_dwp.linalg import cholesky, color, relative_precision
 from gpflow_dwp.papers import DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR
@@ -93,14 +92,6 @@ class WishartLayer(FeatureLayer):
         self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        M = declared["num_inducing"]
-        mixing = 0 if declared.holds("posterior", "GW") else M**2
-        mixture = 0 if declared.holds("whiten", True) else M**2
-        return M * min(declared["df"], M) + mixing + mixture
 
     @property
     def papers(self) -> tuple[str, ...]:

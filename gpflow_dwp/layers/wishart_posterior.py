@@ -13,7 +13,6 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.distributions import GeneralisedBartlett
 from gpflow_dwp.distributions.kullback_leibler import expected_squared_norm, log_volume_over_minor
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_choice
 
@@ -94,11 +93,6 @@ class WishartPosterior(gpflow.Module):
             if family == "AB"
             else None
         )
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a posterior of such arguments starts with."""
-        return declared["num_inducing"] * declared["df"]
 
     @property
     def name_in_papers(self) -> str:

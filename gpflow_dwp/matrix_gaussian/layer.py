@@ -13,7 +13,6 @@ from gpflow import Parameter, default_float
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers.base import Description, Layer
-from gpflow_dwp.layers.declared_sizes import DeclaredSizes
 from gpflow_dwp.likelihoods import GammaPrecision
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.matrix_gaussian.covariance_root import (
@@ -150,16 +149,6 @@ class MatrixGaussianLayer(Layer):
             self.dropout = Parameter(
                 np.full(2, 0.5 * largest_dropout), dtype=dtype, transform=bounded
             )
-
-    @staticmethod
-    def num_starting_values(declared: DeclaredSizes) -> int:
-        """Numbers that a layer of such arguments starts with."""
-        rows, columns = declared["num_inputs"] + 1, declared["num_outputs"]
-        full_rows = rows**2 if declared.holds("row_covariance", "full") else 0
-        full_columns = columns**2 if declared.holds("column_covariance", "full") else 0
-        mean = 0 if declared.holds("zero_mean", True) else rows * columns
-        pseudo_data = declared["num_pseudo_data"] * (rows + columns)
-        return mean + rows + columns + pseudo_data + (full_rows + full_columns) // 2
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(

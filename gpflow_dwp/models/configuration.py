@@ -9,35 +9,38 @@ are there where they are others than GPflow's.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
+from gpflow.kernels import Product, categorical
+from gpflow.kernels.categorical import Categorical
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["find_own", "from_config", "to_config"]
+__all__ = ["Archive", "find_own", "from_config", "to_config"]
 
 _GPFLOW: dict[str, Any] = {
     f"gpflow.{name}": getattr(gpflow, name)
     for name in ("functions", "inducing_variables", "kernels", "likelihoods")
+} | {"gpflow.kernels.categorical": categorical}
+_FUNCTIONS: dict[str, Any] = {
+    "tf.math": tf.math,
+    "tf.nn": tf.nn,
+    "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
 }
-
-_FUNCTIONS: dict[str, Callable[..., tf.Tensor]] = {
-    "gpflow.likelihoods.utils.inv_probit": gpflow.likelihoods.utils.inv_probit,
-    "tf.exp": tf.exp,
-    "tf.math.sigmoid": tf.math.sigmoid,
-    "tf.math.softplus": tf.math.softplus,
-    "tf.math.square": tf.math.square,
+_TFP: dict[str, Any] = {
+    "tfp.bijectors": tfp.bijectors,
+    "tfp.distributions": tfp.distributions,
 }
 
 # Arguments of GPflow's constructors that are kept under another name. Classes of this package, and
@@ -49,6 +52,11 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
+    (Categorical, "non_categorical_kernel"): lambda kernel: _product(
+        kernel.wrapped_kernel.kernels[:-1]
+    ),
+    (Categorical, "categorical_kernel"): lambda kernel: kernel.wrapped_kernel.kernels[-1],
+    (Categorical, "num_labels"): lambda kernel: int(kernel._Z_deltas.shape[0]) + 1,
 }
 
 # Settings of GPflow's likelihoods that are no arguments, with their values in a new one.
@@ -57,28 +65,26 @@ _SETTINGS = {"num_monte_carlo_points": 100, "num_gauss_hermite_points": 20}
 # take the room that a damaged description asks for.
 _USUAL_POINTS, _MOST_POINTS, _MOST_NODES = 20, 500, 10_000
 
-# GPflow's names of what makes parameters positive.
-_BIJECTORS = ("exp", "softplus")
-
 _FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
-# What saved models may still call classes that have moved since.
-_MOVED = {
-    "gpflow_dwp.layers.GammaGaussian": "gpflow_dwp.likelihoods.GammaGaussian",
-    "gpflow_dwp.layers.LocalInducingGPLayer": (
-        "gpflow_dwp.latent_variable_deep_gp.LocalInducingGPLayer"
-    ),
-    "gpflow_dwp.layers.MatrixGaussianLayer": "gpflow_dwp.matrix_gaussian.MatrixGaussianLayer",
-    "gpflow_dwp.models.LatentVariableDeepGP": (
-        "gpflow_dwp.latent_variable_deep_gp.LatentVariableDeepGP"
-    ),
-    "gpflow_dwp.models.MatrixGaussianNetwork": "gpflow_dwp.matrix_gaussian.MatrixGaussianNetwork",
-}
 
 
-def to_config(value: Any) -> Any:
+class Archive(NamedTuple):
+    """Where a description has its arrays.
+
+    :param arrays: Arrays by the names that the description has.
+    :param names: Names of arrays that are there, by the identity of the parameters that they are
+        the values of.
+    """
+
+    arrays: dict[str, npt.NDArray[Any]]
+    names: Mapping[int, str] = {}
+
+
+def to_config(value: Any, archive: Archive | None = None) -> Any:
     """Describe an object as plain data that JSON can hold.
 
     :param value: A model, layer, kernel, likelihood, or anything that one is made of.
+    :param archive: Takes arrays; None for a description that has them itself.
     :raises SavedModelError: If the object, or a part of it, cannot be described; the message
         names it.
     """
@@ -87,46 +93,52 @@ def to_config(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, gpflow.Parameter | tf.Tensor | tf.Variable | np.ndarray):
-        return {"array": np.asarray(value).tolist()}
+        return {"array": _put(value, archive)}
     if isinstance(value, list | tuple):
-        return [to_config(item) for item in value]
+        return [to_config(item, archive) for item in value]
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, tfp.bijectors.Bijector):
-        return _bijector_config(value)
+    if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
+        return _tfp_config(value)
     if type(value) is gpflow.quadrature.NDiagGHQuadrature:
         return {"quadrature": {"dim": int(value.dim), "n_gh": int(value.n_gh)}}
     if isinstance(value, type) and value in vars(tfp.distributions).values():
         return {"distribution_class": value.__name__}
-    for name, function in _FUNCTIONS.items():
-        if value is function:
-            return {"function": name}
+    for home, module in _FUNCTIONS.items():
+        name = getattr(value, "__name__", "")
+        if callable(value) and getattr(module, name, None) is value:
+            return {"function": f"{home}.{name}"}
+    if any(cls.__module__.split(".")[0] in ("keras", "tf_keras") for cls in type(value).__mro__):
+        raise SavedModelError(f"{type(value).__name__} is a network of Keras")
     if isinstance(value, tf.Module):
-        description = {
-            "class": _class_name(type(value)),
-            "positive_bijector": None,
-            "arguments": _arguments(value),
-        }
         settings = _settings(value)
-        if settings:
-            description["settings"] = settings
-        return description | {"positive_bijector": _positive_bijector(description, value)}
-    raise SavedModelError(f"{value!r} cannot be described as plain data.")
+        return {
+            "class": _class_name(type(value)),
+            "arguments": _arguments(value, archive),
+            **({"settings": settings} if settings else {}),
+        }
+    raise SavedModelError(f"{value!r} cannot be described as plain data")
 
 
-def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
+def from_config(
+    config: Any, custom_classes: Sequence[type] = (), archive: Archive | None = None
+) -> Any:
     """Build an object from what :func:`to_config` returned.
 
     :param config: The description.
     :param custom_classes: Classes other than GPflow's and this package's that it may name.
+    :param archive: Has its arrays; None where it has them itself.
     :raises SavedModelError: If the description is damaged, or names an unknown class.
     """
     if isinstance(config, list):
-        return [from_config(item, custom_classes) for item in config]
+        return [from_config(item, custom_classes, archive) for item in config]
     if not isinstance(config, Mapping):
         return config
     if "array" in config:
-        array = np.array(config["array"])
+        found = config["array"]
+        if isinstance(found, str):
+            found = _look_up({} if archive is None else archive.arrays, found, "array")
+        array = np.array(found)
         if array.dtype.kind not in "biuf":
             raise SavedModelError("An array that does not hold numbers.")
         return array
@@ -135,24 +147,21 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
     if "quadrature" in config:
         return _build_quadrature(**config["quadrature"])
     if "function" in config:
-        return _look_up(_FUNCTIONS, config["function"], "function")
+        home, _, name = config["function"].rpartition(".")
+        return _look_up(vars(_look_up(_FUNCTIONS, home, "module")), name, "function")
     if "distribution_class" in config:
         return _look_up(vars(tfp.distributions), config["distribution_class"], "distribution")
-    if "bijector" in config:
-        return _look_up(vars(tfp.bijectors), config["bijector"], "bijector")()
+    if "tfp" in config:
+        return _build_tfp(config)
     if "class" not in config:
         raise SavedModelError(f"A description without a class: keys {', '.join(config)}.")
     cls = _find_class(config["class"], custom_classes)
     arguments = {
-        name: from_config(argument, custom_classes)
+        name: from_config(argument, custom_classes, archive)
         for name, argument in config["arguments"].items()
     }
-    settings = gpflow.config.config()
-    if config.get("positive_bijector") is not None:
-        settings = dataclasses.replace(settings, positive_bijector=config["positive_bijector"])
     try:
-        with gpflow.config.as_context(settings):
-            built = cls(**arguments)
+        built = cls(**arguments)
     except (TypeError, ValueError) as error:
         raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
     for name, value in config.get("settings", {}).items():
@@ -164,11 +173,8 @@ def from_config(config: Any, custom_classes: Sequence[type] = ()) -> Any:
 
 
 def find_own(name: str) -> Any:
-    """What one of this package's rooms exports under a full name; None where there is none.
-
-    :param name: As a description has it, of whatever age.
-    """
-    room = _FULL_NAME.fullmatch(_MOVED.get(name, name))
+    """What one of this package's rooms exports under a full name; None where there is none."""
+    room = _FULL_NAME.fullmatch(name)
     if room is None:
         return None
     try:
@@ -179,7 +185,16 @@ def find_own(name: str) -> Any:
     return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
 
 
-def _arguments(instance: Any) -> dict[str, Any]:
+def _put(value: Any, archive: Archive | None) -> Any:
+    array = np.asarray(value)
+    if archive is None or array.ndim == 0:
+        return array.tolist()
+    name = archive.names.get(id(value), f"argument {len(archive.arrays)}")
+    archive.arrays.setdefault(name, array)
+    return name
+
+
+def _arguments(instance: Any, archive: Archive | None) -> dict[str, Any]:
     arguments = {}
     parameters = dict(inspect.signature(type(instance).__init__).parameters)
     parameters.pop("self")
@@ -200,15 +215,18 @@ def _arguments(instance: Any) -> dict[str, Any]:
         getter = _KEPT_AS.get((type(instance), name))
         if name in kept_as:
             getter = operator.attrgetter(kept_as[name])
-        if getter is not None:
-            arguments[name] = to_config(getter(instance))
-        elif hasattr(instance, name):
-            arguments[name] = to_config(getattr(instance, name))
-        elif parameters[name].default is inspect.Parameter.empty:
-            raise SavedModelError(
-                f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
-                "as an attribute, so it cannot be saved."
-            )
+        if getter is None and not hasattr(instance, name):
+            if parameters[name].default is inspect.Parameter.empty:
+                raise SavedModelError(
+                    f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
+                    "as an attribute"
+                )
+            continue
+        value = getattr(instance, name) if getter is None else getter(instance)
+        try:
+            arguments[name] = to_config(value, archive)
+        except SavedModelError as error:
+            raise SavedModelError(f"{type(instance).__name__}.{name}: {error}") from error
     return arguments
 
 
@@ -240,45 +258,37 @@ def _build_quadrature(dim: int, n_gh: int) -> gpflow.quadrature.NDiagGHQuadratur
     return gpflow.quadrature.NDiagGHQuadrature(dim, n_gh)
 
 
-def _positive_bijector(description: dict[str, Any], instance: tf.Module) -> str | None:
-    """Name what makes the object's own parameters positive, as GPflow's configuration does.
-
-    Where there are both kinds, its class asks for one of them itself, whatever is configured: the
-    one that is configured is found by building the object again.
-    """
-    kinds = _own_bijectors(instance)
-    found = [name for name in _BIJECTORS if name in kinds.values()]
-    if len(found) > 1:
-        custom = [type(module) for module in (instance, *instance.submodules)]
-        for name in found:
-            try:
-                again = from_config(description | {"positive_bijector": name}, custom)
-            except Exception:  # whoever saves builds it once more, and says why that fails
-                continue
-            if _own_bijectors(again) == kinds:
-                return name
-    return found[0] if found else None
+def _product(kernels: Sequence[gpflow.kernels.Kernel]) -> gpflow.kernels.Kernel:
+    return kernels[0] if len(kernels) == 1 else Product(kernels)
 
 
-def _own_bijectors(instance: tf.Module) -> dict[str, str | None]:
-    """What makes each of the object's own parameters positive, of GPflow's two; None if neither."""
-    return {
-        attribute: next(
-            (name for name in _BIJECTORS if name in str(value.transform.name).lower()), None
-        )
-        for attribute, value in vars(instance).items()
-        if isinstance(value, gpflow.Parameter) and value.transform is not None
-    }
+def _tfp_config(value: Any) -> dict[str, Any]:
+    """A transform or prior: one of TFP's, whose own parameters can be described."""
+    name = type(value).__name__
+    for home, module in _TFP.items():
+        if getattr(module, name, None) is type(value):
+            arguments = {
+                key: to_config(part)
+                for key, part in value.parameters.items()
+                if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
+            }
+            return {"tfp": f"{home}.{name}", "arguments": arguments}
+    raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
 
 
-def _bijector_config(bijector: tfp.bijectors.Bijector) -> dict[str, str]:
-    name = type(bijector).__name__
-    if getattr(tfp.bijectors, name, None) is not type(bijector) or any(
-        value is not None and key not in ("validate_args", "name")
-        for key, value in bijector.parameters.items()
-    ):
-        raise SavedModelError(f"The transform {bijector.name} has parameters; it cannot be saved.")
-    return {"bijector": name}
+def _build_tfp(config: Mapping[str, Any]) -> Any:
+    home, _, name = config["tfp"].rpartition(".")
+    kind = _look_up(vars(_look_up(_TFP, home, "module")), name, "transform or prior")
+    if not isinstance(kind, type):
+        raise SavedModelError(f"{config['tfp']} is no class.")
+
+    def of_default_type(value: Any) -> Any:
+        # TFP would take numbers of Python for float32.
+        are_real = isinstance(value, float) or getattr(value, "dtype", np.dtype(int)).kind == "f"
+        return np.asarray(value, gpflow.default_float()) if are_real else value
+
+    arguments = {name: from_config(part) for name, part in config["arguments"].items()}
+    return kind(**{name: of_default_type(part) for name, part in arguments.items()})
 
 
 def _class_name(cls: type) -> str:

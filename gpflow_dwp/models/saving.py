@@ -1,12 +1,22 @@
-"""Models on disk or as bytes: a description (JSON) and the values of the parameters."""
+"""Models on disk or as bytes: a description (JSON) and an archive of arrays; nothing is pickled.
+
+The description has the model's configuration (see :mod:`gpflow_dwp.models.configuration`) and, of
+each parameter, what a new model would not have: whether it is trained, its prior, its transform,
+and which other one it is. It names the archive by its digest, so that a model is replaced in one
+step, when its description is.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
+import json
 import os
+import re
+import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +24,51 @@ import gpflow
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models._declared_sizes import check_declared_sizes
-from gpflow_dwp.models._kept_settings import check_settings
-from gpflow_dwp.models._saved_files import (
-    DESCRIPTION,
-    IN_BYTES,
-    SavedParts,
-    check_not_foreign,
-    read_bytes,
-    read_files,
-    replace_files,
-    to_files,
-)
-from gpflow_dwp.models.configuration import from_config, to_config
+from gpflow_dwp.files import read_archive, read_arrays, seal, sync, unseal, write_whole
+from gpflow_dwp.models.configuration import Archive, from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.validation import check_instance, check_path
 
-__all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model"]
+__all__ = [
+    "load_model",
+    "model_from_bytes",
+    "model_to_bytes",
+    "save_model",
+    "warn_of_parts",
+]
 
-# What GPflow's defaults put into the transforms of new parameters.
-_SETTINGS = ("positive_bijector", "positive_minimum", "likelihood_positive_minimum")
+_DESCRIPTION, _FORMAT, _FORMAT_VERSION = "model.json", "gpflow_dwp.model", 3
+_FIELDS = {"dtype": str, "model": dict, "parameters": dict, "archive": str}
+_ARCHIVE = re.compile(r"weights-[0-9a-f]{16}\.npz")
+# What a save leaves that was killed.
+_LEFT_OVER = re.compile(rf"{_ARCHIVE.pattern}|\.(model\.json|{_ARCHIVE.pattern})\.\d+\.partial")
+_IN_BYTES = Path("<bytes>")
+
+# Arguments from which sizes of arrays follow: none of a saved model is larger than all of its
+# arrays are, or than what takes little room.
+_SIZES = (
+    *("num_inducing", "num_outputs", "num_inputs", "num_pseudo_data", "width", "latent_dim"),
+    *("hidden_dims", "output_dim", "rank", "degree", "num_labels", "image_shape", "patch_shape"),
+)
+_SMALL_SIZE, _OBJECTS_OF_ARRAY, _SMALL_NUMBER = 1_000, 4, 32
+
+_UNSAID = object()
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_WAY_OUT = (
+    "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
+    "tf.train.Checkpoint, or save its predictions with tf.saved_model."
+)
 
 
 def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> None:
     """Write a model to a directory from which alone it can be built again.
 
-    The directory gets ``model.json`` (configuration, trainable flags, priors, versions) and a
-    NumPy archive of the unconstrained values of all parameters. Nothing is pickled. A model that
-    is in the directory already is replaced in one step, after the new one is complete and on the
-    disk; of several processes that save there, the last one wins.
+    The directory gets ``model.json``, which describes the model, and a NumPy archive of its arrays.
+    A model that is there already is replaced in one step, when the new one is on the disk.
 
     :param model: The model.
     :param directory: Where to; made if it is missing.
@@ -56,8 +77,16 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
         something that is not a saved model. Nothing has been written then.
     """
     check_path(directory=directory)
-    check_not_foreign(Path(directory))
-    replace_files(Path(directory), _describe(model))
+    directory = Path(directory)
+    _refuse_foreign(directory)
+    files = _to_files(model)
+    directory.mkdir(parents=True, exist_ok=True)
+    sync(directory.parent)
+    for name, content in files.items():  # the description last
+        write_whole(directory / name, content)
+    for path in directory.iterdir():
+        if _LEFT_OVER.fullmatch(path.name) and path.name not in files:
+            path.unlink(missing_ok=True)
 
 
 def model_to_bytes(model: VariationalModel) -> bytes:
@@ -70,34 +99,9 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         # Without the time of day, so that one model has one archive.
-        for name, content in _describe(model).items():
+        for name, content in _to_files(model).items():
             archive.writestr(zipfile.ZipInfo(name), content)
     return buffer.getvalue()
-
-
-def _describe(model: VariationalModel) -> dict[str, bytes]:
-    check_instance(VariationalModel, model=model)
-    parameters = parameter_dict(model)
-    description: dict[str, Any] = {
-        "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
-        "dtype": np.dtype(default_float()).name,
-        "gpflow_config": {name: getattr(gpflow.config.config(), name) for name in _SETTINGS},
-        "model": to_config(model),
-        "trainable": {path: bool(value.trainable) for path, value in parameters.items()},
-        "priors": {
-            path: _prior_config(path, value)
-            for path, value in parameters.items()
-            if value.prior is not None
-        },
-    }
-    _check_rebuilds(model, description)
-
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        **{path: value.unconstrained_variable.numpy() for path, value in parameters.items()},
-    )
-    return to_files(description, buffer.getvalue())
 
 
 def load_model(
@@ -105,7 +109,7 @@ def load_model(
 ) -> VariationalModel:
     """Build the model that :func:`save_model` wrote to a directory.
 
-    No more is read, and no larger model is built, than what the weights that are there allow.
+    Sizes are checked against the arrays that are there before anything is built.
 
     :param directory: The directory that was written.
     :param custom_classes: Classes of your own (kernels, likelihoods) that the model is made of.
@@ -117,7 +121,16 @@ def load_model(
         present default.
     """
     check_path(directory=directory)
-    return _build(Path(directory), read_files(Path(directory)), custom_classes)
+    directory = Path(directory)
+
+    def read(name: str) -> bytes | None:
+        path = directory / name
+        return path.read_bytes() if path.is_file() else None
+
+    try:
+        return _from_files(directory, read, custom_classes)
+    except (OSError, MemoryError) as error:
+        raise SavedModelError(f"{directory} cannot be read: {error}") from error
 
 
 def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
@@ -127,141 +140,254 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
     check_instance(bytes, content=content)
-    return _build(IN_BYTES, read_bytes(content), custom_classes)
+    try:
+        files = read_archive(content)
+    except ValueError as error:
+        raise SavedModelError(f"The bytes are not those of a saved model: {error}") from error
+    return _from_files(_IN_BYTES, files.get, custom_classes)
 
 
-def _build(directory: Path, saved: SavedParts, custom_classes: Sequence[type]) -> VariationalModel:
-    description, weights = saved
-    dtype = description["dtype"]
-    if dtype not in ("float16", "float32", "float64"):
-        raise SavedModelError(
-            f"{directory / DESCRIPTION}: dtype is {dtype!r:.80}, which no model has."
-        )
+def warn_of_parts(model: VariationalModel) -> None:
+    """Warn, before a model is trained, of parts that are not trained, or cannot be saved."""
+    trained = {id(variable) for variable in model.trainable_variables}
+    for module in (model, *model.submodules):
+        for name, part in vars(module).items():
+            # Of Keras 3 tf.Module does not find the variables.
+            weights = getattr(part, "trainable_weights", []) if _is_of_keras(part) else []
+            if any(id(getattr(weight, "_value", weight)) not in trained for weight in weights):
+                warnings.warn(
+                    f"{type(module).__name__}.{name} is a network of Keras 3, which is not "
+                    "trained, as in GPflow: make it with tf_keras, or keep its weights as "
+                    "gpflow.Parameter attributes.",
+                    stacklevel=3,
+                )
+    try:
+        to_config(model, Archive({}))
+    except SavedModelError as error:
+        warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
+
+
+def _is_of_keras(part: Any) -> bool:
+    return any(cls.__module__.split(".")[0] == "keras" for cls in type(part).__mro__)
+
+
+def _to_files(model: VariationalModel) -> dict[str, bytes]:
+    """Contents by names: the archive, then the description, which names it."""
+    check_instance(VariationalModel, model=model)
+    originals = parameter_dict(model)
+    arrays = {path: _variable(value).numpy() for path, value in originals.items()}
+    names = {
+        id(value): path
+        for path, value in originals.items()
+        if not isinstance(value, Parameter) or value.transform is None
+    }
+    try:
+        config = to_config(model, Archive(arrays, names))
+        custom = list({type(module) for module in model.submodules})
+        rebuilt = from_config(config, custom, Archive(arrays))
+        parameters = _described_parameters(originals, parameter_dict(rebuilt))
+        _set_parameters(rebuilt, parameters, arrays)
+        for path, value in parameter_dict(rebuilt).items():
+            if not np.array_equal(value, originals[path], equal_nan=True):
+                raise SavedModelError(f"{path} has another transform than a new model's would have")
+    except SavedModelError as error:
+        raise SavedModelError(f"The model cannot be saved: {error}. {_WAY_OUT}") from error
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    name = f"weights-{hashlib.sha256(buffer.getvalue()).hexdigest()[:16]}.npz"
+    description = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "versions": {module.__name__: module.__version__ for module in (gpflow, tf, np)},
+        "dtype": np.dtype(default_float()).name,
+        "model": config,
+        "parameters": parameters,
+        "archive": name,
+    }
+    return {name: buffer.getvalue(), _DESCRIPTION: json.dumps(seal(description), indent=1).encode()}
+
+
+def _described_parameters(
+    originals: Mapping[str, Any], rebuilt: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """What parameters have that those of a new model would not, by their paths."""
+    for path in originals.keys() - rebuilt.keys():
+        raise SavedModelError(f"{path} is not part of the model's configuration")
+    for path in rebuilt.keys() - originals.keys():
+        raise SavedModelError(f"a new model would have {path}, which this one lacks")
+    described: dict[str, dict[str, Any]] = {}
+    first_path: dict[int, str] = {}
+    for path, value in originals.items():
+        first, new = first_path.setdefault(id(value), path), rebuilt[path]
+        entry: dict[str, Any] = {}
+        if first != path:
+            entry = {"same_as": first}
+        elif isinstance(value, Parameter):
+            if value.trainable != new.trainable:
+                entry["trainable"] = bool(value.trainable)
+            # Of a new one it depends on GPflow's configuration.
+            if new.transform is not None or value.transform is not None:
+                with contextlib.suppress(SavedModelError):  # values are compared all the same
+                    entry["transform"] = to_config(value.transform)
+            if value.prior is not None:
+                entry["prior"] = to_config(value.prior)
+                entry["prior_on"] = value.prior_on.value
+        if entry:
+            described[path] = entry
+    return described
+
+
+def _set_parameters(
+    model: VariationalModel, described: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Give a new model's parameters what is described of them, and their values."""
+    for path, parameter in parameter_dict(model).items():
+        wanted = described.get(path, {}).get("transform", _UNSAID)
+        if wanted is not _UNSAID and not _has_transform(parameter, wanted):
+            transform, trainable = from_config(wanted), parameter.trainable
+            value = arrays[path] if transform is None else transform.forward(arrays[path])
+            _replace(model, path, Parameter(value, transform=transform, trainable=trainable))
+    parameters = parameter_dict(model)
+    for path, entry in described.items():
+        if "same_as" in entry:
+            _replace(model, path, parameters[entry["same_as"]])
+    parameters = parameter_dict(model)
+    for path, entry in described.items():
+        if "trainable" in entry:
+            set_trainable(parameters[path], entry["trainable"])
+        if "prior" in entry:
+            parameters[path].prior = from_config(entry["prior"])
+            parameters[path].prior_on = entry["prior_on"]
+    if parameters.keys() - arrays.keys():
+        raise SavedModelError("its arrays belong to another model")
+    for path, value in parameters.items():
+        variable, array = _variable(value), arrays[path]
+        if not variable.shape.is_compatible_with(array.shape) or variable.dtype != array.dtype:
+            raise SavedModelError(
+                f"{path} is {array.dtype} {list(array.shape)}, but the model needs "
+                f"{variable.dtype.name} {list(variable.shape)}"
+            )
+        variable.assign(array)
+
+
+def _has_transform(parameter: Parameter, described: Any) -> bool:
+    try:
+        return bool(to_config(parameter.transform) == described)
+    except SavedModelError:
+        return False
+
+
+def _variable(value: Parameter | tf.Variable) -> tf.Variable:
+    return value.unconstrained_variable if isinstance(value, Parameter) else value
+
+
+def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
+    """Put a parameter into the place that a path of GPflow's, .layers[0].kernel.variance, names."""
+    *steps, (last, index) = _STEP.findall(path)
+    owner: Any = model
+    for name, number in steps:
+        owner = getattr(owner, name) if name else owner[int(number)]
+    if last:
+        setattr(owner, last, value)
+    else:
+        owner[int(index)] = value
+
+
+def _from_files(
+    where: Path, read: Callable[[str], bytes | None], custom_classes: Sequence[type]
+) -> VariationalModel:
     if not all(isinstance(cls, type) for cls in custom_classes):
         raise ValueError(f"custom_classes must hold classes, got {custom_classes!r}.")
+    content = read(_DESCRIPTION)
+    if content is None:
+        raise SavedModelError(f"{where} is not a saved model: it has no {_DESCRIPTION}.")
+    description = _parse(where / _DESCRIPTION, content)
+    name, dtype = description["archive"], description["dtype"]
+    # A path would lead out of the directory.
+    content = read(name) if _ARCHIVE.fullmatch(name) else None
+    if content is None:
+        raise SavedModelError(f"{where / _DESCRIPTION} names arrays in {name}, which is missing.")
+    if name != f"weights-{hashlib.sha256(content).hexdigest()[:16]}.npz":
+        raise SavedModelError(f"{where / name} is damaged: its checksum is not that of its name.")
     if dtype != np.dtype(default_float()).name:
         raise ValueError(
-            f"The model in {directory} is in {dtype}, but GPflow's default is "
+            f"The model in {where} is in {dtype}, but GPflow's default is "
             f"{np.dtype(default_float()).name}: call gpflow.config.set_default_float(np.{dtype})."
         )
     try:
-        check_declared_sizes(description["model"], weights)
-        model = _rebuild(description, custom_classes)
-        _assign(model, weights)
-    except SavedModelError as error:
-        raise SavedModelError(f"{directory / DESCRIPTION}: {error}") from error
-    return model
-
-
-def _assign(model: VariationalModel, weights: Mapping[str, npt.NDArray[Any]]) -> None:
-    parameters = parameter_dict(model)
-    if set(weights) != set(parameters):
-        raise SavedModelError("its weights belong to another model.")
-    for path, value in weights.items():
-        variable = parameters[path].unconstrained_variable
-        fits = variable.shape.is_compatible_with(value.shape)
-        if not fits or variable.dtype != value.dtype:
-            raise SavedModelError(
-                f"{path} is {value.dtype} {list(value.shape)}, but the model needs "
-                f"{variable.dtype.name} {list(variable.shape)}."
-            )
-        variable.assign(value)
-
-
-def _rebuild(description: Mapping[str, Any], custom_classes: Sequence[type]) -> VariationalModel:
-    try:
-        settings = {name: description["gpflow_config"][name] for name in _SETTINGS}
-        with gpflow.config.as_context(replace(gpflow.config.config(), **settings)):
-            model = from_config(description["model"], custom_classes)
+        arrays = read_arrays(content)
+        _check_sizes(description["model"], arrays)
+        model = from_config(description["model"], custom_classes, Archive(arrays))
         check_instance(VariationalModel, model=model)
-        parameters = parameter_dict(model)
-        for path, trainable in description["trainable"].items():
-            if not isinstance(trainable, bool):
-                raise SavedModelError(f"trainable says {trainable!r:.80} of {path}.")
-            set_trainable(parameters[path], trainable)
-        for path, prior in description["priors"].items():
-            _set_prior(parameters[path], prior)
-    except SavedModelError:
-        raise
+        _set_parameters(model, description["parameters"], arrays)
+    except SavedModelError as error:
+        raise SavedModelError(f"{where / _DESCRIPTION}: {error}") from error
     except Exception as error:  # whatever a constructor makes of what it does not expect
-        raise SavedModelError(f"the description of the model is damaged: {error!r}") from error
-    return model
+        raise SavedModelError(f"{where} is damaged: {error}") from error
+    return model  # type: ignore[no-any-return]
 
 
-def _set_prior(parameter: Parameter, described: Mapping[str, Any]) -> None:
-    kind = getattr(tfp.distributions, described["distribution"])
-    if not (isinstance(kind, type) and issubclass(kind, tfp.distributions.Distribution)):
-        raise SavedModelError(f"there is no distribution {described['distribution']!r}.")
-    dtype = default_float()
-    parameter.prior = kind(
-        **{name: np.asarray(value, dtype) for name, value in described["parameters"].items()}
-    )
-    parameter.prior_on = described["prior_on"]
-
-
-def _check_rebuilds(model: VariationalModel, description: dict[str, Any]) -> None:
-    custom = {type(module) for module in model.submodules}
-    bare = {**description, "trainable": {}, "priors": {}}
-    new_model = _rebuild(bare, list(custom))
-    rebuilt = parameter_dict(new_model)
-    originals = parameter_dict(model)
-    first_path: dict[int, str] = {}
-    for path, original in originals.items():
-        other = first_path.setdefault(id(original), path)
-        if other != path:
-            raise SavedModelError(
-                f"{other} and {path} are one parameter, which a new model would not share; it "
-                "cannot be saved."
-            )
-        if path not in rebuilt:
-            raise SavedModelError(f"{path} is not part of the model's configuration.")
-        if _transform_name(original) != _transform_name(rebuilt[path]):
-            raise SavedModelError(
-                f"{path} has the transform {_transform_name(original)}, which a new model would "
-                f"not have ({_transform_name(rebuilt[path])}); it cannot be saved."
-            )
-        if original.shape != rebuilt[path].shape:
-            raise SavedModelError(f"{path} has shape {original.shape}, unlike its configuration.")
-        if not np.array_equal(_constrained(rebuilt[path], original), original, equal_nan=True):
-            raise SavedModelError(
-                f"The transform of {path} has other settings (such as its lower bound) than a new "
-                "model's would have; it cannot be saved."
-            )
-    extra = sorted(set(rebuilt) - set(originals))
-    if extra:
-        raise SavedModelError(f"A new model would have {', '.join(extra)}, which this one lacks.")
-    check_settings(model, new_model)
-
-
-def _constrained(parameter: Parameter, other: Parameter) -> tf.Tensor:
-    """Transform the unconstrained value of ``other`` as that of ``parameter`` would be."""
-    unconstrained = tf.convert_to_tensor(other.unconstrained_variable)
-    return unconstrained if parameter.transform is None else parameter.transform(unconstrained)
-
-
-def _transform_name(parameter: Parameter) -> str:
-    return "none" if parameter.transform is None else str(parameter.transform.name)
-
-
-def _prior_config(path: str, parameter: Parameter) -> dict[str, Any]:
-    prior: Any = parameter.prior
-    name = type(prior).__name__
-    values = {
-        key: value
-        for key, value in prior.parameters.items()
-        if key not in ("name", "validate_args", "allow_nan_stats") and value is not None
-    }
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        numbers = {key: np.asarray(value, dtype=float).tolist() for key, value in values.items()}
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or getattr(tfp.distributions, name, None) is not type(prior):
-        raise SavedModelError(
-            f"The prior of {path}, {prior.name}, is not one of TFP's with numbers as parameters; "
-            "it cannot be saved."
+        sealed = json.loads(content)
+        if not isinstance(sealed, dict) or sealed.get("format") != _FORMAT:
+            raise SavedModelError(f"{path} does not describe a model of this package.")
+        if sealed.get("format_version") != _FORMAT_VERSION:
+            raise SavedModelError(
+                f"{path} has format version {sealed.get('format_version')!r:.80}; this version of "
+                f"the package reads {_FORMAT_VERSION}."
+            )
+        description = unseal(sealed)
+    except (ValueError, RecursionError) as error:
+        raise SavedModelError(f"{path} is damaged: {error}") from error
+    for name, kind in _FIELDS.items():
+        if not isinstance(description.get(name), kind):
+            raise SavedModelError(f"{path} is damaged: it has no proper {name}.")
+    return description
+
+
+def _check_sizes(config: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse a description of more objects, or of larger ones, than its arrays are those of."""
+    described = list(_objects(config))
+    if len(described) > _OBJECTS_OF_ARRAY * len(arrays) + _SMALL_NUMBER:
+        raise SavedModelError(f"{len(described)} objects, but {len(arrays)} arrays")
+    largest = max([_SMALL_SIZE, *(size for array in arrays.values() for size in array.shape)])
+    for each in described:
+        for name, value in each["arguments"].items():
+            sizes = value if isinstance(value, list) else [value]
+            is_size = name in _SIZES and not str(each["class"]).startswith("custom.")
+            if is_size and any(isinstance(size, int) and size > largest for size in sizes):
+                raise SavedModelError(f"{name} is {value}, but its arrays have at most {largest}")
+            if isinstance(value, Mapping) and len(str(value.get("array", ""))) > _SMALL_SIZE:
+                raise SavedModelError(f"{name} is an array that is not in the archive")
+
+
+def _objects(config: Any) -> Iterator[Mapping[str, Any]]:
+    """Descriptions of objects within a description."""
+    waiting = [config]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, Mapping):
+            if "class" in each:
+                yield each
+            waiting.extend(each.values())
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse a place that holds anything but a saved model, or what is left of saving one."""
+    description = directory / _DESCRIPTION
+    if description.is_file():
+        try:
+            found = json.loads(description.read_bytes())
+            is_ours = isinstance(found, dict) and found.get("format") == _FORMAT
+        except (ValueError, RecursionError):
+            is_ours = False
+    else:
+        is_ours = not directory.exists() or (
+            directory.is_dir()
+            and all(_LEFT_OVER.fullmatch(path.name) for path in directory.iterdir())
         )
-    return {
-        "distribution": name,
-        "parameters": numbers,
-        "prior_on": parameter.prior_on.value,
-    }
+    if not is_ours:
+        raise SavedModelError(f"{directory} exists and is not a saved model; choose another name.")

@@ -14,6 +14,7 @@ from gpflow.keras import tf_keras
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.models import VariationalModel, collapsed_layers
+from gpflow_dwp.models.saving import warn_of_parts
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
@@ -115,6 +116,8 @@ def fit(
         and ends so only if it does not reshuffle in each epoch. If the last state is damaged, a
         warning says so, and the run goes on from the one before it. None for no saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
+    :raises UserWarning: As a warning, if :func:`save_model` will refuse the model, or a network
+        within it is not trained.
     :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
         everything as noise: see :func:`collapsed_layers`.
     :raises ValueError: If an argument or the data cannot be used, ``checkpoint_directory`` cannot
@@ -127,6 +130,7 @@ def fit(
         step and layer; the model is left at the last state whose bound was finite.
     """
     check_instance(VariationalModel, model=model)
+    warn_of_parts(model)
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
     check_integers(at_least=0, seed=seed)
