@@ -12,6 +12,8 @@ jitter, which becomes white noise of the features, holds them back.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from gpflow import default_jitter
 
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.linalg._gradients import Gradient, Tensors, half_lower, unwhiten_both_sides
+from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_not_negative
 
 __all__ = ["Factorised", "as_jitter", "cholesky", "factorise", "relative_jitter"]
@@ -126,23 +129,48 @@ def _add_to_diagonal(matrix: tf.Tensor, jitter: tf.Tensor) -> tuple[tf.Tensor, G
 
 def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
     """The factor of a matrix that has its jitter, or of one with more of it where that fails."""
-
-    def failed(tril: tf.Tensor) -> tf.Tensor:
-        # The last row of a factor depends on all that comes before it; one of no rows has none.
-        return tf.logical_not(tf.reduce_all(tf.math.is_finite(tril[..., -1:, :]), axis=[-2, -1]))
-
-    def not_done(attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
-        return tf.logical_and(attempt < _MAX_ATTEMPTS, tf.reduce_any(failed(tril)))
-
-    def escalate(
-        attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        total = tf.where(failed(tril), _JITTER_GROWTH * total, total)
-        return attempt + 1, total, tf.linalg.cholesky(_add_to_diagonal(matrix, total - jitter))
+    tril = tf.linalg.cholesky(matrix)
 
     def escalated() -> tf.Tensor:
-        start = (tf.constant(0), jitter, tril)
-        return tf.while_loop(not_done, escalate, start, name="escalation")[2]
+        size = sizes(matrix)[-1]
+        flat = tf.reshape(matrix, [-1, size, size])
+        escalate = _escalation(matrix.dtype)
+        found = tf.reshape(escalate(flat, tf.reshape(jitter, [-1])), tf.shape(matrix))
+        return tf.ensure_shape(found, matrix.shape)
 
-    tril = tf.linalg.cholesky(matrix)
-    return tf.cond(tf.reduce_any(failed(tril)), escalated, lambda: tril)
+    return tf.cond(tf.reduce_all(_succeeded(tril)), lambda: tril, escalated)
+
+
+def _succeeded(tril: tf.Tensor) -> tf.Tensor:
+    # The last row of a factor depends on all that comes before it; one of no rows has none.
+    return tf.reduce_all(tf.math.is_finite(tril[..., -1:, :]), axis=[-2, -1])
+
+
+@functools.cache
+def _escalation(dtype: tf.DType) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """:func:`_escalate`, traced once for all shapes: every step has it, and hardly one calls it."""
+    return tf.function(
+        _escalate,
+        input_signature=[tf.TensorSpec([None] * 3, dtype), tf.TensorSpec([None], dtype)],
+        autograph=False,
+        experimental_attributes={"_noinline": True},
+    )
+
+
+def _escalate(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
+    """Factorise matrices, [B, M, M], with jitter, [B], that grows where the factorisation fails."""
+
+    def not_done(attempt: tf.Tensor, _: tf.Tensor, tril: tf.Tensor) -> tf.Tensor:
+        return tf.logical_and(
+            attempt < _MAX_ATTEMPTS, tf.logical_not(tf.reduce_all(_succeeded(tril)))
+        )
+
+    def grow(
+        attempt: tf.Tensor, total: tf.Tensor, tril: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        total = tf.where(_succeeded(tril), total, _JITTER_GROWTH * total)
+        diagonal = tf.linalg.diag_part(matrix) + (total - jitter)[:, None]
+        return attempt + 1, total, tf.linalg.cholesky(tf.linalg.set_diag(matrix, diagonal))
+
+    start = (tf.constant(0), jitter, tf.linalg.cholesky(matrix))
+    return tf.while_loop(not_done, grow, start, name="escalation")[2]

@@ -7,7 +7,6 @@ from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.monitor import MonitorCallback
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
-from gpflow_dwp.training.plateau_stopping import PlateauStopping
 from gpflow_dwp.training.protocol import PROTOCOLS, TrainingProtocol
 from gpflow_dwp.training.run_log import CSVLog, JSONLinesLog
 
@@ -20,7 +19,6 @@ __all__ = [
     "JSONLinesLog",
     "MonitorCallback",
     "NaturalGradientAdam",
-    "PlateauStopping",
     "TrainingHistory",
     "TrainingProgress",
     "TrainingProtocol",

@@ -75,13 +75,18 @@ class TrainingRun:
                 initial=self._done,
                 disable=not (progress and self.workers.is_first),
                 unit="step",
+                desc="compiling",
             ) as bar,
         ):
+            first = bar.n
             for record in self._calls() if stop_reason is None else ():
                 self._records.append(record)
                 if record.failed:
                     raise self._failure(record)
                 self._done += len(record.terms.data)
+                bar.set_description_str("", refresh=False)
+                if bar.n == first:  # Steps that are left need not be compiled.
+                    bar.unpause()
                 bar.update(len(record.terms.data))
                 bound = _mean_bound([record]) / self.model.num_data
                 bar.set_postfix_str(f"bound per datum {bound:.3f}")

@@ -11,6 +11,7 @@ from model_reference import tiny_model, toy_data
 from tensorflow.python.framework.func_graph import FuncGraph
 
 from gpflow_dwp import fit
+from gpflow_dwp.linalg.factorisation import _escalation
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.loop import CompiledLoop
@@ -32,6 +33,7 @@ def test_a_fit_leaves_no_function_behind(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(CompiledLoop, "run", run)
     model, data = tiny_model(2, posterior="AB"), toy_data()
+    _escalation(tf.float64).get_concrete_function()  # one for all fits of the process
     before = functions_in_memory()
 
     fit(model, data, 2, batch_size=5, callbacks=[EarlyStopping(data)], progress=False)
