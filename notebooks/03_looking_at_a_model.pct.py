@@ -21,6 +21,7 @@
 # %matplotlib inline
 import os
 
+import matplotlib.pyplot as plt
 import numpy as np
 from gpflow.kernels import SquaredExponential
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -33,7 +34,6 @@ from gpflow_dwp.evaluation import (
     PredictiveDistribution,
     interval_coverage,
     plot_calibration,
-    plot_depth_effect,
     plot_functions_1d,
     plot_gram_matrices,
     plot_layer_divergences,
@@ -207,5 +207,7 @@ for depth in depths:
         run = fit(deep, (X, Y), NUM_STEPS // 2, seed=seed, progress=False)
         of_depth.append(run.elbo_per_datum[-100:].mean())
     bounds.append(of_depth)
-axes = plot_depth_effect(depths, {"deep Wishart process": bounds}, label="ELBO per datum (nats)")
-axes.figure
+figure, axes = plt.subplots(figsize=(5.2, 3.6))
+axes.errorbar(depths, np.mean(bounds, axis=1), yerr=np.std(bounds, axis=1), marker="o", capsize=3)
+axes.set(xticks=depths, xlabel="depth (layers)", ylabel="ELBO per datum (nats)")
+figure

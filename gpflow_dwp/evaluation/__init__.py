@@ -13,7 +13,6 @@ from gpflow_dwp.evaluation.metrics import (
 )
 from gpflow_dwp.evaluation.plots import (
     plot_calibration,
-    plot_depth_effect,
     plot_functions_1d,
     plot_gram_matrices,
     plot_layer_divergences,
@@ -44,7 +43,6 @@ __all__ = [
     "kernel_log_density",
     "mean_log_density",
     "plot_calibration",
-    "plot_depth_effect",
     "plot_functions_1d",
     "plot_gram_matrices",
     "plot_layer_divergences",

@@ -18,37 +18,36 @@ __all__ = [
     "BLACK",
     "BLUE",
     "COLOURS",
+    "DASHED",
     "GREY",
     "ORANGE",
-    "Array",
     "axes_or_new",
-    "check_vectors",
     "legend_below",
     "named",
     "new_figure",
+    "vectors",
 ]
 
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8A8A8A", "#222222"
 COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 1, "linestyle": "--"}
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
     """A figure that pyplot does not know of."""
-    return import_optional("matplotlib.figure", "cli").Figure(
-        figsize=size, dpi=120, layout="constrained"
-    )
+    figures = import_optional("matplotlib.figure", "cli")
+    return figures.Figure(figsize=size, dpi=120, layout="constrained")
 
 
-def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
     """The axes that were given, or those of a new figure."""
     return new_figure(size).subplots() if ax is None else ax
 
 
 def named(ax: Axes, x: str, y: str) -> Axes:
     """The axes with names, and without the frame's top and right."""
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -63,7 +62,7 @@ def legend_below(ax: Axes, **options: Any) -> None:
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **options)
 
 
-def check_vectors(**named: npt.ArrayLike) -> list[Array]:
+def vectors(**named: npt.ArrayLike) -> list[Array]:
     """Vectors of one length, from [N] or [N, 1]."""
     arrays = [np.asarray(values, np.float64) for values in named.values()]
     arrays = [a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in arrays]

@@ -10,17 +10,18 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian
 from scipy.stats import binom, binomtest
 
+from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.metrics import rmse
 from gpflow_dwp.evaluation.plots._drawing import (
     BLACK,
     BLUE,
+    DASHED,
     GREY,
     ORANGE,
-    Array,
     axes_or_new,
-    check_vectors,
     legend_below,
     named,
+    vectors,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
@@ -59,25 +60,20 @@ def plot_predictions(
     :param mean: Predicted means, [N].
     :param lower: Lower ends of the intervals, [N].
     :param upper: Upper ends of the intervals, [N].
-    :param ax: Axes to draw on; by default those of a new figure.
     :param target: Name of the target, with its unit.
     :param interval: Name of an interval.
-    :return: The axes.
-    :raises ValueError: If the arguments are not vectors of one length.
     """
-    truth, centre, low, high = check_vectors(y_true=y_true, mean=mean, lower=lower, upper=upper)
-    ax = axes_or_new(ax, size=(4.8, 5.4))
+    truth, centre, low, high = vectors(y_true=y_true, mean=mean, lower=lower, upper=upper)
+    ax = axes_or_new(ax, (4.8, 5.4))
     inside = (low <= truth) & (truth <= high)
     crowded = float(np.clip(7.0 / np.sqrt(len(truth)), 0.2, 0.8))
     for chosen, colour, where in ((inside, BLUE, "inside"), (~inside, ORANGE, "outside")):
         share = f"truth {where} ({np.mean(chosen):.1%})"
-        ax.vlines(
-            truth[chosen], low[chosen], high[chosen], color=colour, alpha=crowded, linewidth=1
-        )
-        size = 3.0 + 3.0 * crowded
-        ax.plot(truth[chosen], centre[chosen], ".", color=colour, markersize=size, label=share)
-    diagonal: dict[str, Any] = {"color": BLACK, "linewidth": 1, "linestyle": "--", "zorder": 3}
-    ax.axline((truth[0], truth[0]), slope=1.0, label="predicted = observed", **diagonal)
+        x, y, size = truth[chosen], centre[chosen], 3.0 + 3.0 * crowded
+        ax.vlines(x, low[chosen], high[chosen], color=colour, alpha=crowded, linewidth=1)
+        ax.plot(x, y, ".", color=colour, markersize=size, label=share)
+    start = (truth[0], truth[0])
+    ax.axline(start, slope=1.0, label="predicted = observed", zorder=3, **DASHED)
     shown = np.concatenate([truth, centre])
     margin = 0.05 * float(np.ptp(shown)) or 1.0
     limits = (shown.min() - margin, shown.max() + margin)
@@ -92,29 +88,54 @@ def plot_calibration(
 ) -> Axes:
     """Share of targets within central intervals, against the share that there should be.
 
-    Below the diagonal the model is too sure of itself. The band is where the curve of a calibrated
-    model stays, at each level, with probability ``confidence``.
+    Below the diagonal the model is too sure of itself.
 
     :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
-    :param ax: Axes to draw on; by default those of a new figure.
-    :param confidence: Probability of the band, between 0 and 1.
-    :return: The axes.
-    :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1].
+    :param confidence: Probability with which, at each level, a calibrated model's curve stays in
+        the band.
     """
-    values = _check_pit(pit)
-    ax = axes_or_new(ax, size=(4.8, 5.4))
+    values = _checked_pit(pit)
+    ax = axes_or_new(ax, (4.8, 5.4))
     nominal = np.linspace(0.0, 1.0, 101)
     centrality = np.sort(np.abs(2.0 * values - 1.0))
     observed = np.searchsorted(centrality, nominal, side="right") / len(values)
-    tail = 0.5 * (1.0 - confidence)
-    low, high = (binom.ppf(q, len(values), nominal) / len(values) for q in (tail, 1.0 - tail))
+    low, high = (end / len(values) for end in binom.interval(confidence, len(values), nominal))
     band = f"pointwise {confidence:.0%} band if calibrated"
     ax.fill_between(nominal, low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
-    ax.plot([0, 1], [0, 1], color=BLACK, linewidth=1, linestyle="--", label="calibrated")
+    ax.plot([0, 1], [0, 1], label="calibrated", **DASHED)
     ax.plot(nominal, observed, color=BLUE, label=f"model, {len(values)} points")
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     legend_below(ax)
     return named(ax, "nominal coverage of central interval", "observed coverage")
+
+
+def plot_pit(
+    pit: npt.ArrayLike, ax: Axes | None = None, *, bins: int = 10, confidence: float = 0.95
+) -> Axes:
+    """Histogram of the predictive distribution function at the observed targets.
+
+    Flat if the model is calibrated; a valley says that predictions are too narrow, a hill that they
+    are too wide, a slope that they are shifted.
+
+    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
+    :param bins: Number of bars.
+    :param confidence: Probability with which each bar of a calibrated model ends in the band.
+    """
+    values = _checked_pit(pit)
+    check_integers(bins=bins)
+    ax = axes_or_new(ax, (4.8, 3.6))
+    density = bins / len(values)
+    low, high = (end * density for end in binom.interval(confidence, len(values), 1.0 / bins))
+    band = f"pointwise {confidence:.0%} band if calibrated"
+    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    style: dict[str, Any] = {"color": BLUE, "alpha": 0.7, "edgecolor": "white"}
+    label = f"model, {len(values)} points"
+    ax.bar(edges[:-1], counts * density, width=1.0 / bins, align="edge", label=label, **style)
+    ax.axhline(1.0, **DASHED)
+    ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
+    legend_below(ax)
+    return named(ax, "predictive probability below the target", "density")
 
 
 def plot_reliability(
@@ -133,35 +154,25 @@ def plot_reliability(
 
     :param confidence: Probability of the predicted label, in [0, 1], [N].
     :param right: Whether it is the observed one, [N].
-    :param ax: Axes to draw on; by default those of a new figure.
     :param bins: Number of bins, at most.
     :param level: Probability of the intervals, between 0 and 1.
-    :return: The axes.
-    :raises ValueError: If the two are not vectors of one length, or ``bins`` is not a positive
-        integer.
     """
-    sure, is_right = check_vectors(confidence=confidence, right=right)
+    sure, is_right = vectors(confidence=confidence, right=right)
     check_integers(bins=bins)
-    ax = axes_or_new(ax, size=(4.8, 5.4))
+    ax = axes_or_new(ax, (4.8, 5.4))
     num_bins = min(bins, len(sure), max(3, len(sure) // 10))
-    ax.plot([0, 1], [0, 1], color=BLACK, linewidth=1, linestyle="--", label="calibrated")
+    ax.plot([0, 1], [0, 1], label="calibrated", **DASHED)
+    labels: tuple[str | None, ...] = (f"pointwise {level:.0%} interval", "share right, with rows")
     for index, rows in enumerate(np.array_split(np.argsort(sure, kind="stable"), num_bins)):
         place, count = float(sure[rows].mean()), len(rows)
         share = binomtest(int(is_right[rows].sum()), count)
         low, high = share.proportion_ci(level, method="wilson")
-        label = f"pointwise {level:.0%} interval" if index == 0 else None
-        ax.plot([place, place], [low, high], color=BLUE, alpha=0.5, linewidth=2, label=label)
-        label = "share that is right, with rows" if index == 0 else None
-        ax.plot(place, share.statistic, "o", color=BLUE, markersize=5, label=label)
-        ax.annotate(
-            str(count),
-            (place, low),
-            (0, -3 - 9 * (index % 3)),  # bins may be close
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize="small",
-        )
+        ax.plot([place] * 2, [low, high], color=BLUE, alpha=0.5, linewidth=2, label=labels[0])
+        ax.plot(place, share.statistic, "o", color=BLUE, markersize=5, label=labels[1])
+        offset = (0, -3 - 9 * (index % 3))  # bins may be close
+        style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small"}
+        ax.annotate(str(count), (place, low), offset, textcoords="offset points", **style)
+        labels = (None, None)
     ax.set(xlim=(min(0.45, float(sure.min()) - 0.05), 1.02), ylim=(-0.05, 1.02))
     title = f"{len(sure)} rows, {is_right.mean():.1%} right, {sure.mean():.1%} expected"
     ax.set_title(title, fontsize="medium")
@@ -184,25 +195,22 @@ def plot_functions_1d(
 ) -> Axes:
     """Data on a line, with predicted mean, interval and draws of functions.
 
-    :param X: Inputs of the data, [N] or [N, 1].
-    :param Y: Targets of the data, [N] or [N, 1].
-    :param grid: Inputs of the predictions, increasing, [G] or [G, 1].
+    :param X: Inputs of the data, [N].
+    :param Y: Targets of the data, [N].
+    :param grid: Inputs of the predictions, increasing, [G].
     :param samples: Draws of functions, [S, G]; S may be 0.
     :param mean: Predicted mean, [G].
     :param lower: Lower end of the interval, [G].
     :param upper: Upper end of the interval, [G].
-    :param ax: Axes to draw on; by default those of a new figure.
     :param interval: Name of the interval.
     :param names: Of input and target, with their units.
-    :return: The axes.
-    :raises ValueError: If the shapes do not fit together.
     """
-    x, y = check_vectors(X=X, Y=Y)
-    points, centre, low, high = check_vectors(grid=grid, mean=mean, lower=lower, upper=upper)
+    x, y = vectors(X=X, Y=Y)
+    points, centre, low, high = vectors(grid=grid, mean=mean, lower=lower, upper=upper)
     draws = np.asarray(samples, np.float64)
     if draws.ndim != 2 or draws.shape[1] != len(points):
         raise ValueError(f"samples must have shape [S, {len(points)}], got {list(draws.shape)}")
-    ax = axes_or_new(ax, size=(7.0, 4.0))
+    ax = axes_or_new(ax, (7.0, 4.0))
     ax.fill_between(points, low, high, color=BLUE, alpha=0.18, linewidth=0, label=interval)
     for i, draw in enumerate(draws):
         label = "draws of the function" if i == 0 else None
@@ -212,49 +220,6 @@ def plot_functions_1d(
     ax.set_xlim(points.min(), points.max())
     legend_below(ax, ncols=4)
     return named(ax, *names)
-
-
-def plot_pit(
-    pit: npt.ArrayLike, ax: Axes | None = None, *, bins: int = 10, confidence: float = 0.95
-) -> Axes:
-    """Histogram of the predictive distribution function at the observed targets.
-
-    Flat if the model is calibrated; a valley says that predictions are too narrow, a hill that they
-    are too wide, a slope that they are shifted. The band is where a calibrated model's bars end,
-    each with probability ``confidence``.
-
-    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
-    :param ax: Axes to draw on; by default those of a new figure.
-    :param bins: Number of bars.
-    :param confidence: Probability of the band, between 0 and 1.
-    :return: The axes.
-    :raises ValueError: If ``pit`` is not a vector of numbers in [0, 1], or ``bins`` is not a
-        positive integer.
-    """
-    values = _check_pit(pit)
-    check_integers(bins=bins)
-    ax = axes_or_new(ax, size=(4.8, 3.6))
-    num = len(values)
-    density = bins / num
-    tail = 0.5 * (1.0 - confidence)
-    low, high = (binom.ppf(q, num, 1.0 / bins) * density for q in (tail, 1.0 - tail))
-    band = f"pointwise {confidence:.0%} band if calibrated"
-    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
-    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
-    ax.bar(
-        edges[:-1],
-        counts * density,
-        width=1.0 / bins,
-        align="edge",
-        color=BLUE,
-        alpha=0.7,
-        edgecolor="white",
-        label=f"model, {num} points",
-    )
-    ax.axhline(1.0, color=BLACK, linewidth=1, linestyle="--")
-    ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
-    legend_below(ax)
-    return named(ax, "predictive probability below the target", "density")
 
 
 def plot_model_1d(
@@ -274,27 +239,18 @@ def plot_model_1d(
 
     :param model: A model with one input and one output, with Gaussian noise.
     :param data: X [N, 1] and Y [N, 1], in the model's units.
-    :param ax: Axes to draw on; by default those of a new figure.
     :param num_functions: How many functions are drawn; may be 0.
     :param coverage: Probability of the interval, between 0 and 1.
     :param grid: Where to predict, increasing, [G]; None for 200 points a tenth beyond the data.
     :param seed: Seed of the draws.
     :param names: Of input and target, with their units.
-    :return: The axes.
-    :raises ValueError: If the model has several inputs or outputs, its likelihood is not Gaussian,
-        or ``coverage`` is not between 0 and 1.
     """
     check_integers(at_least=0, num_functions=num_functions)
     check_instance(VariationalModel, model=model)
-    if model.num_inputs != 1 or model.num_outputs != 1:
-        raise ValueError(
-            "model must have one input and one output, "
-            f"got {model.num_inputs} and {model.num_outputs}."
-        )
-    if not isinstance(model.likelihood, Gaussian):
-        raise ValueError(
-            f"model must have a Gaussian likelihood, got {type(model.likelihood).__name__}."
-        )
+    sizes = (model.num_inputs, model.num_outputs)
+    if sizes != (1, 1):
+        raise ValueError("model must have one input and one output, got {} and {}.".format(*sizes))
+    check_instance(Gaussian, likelihood=model.likelihood)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage}.")
     X, Y = (np.asarray(part, np.float64) for part in data)
@@ -303,23 +259,19 @@ def plot_model_1d(
         grid = np.linspace(X.min() - margin, X.max() + margin, 200)
     points = np.asarray(grid, np.float64).reshape(-1, 1)
     distribution = PredictiveDistribution.of(model.posterior(seed=seed), points)
-    mean = distribution.mean()[:, 0]
-    tail = 0.5 * (1.0 - coverage)
-    lower, upper = distribution.quantile([tail, 1.0 - tail])[..., 0]
+    lower, upper = distribution.quantile([0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage])[..., 0]
     functions = np.zeros((0, len(points)))
     if num_functions:
         draws = model.predict_f_samples(points, num_functions, seed=seed)
         warp = warp_of(model.likelihood)
         functions = (draws if warp is None else warp.inverse(draws)).numpy()[..., 0]
-    return plot_functions_1d(
-        *(X, Y, points, functions, mean, lower, upper, ax),
-        interval=f"pointwise {coverage:.0%} interval",
-        names=names,
-    )
+    interval = f"pointwise {coverage:.0%} interval"
+    parts = (X, Y, points, functions, distribution.mean()[:, 0], lower, upper)
+    return plot_functions_1d(*parts, ax, interval=interval, names=names)
 
 
-def _check_pit(pit: npt.ArrayLike) -> Array:
-    (values,) = check_vectors(pit=pit)
+def _checked_pit(pit: npt.ArrayLike) -> Array:
+    (values,) = vectors(pit=pit)
     if not ((values >= 0.0) & (values <= 1.0)).all():
         raise ValueError("pit must lie in [0, 1]")
     return values

@@ -1,0 +1,371 @@
+"""A model: its training, its Gram matrices, and what it makes of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.kernels import ArcCosine, Combination, Kernel
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.plots._drawing import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    GREY,
+    axes_or_new,
+    legend_below,
+    named,
+    new_figure,
+    vectors,
+)
+from gpflow_dwp.kernels import gram_K
+from gpflow_dwp.models import DeepKernelProcess, VariationalModel
+from gpflow_dwp.random import as_seed, split_seed
+from gpflow_dwp.validation import check_instance, check_integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_gram_matrices",
+    "plot_layer_divergences",
+    "plot_layer_grams",
+    "plot_learning_curve",
+    "plot_partial_dependence",
+    "plot_relevance",
+]
+
+_MOVING_AVERAGE_FROM = 100  # recorded steps; below, the curve itself is clear enough
+
+
+def plot_learning_curve(
+    steps: npt.ArrayLike,
+    elbo: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    label: str = "ELBO (nats)",
+    annealing_steps: int = 0,
+) -> Axes:
+    """The bound over training. The axis shows where it ends, not the depth from which it came.
+
+    :param steps: Steps at which the bound was recorded, increasing, [K].
+    :param elbo: Bound of each step, [K].
+    :param label: What the bound is and its unit, such as "ELBO per datum (nats)".
+    :param annealing_steps: When the weight of the log ratios had grown to 1, which is marked; 0 for
+        no mark.
+    """
+    x, y = vectors(steps=steps, elbo=elbo)
+    ax = axes_or_new(ax)
+    window = _window(len(x))
+    if window > 1:
+        ax.plot(x, y, color=BLUE, alpha=0.3, linewidth=0.8, label="each record")
+        ax.plot(*_smooth(x, y, window), color=BLUE, label=f"mean of {window} records")
+    else:
+        ax.plot(x, y, color=BLUE, marker=".", label="each record")
+    if 0 < annealing_steps < x[-1]:
+        ax.axvline(annealing_steps, color=GREY, linestyle=":", label="annealing ends")
+    legend_below(ax, ncols=3)
+    late = y[len(y) // 10 :][np.isfinite(y[len(y) // 10 :])]
+    if len(late) > 1 and late.max() > late.min():
+        margin = 0.05 * (late.max() - late.min())
+        ax.set_ylim(late.min() - margin, max(late.max(), np.nanmax(y[np.isfinite(y)])) + margin)
+    ax.margins(x=0.02)
+    return named(ax, "training step", label)
+
+
+def plot_layer_divergences(
+    log_ratios: npt.ArrayLike, ax: Axes | None = None, *, names: Sequence[str] | None = None
+) -> Axes:
+    """What each layer's posterior costs over training: its divergence from the prior.
+
+    A layer whose curve falls to zero and stays there has fallen back to its prior, and does
+    nothing. The scale is logarithmic where all that is drawn is positive.
+
+    :param log_ratios: Each layer's log P - log Q at each step, bottom first, in nats, [T, L], such
+        as ``TrainingHistory.log_ratios``.
+    :param names: Names of the layers, [L]; None for their numbers.
+    """
+    divergences = -np.asarray(log_ratios, np.float64)
+    if divergences.ndim != 2 or not divergences.size:
+        raise ValueError(f"log_ratios must have shape [T, L], got {list(divergences.shape)}.")
+    num_steps, num_layers = divergences.shape
+    labels = [f"layer {i + 1}" for i in range(num_layers)] if names is None else list(names)
+    if len(labels) != num_layers:
+        raise ValueError(f"names must name {num_layers} layers, got {len(labels)} names.")
+    ax = axes_or_new(ax)
+    positive = True
+    for index, label in enumerate(labels):
+        x, y = _smooth(np.arange(1.0, num_steps + 1), divergences[:, index], _window(num_steps))
+        positive &= bool((y > 0.0).all())
+        ax.plot(x, y, color=COLOURS[index % len(COLOURS)], label=label)
+    if positive:
+        ax.set_yscale("log")
+    ax.margins(x=0.02)
+    legend_below(ax, ncols=min(4, num_layers))
+    return named(ax, "training step", "divergence from the prior (nats)")
+
+
+def plot_gram_matrices(
+    grams: Sequence[npt.ArrayLike],
+    titles: Sequence[str],
+    axes: Sequence[Axes] | None = None,
+    *,
+    x: npt.ArrayLike | None = None,
+) -> list[Axes]:
+    """Gram matrices side by side, on one colour scale.
+
+    :param grams: Matrices, each [M, M].
+    :param titles: A title for each.
+    :param axes: Axes to draw on, one for each matrix.
+    :param x: Inputs of the points, increasing, [M], for both axes; None for the points' numbers.
+    """
+    matrices = [np.asarray(gram, np.float64) for gram in grams]
+    given = len(matrices) if axes is None else len(axes)
+    if not matrices or not len(matrices) == len(titles) == given:
+        raise ValueError(
+            "there must be as many titles and axes as matrices, and at least one, got "
+            f"{len(matrices)} matrices, {len(titles)} titles and {given} axes"
+        )
+    for matrix in matrices:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"a Gram matrix must have shape [M, M], got {list(matrix.shape)}")
+    inputs = None if x is None else np.asarray(x, np.float64)
+    if inputs is not None and not (
+        all(inputs.shape == matrix.shape[:1] for matrix in matrices) and (np.diff(inputs) > 0).all()
+    ):
+        raise ValueError(
+            f"x must be an increasing vector of {len(matrices[0])} inputs, got shape "
+            f"{list(inputs.shape)}"
+        )
+    if axes is None:
+        figure = new_figure((2.8 * len(matrices) + 1.0, 3.3))
+        axes = list(figure.subplots(1, len(matrices), squeeze=False)[0])
+    low, high = min(m.min() for m in matrices), max(m.max() for m in matrices)
+    colours: dict[str, Any] = {"cmap": "viridis", "vmin": min(low, 0.0), "vmax": high}
+    if low < -0.05 * high:
+        bound = max(high, -low)
+        colours = {"cmap": "RdBu_r", "vmin": -bound, "vmax": bound}
+    for ax, matrix, title in zip(axes, matrices, titles, strict=True):
+        if inputs is None:
+            image: Any = ax.imshow(matrix, interpolation="nearest", **colours)
+        else:
+            image = ax.pcolormesh(inputs, inputs, matrix, shading="nearest", **colours)
+            ax.set(aspect="equal", ylim=ax.get_ylim()[::-1])
+        ax.set_title(title, fontsize="medium")
+        ax.set_xlabel("point" if inputs is None else "x")
+        ax.locator_params(integer=inputs is None, nbins=5)
+    axes[0].set_ylabel(axes[0].get_xlabel())
+    axes[0].figure.colorbar(image, ax=list(axes), shrink=0.8, label="inner product")
+    return list(axes)
+
+
+def plot_layer_grams(
+    model: DeepKernelProcess,
+    axes: Sequence[Axes] | None = None,
+    *,
+    num_samples: int = 100,
+    order: npt.ArrayLike | None = None,
+    seed: int = 0,
+) -> list[Axes]:
+    """Every hidden layer's Gram matrix of the inducing points: posterior above, prior below.
+
+    Each picture is a mean over draws. The prior is the one with the model's present kernels, drawn
+    from the bottom up; what the posterior has and the prior has not is what the model learned from
+    the data beyond its kernels. The two matrices of a layer have one colour scale.
+
+    :param model: A deep kernel process with L hidden layers, at least one.
+    :param axes: Axes to draw on, 2 L, the posterior's first.
+    :param num_samples: Draws of each mean.
+    :param order: Numbers of the inducing points, in the order in which they are shown, [M]; None
+        to show them over the input if there is one, else in the order of the leading eigenvector
+        of the top layer's posterior mean, which brings points together that the model takes to be
+        alike.
+    :param seed: Seed of the draws.
+    """
+    check_instance(DeepKernelProcess, model=model)
+    check_integers(num_samples=num_samples)
+    num_layers = len(model.hidden_layers)
+    if not num_layers:
+        raise ValueError("model must have at least one hidden layer, got depth 1.")
+    draws = (
+        model.posterior(num_samples, seed=seed).gram_matrices(),
+        _draw_prior(model, num_samples, seed),
+    )
+    posterior, prior = ([gram.numpy().mean(axis=0) for gram in grams] for grams in draws)
+    Z = model.inducing_variable.Z.numpy()
+    is_over_input = order is None and Z.shape[1] == 1 and len(np.unique(Z)) == len(Z)
+    if order is None:
+        order = np.argsort(Z[:, 0] if Z.shape[1] == 1 else np.linalg.eigh(posterior[-1])[1][:, -1])
+    points = np.asarray(order)
+    if not np.array_equal(np.sort(points), np.arange(len(Z))):
+        raise ValueError(f"order must hold 0 to {len(Z) - 1} once each, got {points}.")
+    if axes is None:
+        figure = new_figure((3.6 * num_layers, 6.0))
+        axes = list(figure.subplots(2, num_layers, squeeze=False).ravel())
+    if len(axes) != 2 * num_layers:
+        raise ValueError(f"axes must hold {2 * num_layers} axes, got {len(axes)}.")
+    for index in range(num_layers):
+        pair = [axes[index], axes[num_layers + index]]
+        titles = [f"layer {index + 1}, {what}" for what in ("posterior", "prior")]
+        grams = [gram[index][np.ix_(points, points)] for gram in (posterior, prior)]
+        plot_gram_matrices(grams, titles, pair, x=Z[points, 0] if is_over_input else None)
+        pair[1].set_ylabel(pair[1].get_xlabel())
+    return list(axes)
+
+
+def plot_relevance(
+    model: VariationalModel,
+    ax: Axes | None = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+) -> Axes:
+    """Relevance of each input to the first kernel, the most relevant one on top.
+
+    The relevance of an input is the inverse of its lengthscale (for an arc-cosine kernel, the root
+    of its weight variance): how fast the first layer changes along it, per unit of the model's
+    inputs, so that inputs can be compared if they are standardised; 0 for one that the kernel does
+    not see. It is no measure of how much an input adds to predictions.
+
+    :param model: A model whose first kernel, or a part of it, has one lengthscale per input.
+    :param feature_names: Names of the inputs; None for their numbers.
+    """
+    check_instance(VariationalModel, model=model)
+    kernel = getattr(model.layers[0], "kernel", None)
+    points = getattr(
+        model, "inducing_variable", getattr(model.layers[0], "inducing_variable", None)
+    )
+    num_inputs = 0 if points is None else points.Z.shape[1]  # latent variables, too
+    found = [] if kernel is None else list(_relevances(kernel, num_inputs))
+    if not found or num_inputs < 2:
+        raise ValueError(
+            "the model's first kernel must have one lengthscale per input, as it has where "
+            "select_model or an estimator is told which kernel to take."
+        )
+    names = [str(name) for name in feature_names or ()]
+    if feature_names is None:
+        names = [f"input {i + 1}" for i in range(num_inputs)]
+    if len(names) != num_inputs:
+        raise ValueError(f"feature_names must name {num_inputs} inputs, got {len(names)} names.")
+    order = np.argsort(np.max([values for _, values in found], axis=0))
+    ax = axes_or_new(ax, (5.6, 1.2 + 0.3 * num_inputs))
+    height = 0.8 / len(found)
+    for index, (name, values) in enumerate(found):
+        places = np.arange(num_inputs) + (0.5 * (len(found) - 1) - index) * height
+        colour = COLOURS[index % len(COLOURS)]
+        ax.barh(places, values[order], height=0.9 * height, color=colour, label=name)
+    ax.set_yticks(np.arange(num_inputs), [names[i].replace("$", r"\$") for i in order])
+    if len(found) > 1:
+        legend_below(ax)
+    ax.tick_params(axis="y", length=0)
+    return named(ax, "relevance (1 / lengthscale)", "")
+
+
+def plot_partial_dependence(
+    model: Any,
+    X: npt.ArrayLike,
+    feature: int,
+    ax: Axes | None = None,
+    *,
+    grid: npt.ArrayLike | None = None,
+    num_rows: int = 30,
+    output: int = -1,
+    feature_name: str | None = None,
+    seed: int = 0,
+) -> Axes:
+    """How predictions depend on one input, with the other inputs as the data have them.
+
+    The thick line is the mean over the rows (Friedman, 2001), thin lines are single rows: where
+    they are not parallel, the input interacts with others. Marks at the bottom are deciles of the
+    data; far from them the model answers for inputs that it has not seen.
+
+    :param model: A model, or an estimator with ``predict_proba`` or ``predict``.
+    :param X: Inputs that stand for the data, in the model's units, [N, D].
+    :param feature: Number of the input, from 0.
+    :param grid: Values of the input, [G]; None for 40 between its smallest and its largest.
+    :param num_rows: At most so many rows, drawn at random.
+    :param output: Number of the output, or of the class.
+    :param feature_name: Name of the input; None for its number.
+    :param seed: For the choice of rows and the draws of predictions.
+    """
+    rows = np.asarray(X, np.float64)
+    if rows.ndim != 2 or not len(rows):
+        raise ValueError(f"X must have shape [N, D] with N > 0, got {list(rows.shape)}.")
+    check_integers(at_least=0, feature=feature)
+    check_integers(num_rows=num_rows)
+    if feature >= rows.shape[1]:
+        raise ValueError(f"feature must be less than {rows.shape[1]}, got {feature}.")
+    column = rows[:, feature]
+    values = np.linspace(column.min(), column.max(), 40) if grid is None else np.asarray(grid)
+    if len(rows) > num_rows:
+        chosen = np.random.default_rng(seed).choice(len(rows), num_rows, replace=False)
+        rows = rows[np.sort(chosen)]
+    inputs = np.repeat(rows, len(values), axis=0)
+    inputs[:, feature] = np.tile(values, len(rows))
+    predictions = _mean_prediction(model, seed)(inputs)
+    curves = predictions.reshape(len(rows), len(values), -1)[..., output]
+    ax = axes_or_new(ax, (5.2, 3.8))
+    for index, curve in enumerate(curves):
+        label = "single rows" if index == 0 else None
+        ax.plot(values, curve, color=GREY, alpha=0.4, linewidth=0.8, label=label)
+    ax.plot(values, curves.mean(axis=0), color=BLUE, linewidth=2.2, label="mean over rows")
+    deciles = np.quantile(column, np.linspace(0.1, 0.9, 9))
+    transform = ax.get_xaxis_transform()
+    ax.vlines(deciles, 0.0, 0.03, color=BLACK, linewidth=1, transform=transform)
+    legend_below(ax)
+    name = f"input {feature + 1}" if feature_name is None else feature_name
+    return named(ax, name, "predicted mean")
+
+
+def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[tf.Tensor]:
+    """Draws of every hidden layer's Gram matrix from the prior, bottom first, [S, M, M]."""
+    covariance = model.layers[0].kernel(tf.convert_to_tensor(model.inducing_variable.Z))
+    covariance = tf.repeat(covariance[None], num_samples, axis=0)
+    seeds = split_seed(as_seed(seed), len(model.layers))
+    grams = []
+    for layer, above, layer_seed in zip(model.hidden_layers, model.layers[1:], seeds, strict=False):
+        grams.append(layer.sample_prior(covariance, layer_seed))
+        covariance = gram_K(above.kernel, grams[-1])
+    return grams
+
+
+def _relevances(kernel: Kernel, num_inputs: int) -> Iterator[tuple[str, Array]]:
+    """Every part of a kernel that weighs each of its inputs, with the weights, [D]."""
+    if isinstance(kernel, Combination):
+        for part in kernel.kernels:
+            yield from _relevances(part, num_inputs)
+        return
+    if isinstance(kernel, ArcCosine):
+        weights = np.sqrt(np.atleast_1d(kernel.weight_variances.numpy()))
+    elif hasattr(kernel, "lengthscales"):
+        weights = 1.0 / np.atleast_1d(kernel.lengthscales.numpy())
+    else:
+        return
+    active = np.arange(num_inputs)[kernel.active_dims]
+    if len(weights) == len(active):
+        relevance = np.zeros(num_inputs)
+        relevance[active] = weights
+        yield type(kernel).__name__, relevance
+
+
+def _mean_prediction(model: Any, seed: int) -> Callable[[Array], Array]:
+    if isinstance(model, VariationalModel):
+        posterior = model.posterior(seed=seed)
+        return lambda inputs: posterior.predict_y(inputs)[0].numpy()
+    predict = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
+    if predict is None:
+        raise ValueError(f"model must be a model or an estimator, got {type(model).__name__}.")
+    return lambda inputs: np.asarray(predict(inputs), np.float64)
+
+
+def _window(num_records: int) -> int:
+    """The length of moving averages."""
+    return max(1, num_records // 50) if num_records >= _MOVING_AVERAGE_FROM else 1
+
+
+def _smooth(x: Array, y: Array, window: int) -> tuple[Array, Array]:
+    smooth = np.convolve(y, np.full(window, 1.0 / window), mode="valid")
+    return x[window // 2 :][: len(smooth)], smooth
