@@ -25,10 +25,6 @@ from gpflow_dwp.shapes import sizes
 
 __all__ = ["Array", "Seed", "TargetBlocks", "TrainingData"]
 
-# On GPUs TensorFlow would round the factors of float32 products to 11 bits, which is no covariance
-# of a Gaussian process.
-tf.config.experimental.enable_tensor_float_32_execution(False)
-
 Array = npt.NDArray[np.float64]
 """A NumPy array in double precision."""
 

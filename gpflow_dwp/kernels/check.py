@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import gpflow
 import numpy as np
+import tensorflow as tf
 from gpflow.kernels import (
     AnisotropicStationary,
     ChangePoints,
@@ -91,13 +93,30 @@ def check_gram_kernel(kernel: Kernel) -> None:
 
 
 def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
-    """Refuse a kernel that is not for inputs with so many columns. Evaluates nothing.
+    """Refuse a kernel that is not for inputs with so many columns.
 
     :param kernel: Any GPflow kernel; sums and products are checked part by part.
     :param num_columns: Number of input columns, D.
     :raises ValueError: If the kernel has several outputs, ``active_dims`` are not among the
-        columns, or a parameter with one value for each of them (ARD) has another number of values.
+        columns, a parameter with one value for each of them (ARD) has another number of values, or
+        it takes other inputs, as a :class:`~gpflow.kernels.ChangePoints` takes one column.
     """
+    _check_parts(kernel, num_columns)
+    if not tf.executing_eagerly():
+        return
+    points = tf.zeros([3, num_columns], gpflow.default_float())
+    try:
+        shape, reason = kernel(points).shape, ""
+    except Exception as error:  # of whatever kind its formula meets
+        shape, reason = None, f": {str(error).strip():.200}"
+    if shape != [3, 3]:
+        raise ValueError(
+            f"{type(kernel).__name__} cannot be the first kernel: it does not take inputs of "
+            f"{num_columns} columns{reason}"
+        )
+
+
+def _check_parts(kernel: Kernel, num_columns: int) -> None:
     if isinstance(kernel, MultioutputKernel):
         raise ValueError(
             f"{type(kernel).__name__} cannot be a layer's kernel: it has several outputs, and "
@@ -124,7 +143,7 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
             )
     parts = kernel.kernels if isinstance(kernel, Combination) else []
     for part in [kernel.base_kernel] if isinstance(kernel, Periodic) else parts:
-        check_input_kernel(part, num_columns)
+        _check_parts(part, num_columns)
 
 
 def _check_kind(kernel: Kernel) -> None:

@@ -14,6 +14,7 @@ from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.latent_variable import LatentVariableLayer
 from gpflow_dwp.layers.regression import RegressionGPLayer
+from gpflow_dwp.layers.skip import SkipLayer
 from gpflow_dwp.layers.wishart import WishartLayer
 from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
 
@@ -32,6 +33,7 @@ __all__ = [
     "OutputLayer",
     "RegressionGPLayer",
     "ScaleMixture",
+    "SkipLayer",
     "TargetNoise",
     "WishartLayer",
     "WishartPosterior",

@@ -279,7 +279,7 @@ class OutputLayer(_KernelLayer):
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
     :ivar weights: How often each of these counts, [C]; None for once.
-    :ivar mixing: W, [G, Q], where the Q functions are mixtures of G independent ones; None where
+    :ivar mixing: W, [Q, G], where the Q functions are mixtures of G independent ones; None where
         they are independent.
     """
 
@@ -377,5 +377,7 @@ class OutputLayer(_KernelLayer):
         if self.mixing is None:
             return mean, covariance
         mixing = tf.cast(self.mixing, mean.dtype)
-        scales = tf.reduce_sum(tf.square(mixing), axis=0)
-        return tf.matmul(mean, mixing), scales[:, None, None, None] * covariance[:, None]
+        scales = tf.reduce_sum(tf.square(mixing), axis=1)
+        return tf.matmul(mean, mixing, transpose_b=True), scales[:, None, None, None] * covariance[
+            :, None
+        ]

@@ -39,8 +39,8 @@ class GlobalInducingGPLayer(OutputLayer):
     .. math:: \mathrm{KL}[q(u) \| p(u)]
               = \tfrac12 \{\log|I + K \Lambda| - \operatorname{tr}(\Phi K) + a^T K a\}.
 
-    With a ``mixing`` W that is learned, the outputs are f = g W of G such functions g, and
-    correlated: the covariance between f_p(x) and f_q(x') is (WᵀW)_pq k(x, x') (the intrinsic
+    With a ``mixing`` W that is learned, the outputs are f = W g of G such functions g, and
+    correlated: the covariance between f_p(x) and f_q(x') is (W Wᵀ)_pq k(x, x') (the intrinsic
     coregionalisation model: Alvarez, Rosasco and Lawrence, "Kernels for vector-valued functions",
     2012, section 4.2).
 
@@ -49,7 +49,8 @@ class GlobalInducingGPLayer(OutputLayer):
     :param pseudo_targets: Starting values of v, [M, Q], or [M, G] with ``mixing``; None for zeros.
     :param num_inducing: Number of inducing points, M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :param mixing: Starting value of W, [G, Q]; None for independent outputs.
+    :param mixing: Starting value of W, [Q, G], in the orientation of GPflow's; None for independent
+        outputs.
     :param mean_function: See :class:`OutputLayer`.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind,
         ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit each other,
@@ -74,10 +75,10 @@ class GlobalInducingGPLayer(OutputLayer):
         num_functions = num_outputs
         if mixing is not None:
             mixing = check_matrix("mixing", mixing)
-            num_functions = len(mixing)
-            if mixing.shape[1] != num_outputs:
+            num_functions = mixing.shape[1]
+            if len(mixing) != num_outputs:
                 raise ValueError(
-                    f"mixing must have num_outputs={num_outputs} columns, got shape "
+                    f"mixing must have num_outputs={num_outputs} rows, got shape "
                     f"{list(mixing.shape)}."
                 )
         if pseudo_targets is None:

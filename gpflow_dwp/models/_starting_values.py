@@ -51,7 +51,7 @@ def initial_inducing(
 
 
 def initial_mixing(pseudo_targets: Array, num_functions: int) -> tuple[Array, Array]:
-    """Start at the principal components of pseudo-targets [M, Q]: return them, [M, G], and W."""
+    """Start at the principal components of pseudo-targets [M, Q]: they, [M, G], and W, [Q, G]."""
     num_outputs = pseudo_targets.shape[1]
     if num_functions > num_outputs:
         raise ValueError(
@@ -59,8 +59,8 @@ def initial_mixing(pseudo_targets: Array, num_functions: int) -> tuple[Array, Ar
             f"{num_functions}."
         )
     _, _, directions = np.linalg.svd(pseudo_targets)
-    mixing = directions[:num_functions]
-    return pseudo_targets @ mixing.T, mixing
+    mixing = directions[:num_functions].T
+    return pseudo_targets @ mixing, mixing
 
 
 def initial_precision(likelihood: Likelihood) -> float:

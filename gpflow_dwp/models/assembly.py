@@ -75,6 +75,17 @@ OutputPosterior = Literal["pseudo_targets", "regression"]
 NOISE_VARIANCE = float(np.exp(-4.0))
 _LARGEST_REGRESSION = 2_000
 
+# What GPflow's users call an argument, and what stands for it.
+_OF_GPFLOW = {
+    "Z": "inducing",
+    "inducing_variable": "inducing",
+    "kernels": "kernel",
+    "noise_variance": "the variance of a likelihood, gpflow.likelihoods.Gaussian(0.01),",
+    "num_data": "the rows of data",
+    "num_latent_gps": "the columns of Y, or num_functions",
+    "num_layers": "depth",
+}
+
 
 class Architecture(TypedDict, total=False):
     """What models with any hidden layers can be told; :func:`assemble` has the defaults."""
@@ -110,7 +121,10 @@ def takes_architecture(build: Built) -> Built:
         try:
             signature.bind(*arguments, **settings)
         except TypeError as error:
-            raise TypeError(f"{build.__name__}: {error}.") from None
+            ours = [
+                f"{word!r} is {here} here" for word, here in _OF_GPFLOW.items() if word in settings
+            ]
+            raise TypeError(f"{build.__name__}: {'; '.join([str(error), *ours])}.") from None
         return build(*arguments, **settings)
 
     checked.__signature__ = signature  # type: ignore[attr-defined]

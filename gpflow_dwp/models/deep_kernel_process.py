@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from gpflow import default_float
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
-from gpflow_dwp.layers import GramLayer, LatentVariableLayer, OutputLayer
+from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, LatentVariableLayer, OutputLayer
 from gpflow_dwp.layers.inducing_points import as_inducing_points
 from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
@@ -201,12 +202,22 @@ class DeepKernelProcess(VariationalModel):
         check_input_kernel(self.layers[0].kernel, num_columns)
         for index, layer in enumerate(self.layers):
             if layer.num_inducing != num_inducing:
+                given = isinstance(layer, GlobalInducingGPLayer)
                 raise ValueError(
-                    f"layers[{index}] is made for {layer.num_inducing} inducing points, but "
-                    f"inducing_variable has {num_inducing}."
+                    f"layers[{index}] is made for {layer.num_inducing} inducing points"
+                    f"{', the rows of its pseudo_targets' * given}, but inducing_variable has "
+                    f"{num_inducing}."
                 )
             if index > 0:
                 check_gram_kernel(layer.kernel)
+        mean_function = self.output_layer.mean_function
+        if mean_function is not None and self.num_outputs is not None:
+            points, expected = tf.zeros([3, num_columns], default_float()), [3, self.num_outputs]
+            if mean_function(points).shape != expected:
+                raise ValueError(
+                    f"mean_function must return shape {expected} for inputs of shape "
+                    f"{points.shape}, got {mean_function(points).shape}."
+                )
 
 
 class DeepWishartProcess(DeepKernelProcess):

@@ -149,7 +149,7 @@ class FunctionDraws:
             corrected = tf.matmul(covariance, update.coefficients, transpose_a=True)
             values = (update.prior(values) + corrected) * update.scale
         if self._mixing is not None:
-            values = tf.matmul(values, self._mixing)
+            values = tf.matmul(values, self._mixing, transpose_b=True)
         values = to_default_float(values)
         return values if self._mean_function is None else values + self._mean_function(points)
 

@@ -216,10 +216,10 @@ class MixturePosterior(abc.ABC):
     ) -> tf.Tensor:
         """Return the logarithm of the mixture's predictive density of each observation.
 
-        :param data: Inputs, [N, D], and observations, [N, P].
+        :param data: Inputs, [N, D], and observations, [N, P], of which NaN are missing.
         :param full_cov: Not supported, as in GPflow.
         :param full_output_cov: Not supported, as in GPflow.
-        :return: [N].
+        :return: [N]; NaN where a row has no observation.
         :raises ValueError: As :func:`check_data` does.
         :raises NotImplementedError: If a covariance is asked for.
         """
@@ -234,7 +234,9 @@ class MixturePosterior(abc.ABC):
                 self.likelihood, X, Y, *self._propagate(X), seed=self._likelihood_seed
             )
             count = tf.cast(tf.shape(densities)[0], densities.dtype)
-            return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+            mixture = tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+            is_missing = tf.reduce_all(tf.math.is_nan(Y), axis=1)
+            return tf.where(is_missing, tf.constant(np.nan, mixture.dtype), mixture)
 
         return self._in_blocks("log density", predict, X, Y)
 

@@ -54,7 +54,7 @@ class DeepPosterior(MixturePosterior):
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
         factors = None
         if output.mixing is not None:
-            products = tf.matmul(output.mixing, output.mixing, transpose_a=True)
+            products = tf.matmul(output.mixing, output.mixing, transpose_b=True)
             factors = products / tf.linalg.diag_part(products)[:, None]
         num_inducing, num_inputs = points.shape
         super().__init__(
@@ -101,9 +101,9 @@ class DeepPosterior(MixturePosterior):
         mixing = self._output.mixing
         if mixing is None:
             return super()._function_noise(shape)
-        scaled = mixing / tf.norm(mixing, axis=0)
-        noise = super()._function_noise(tf.concat([shape[:-1], tf.shape(mixing)[:1]], axis=0))
-        return tf.matmul(noise, scaled)
+        scaled = mixing / tf.norm(mixing, axis=1, keepdims=True)
+        noise = super()._function_noise(tf.concat([shape[:-1], tf.shape(mixing)[1:]], axis=0))
+        return tf.matmul(noise, scaled, transpose_b=True)
 
     def _targets(self, X: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, Seed]:
         """What the layers get, with latent variables, and the seed of their noise."""

@@ -6,9 +6,10 @@ import functools
 import inspect
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
+from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Ordinal, Softmax
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
@@ -114,7 +115,15 @@ def predictive_moments(
     """Return mean and variance of y_n under each draw's Gaussian.
 
     Parameters as for :func:`predictive_log_densities`.
+
+    :raises NotImplementedError: For GPflow's ``Ordinal`` where TensorFlow's erf of infinity, which
+        it takes, is NaN.
     """
+    if isinstance(likelihood, Ordinal) and _erf_fails():
+        raise NotImplementedError(
+            "GPflow's Ordinal has no mean with this build of TensorFlow, whose erf of infinity is "
+            "NaN; MultiClass has one, and Gaussian takes the labels as numbers."
+        )
     method = _seeded(likelihood, "predict_mean_and_var", mean, seed)
     y_mean, y_variance = _fold_draws(likelihood, method, X, mean, variance)
     return y_mean, y_variance
@@ -150,6 +159,11 @@ def warped_moments(
 
     moments = _fold_draws(likelihood, components, X, mean, variance)
     return nodes_first(moments[0]), nodes_first(moments[1])
+
+
+def _erf_fails() -> bool:
+    with tf.init_scope():
+        return bool(np.isnan(tf.math.erf(tf.fill([16], np.inf))).any())
 
 
 @check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")

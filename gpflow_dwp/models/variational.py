@@ -67,6 +67,8 @@ def _of_posterior(method: Callable[..., Any]) -> Callable[..., Any]:
 class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     """A stack of layers below a likelihood, with a bound in terms of its layers.
 
+    To make one turns TensorFloat-32 off for the whole process, which matters in float32 on GPUs.
+
     :param layers: The layers, bottom first.
     :param likelihood: Any GPflow likelihood.
     :param num_data: Size of the training data, which scales minibatches.
@@ -87,6 +89,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         num_samples: int,
         num_prediction_samples: int,
     ) -> None:
+        # On GPUs TensorFlow would round the factors of float32 products to 11 bits, which is no
+        # covariance of a Gaussian process.
+        tf.config.experimental.enable_tensor_float_32_execution(False)
         super().__init__()
         check_instance(Sequence, layers=layers)
         check_instance(Likelihood, likelihood=likelihood)

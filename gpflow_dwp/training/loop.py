@@ -86,8 +86,14 @@ class CompiledLoop:
     replicas: Replicas | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.optimizer, type) or not all(
-            callable(getattr(self.optimizer, name, None)) for name in ("build", "apply_gradients")
+        is_gpflows = isinstance(self.optimizer, gpflow.optimizers.NaturalGradient)
+        if (
+            isinstance(self.optimizer, type)
+            or is_gpflows
+            or not all(
+                callable(getattr(self.optimizer, name, None))
+                for name in ("build", "apply_gradients")
+            )
         ):
             raise ValueError(
                 "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "

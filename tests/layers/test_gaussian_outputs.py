@@ -94,8 +94,8 @@ def test_mean_and_covariance_at_targets(layer: Any, full_cov: bool) -> None:
 
 @both
 def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
-    """Against the covariance of g W, written out over points and outputs."""
-    mixing = np.random.default_rng(3).normal(size=(Q, 3))
+    """Against the covariance of W g, written out over points and outputs."""
+    mixing = np.random.default_rng(3).normal(size=(3, Q))
     layer, mixed = pseudo_target_layer(), pseudo_target_layer(num_outputs=3, mixing=mixing)
 
     mean, covariance = model_reference.condition_output(
@@ -106,8 +106,8 @@ def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
         layer, infer(layer), targets(full_cov=full_cov), full_cov=full_cov
     )
     np.testing.assert_allclose(infer(mixed).log_ratio, infer(layer).log_ratio)
-    np.testing.assert_allclose(mean, plain @ mixing, atol=1e-12)
-    for output, scale in enumerate(np.diag(mixing.T @ mixing)):
+    np.testing.assert_allclose(mean, plain @ mixing.T, atol=1e-12)
+    for output, scale in enumerate(np.diag(mixing @ mixing.T)):
         np.testing.assert_allclose(covariance[:, output], scale * shared, atol=1e-12)
 
 

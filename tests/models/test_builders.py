@@ -432,3 +432,10 @@ def test_what_the_posterior_of_the_output_suitably_comes_from(
     arguments: dict[str, Any], expected: str
 ) -> None:
     assert suitable_output(**arguments) == expected
+
+
+def test_words_of_gpflow_are_answered_with_ours() -> None:
+    with pytest.raises(
+        TypeError, match="'inducing_variable' is inducing here; 'noise_variance' is the variance"
+    ):
+        build_deep_wishart_process((X, Y), 2, inducing_variable=X, noise_variance=0.1)  # type: ignore[call-arg]

@@ -69,9 +69,12 @@ WISHART = KINDS["wishart"]
 every_model = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
-def output_layer(num_inducing: int = 5, num_outputs: int = 1) -> GlobalInducingGPLayer:
+def output_layer(
+    num_inducing: int = 5, num_outputs: int = 1, **options: Any
+) -> GlobalInducingGPLayer:
+    pseudo_targets = np.zeros((num_inducing, num_outputs))
     return GlobalInducingGPLayer(
-        gk.SquaredExponential(), num_outputs, pseudo_targets=np.zeros((num_inducing, num_outputs))
+        gk.SquaredExponential(), num_outputs, pseudo_targets=pseudo_targets, **options
     )
 
 
@@ -310,7 +313,18 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             "got GlobalInducingGPLayer, GlobalInducingGPLayer",
         ),
         ([hidden_layer(4), output_layer()], r"layers\[0\] is made for 4 inducing .* has 5"),
-        ([hidden_layer(), output_layer(6)], r"layers\[1\] is made for 6 inducing .* has 5"),
+        (
+            [hidden_layer(), output_layer(6)],
+            r"layers\[1\] is .* rows of its pseudo_targets.* has 5",
+        ),
+        (
+            [hidden_layer(kernel=gk.ChangePoints([gk.White(), gk.RBF()], [0.1])), output_layer()],
+            "ChangePoints cannot be the first kernel: it does not take inputs of 2 columns",
+        ),
+        (
+            [output_layer(mean_function=gpflow.functions.Linear(np.ones((2, 3))))],
+            r"mean_function must return shape \[3, 1\] .* got \(3, 3\)",
+        ),
         ([layer := hidden_layer(), layer, output_layer()], r"layers\[1\] must be .* of its own"),
         (
             [

@@ -97,7 +97,7 @@ def test_mixed_outputs_are_drawn_as_they_covary() -> None:
     """Catches draws, or covariances, in which outputs that share a function are independent."""
     X, Y = toy_data()
     model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, num_functions=2)
-    model.output_layer.mixing.assign([[1.0, -2.0, 0.5], [0.3, 0.2, 0.0]])
+    model.output_layer.mixing.assign([[1.0, 0.3], [-2.0, 0.2], [0.5, 0.0]])
 
     for full_cov in (False, True):
         posterior = model.posterior(MANY, seed=0)
@@ -294,6 +294,15 @@ def test_joint_predictions_that_do_not_fit_are_refused(model: DeepWishartProcess
     for predict in (model.predict_f_samples, lambda X: model.predict_f(X, full_cov=True)):
         with pytest.raises(ValueError, match=r"rows_of_Xnew .* GiB.* full_cov=False takes no"):
             predict(X)
+
+
+def test_rows_without_observations_have_no_log_density(model: DeepWishartProcess) -> None:
+    """Catches zeros, with which a mean over rows is too good."""
+    some = np.where([[True, True], [True, False]] + 5 * [[False, False]], np.nan, YNEW)
+
+    densities = model.predict_log_density((XNEW, some), num_samples=3)
+
+    np.testing.assert_array_equal(np.isnan(densities), [True] + 6 * [False])
 
 
 def test_number_of_draws(model: DeepWishartProcess) -> None:
