@@ -54,8 +54,8 @@ with open(sys.argv[2], "w", encoding="utf-8") as file:
 print(json.dumps(found, indent=1))
 PYTHON
 done
-gpflow-dwp benchmark gpu --turns "$turns" --json "$folder/steps.json"
-gpflow-dwp benchmark gpu --turns "$turns" --shapes largest-3 --json "$folder/steps-largest.json"
+python ci/benchmark.py gpu --turns "$turns" --out "$folder/steps.csv"
+python ci/benchmark.py gpu --turns "$turns" --shapes largest-3 --out "$folder/steps.csv"
 
 # Many processes share the GPU.
 export TF_FORCE_GPU_ALLOW_GROWTH=true

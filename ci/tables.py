@@ -1,40 +1,24 @@
-"""Write the tables of the pages from ci/results: `python ci/tables.py [--check | STUDY ...]`.
+"""Write the tables of the pages from ci/results: `python ci/tables.py [--check]`.
 
-Finished cells of studies (what `gpflow-dwp study --out` wrote) are added to ci/results/uci first.
 What stands between `<!-- table: NAME -->` and `<!-- end -->` in a page is written here, sentences
 included. With --check nothing is written, and a page that differs is an error.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
-from speed_tables import BLOCKS as SPEED_BLOCKS
-from speed_tables import as_table
-from study_tables import BLOCKS as STUDY_BLOCKS
-
-from gpflow_dwp.lab.comparison.scoreboard import comparison_frame, comparison_scores
-from gpflow_dwp.lab.comparison.scores import METRICS
-from gpflow_dwp.lab.study.frame import read_results_table, results_frame
-from gpflow_dwp.lab.study.results import Record, read_results
+from comparison import CLASSIFICATION, comparison_scores
+from uci.tables import KEPT, as_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (
-    "README.md",
-    "notebooks/results.md",
-    "notebooks/how_fast.md",
-    "notebooks/how-to/gpu.md",
-    "notebooks/how-to/when_to_use_it.md",
-)
-
-_RESULTS = ROOT / "ci" / "results"
 _BLOCK = re.compile(r"(?<=<!-- table: )(?P<name>[^>]*)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _RIVALS = {
     "exact-gp": "exact GP",
@@ -46,6 +30,27 @@ _RIVALS = {
     "svc": "SVC",
 }
 _SCORES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "nll": "NLL", "error": "error"}
+_SHAPES = ("yacht-2", "yacht-5", "protein-5", "large-3")
+_STEPS = {
+    "AB / its linear algebra alone": "AB step float64 / AB floor float64",
+    "AB / GW": "AB step float64 / GW step float64",
+    "AB / deep GP": "AB step float64 / DGP step float64",
+    "whitened A / A": "A-whitened step float64 / A step float64",
+    "AB / GPflux": "AB step float64 / gpflux step float64",
+    "AB / GPyTorch": "AB step float64 / gpytorch step float64",
+    "whitened A / GPflux": "A-whitened step float64 / gpflux step float64",
+    "whitened A / GPyTorch": "A-whitened step float64 / gpytorch step float64",
+    "default / GPflux": "default step float64 / gpflux step float64",
+    "default / GPyTorch": "default step float64 / gpytorch step float64",
+    "default / gradient of an exact GP": "default step float64 / gpflow step float64",
+    "AB, float32 / float64": "AB step float32 / AB step float64",
+    "AB, ms": "AB step float64, ms",
+    "default, ms": "default step float64, ms",
+    "first step of AB, with tracing, s": "AB step float64, first step, s",
+}
+_WAYS = {"select_model": "`select_model`", "fast": "`fit`, default", "papers": "`fit`, papers'"}
+_FAMILIES = {"A": "A-GW", "AB": "AB-GW", "A-whitened": "A-GW, whitened"}
+_DATASETS = ("yacht", "boston", "energy", "concrete", "kin8nm", "power", "protein")
 
 
 def filled(text: str) -> str:
@@ -53,51 +58,39 @@ def filled(text: str) -> str:
     return _BLOCK.sub(lambda block: f"{block['name']} -->\n{BLOCKS[block['name']]()}\n", text)
 
 
-def keep(records: Iterable[Record]) -> None:
-    """Add finished cells of studies to ci/results/uci; of a key the later counts."""
-    for dataset, new in results_frame(records).groupby("dataset"):
-        path = _RESULTS / "uci" / f"{dataset}.csv"
-        cells = pd.concat([read_results_table(path), new]).drop_duplicates("key", keep="last")
-        cells.sort_values(["depth", "model", "split"], kind="stable").to_csv(path, index=False)
-
-
 def main(arguments: list[str]) -> int:
     """Write the pages, or say which would change."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("studies", nargs="*", type=Path, metavar="STUDY")
-    parser.add_argument("--check", action="store_true")
-    asked = parser.parse_args(arguments)
-    if asked.studies and asked.check:
-        parser.error("--check adds no STUDY")
-    changed: list[str] = []
-    if asked.studies:
-        keep(record for folder in asked.studies for record in read_results(folder))
-    for name in PAGES:
-        text = (ROOT / name).read_text(encoding="utf-8")
+    pages = [ROOT / "README.md", *sorted((ROOT / "notebooks").rglob("*.md"))]
+    changed = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
         if filled(text) != text:
-            changed.append(name)
-            if not asked.check:
-                (ROOT / name).write_text(filled(text), encoding="utf-8")
+            changed.append(page.name)
+            if not arguments:
+                page.write_text(filled(text), encoding="utf-8")
     print(*changed or ["all pages have the numbers of ci/results"], sep="\n")
-    return int(bool(changed) and asked.check)
+    return int(bool(changed) and bool(arguments))
 
 
 @cache
-def _comparison() -> pd.DataFrame:
-    records = read_results(_RESULTS / "comparison")
-    return comparison_frame(r for r in records if r.cell["split"] < 5)
+def _comparison() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cells of the splits for claims, and their scores."""
+    lines = map(json.loads, (KEPT / "comparison.jsonl").read_text().splitlines())
+    cells = pd.DataFrame(line for line in lines if line["split"] < 5)
+    return cells, comparison_scores(cells.to_dict("records"))
 
 
-def _comparison_table(task: str) -> str:
+def _comparison_table(task: str, title: str) -> str:
     """The deep Wishart process beside the best of its rivals, table by table."""
-    frame = _comparison()
-    frame = frame[frame["task"] == task]
-    scores = comparison_scores(frame).set_index(["metric", "table", "label"])
+    cells, scores = _comparison()
+    cells = cells[cells["table"].isin(CLASSIFICATION) == (task == "classification")]
+    scores = scores.set_index(["metric", "table", "label"]).sort_index()
+    metrics = ("nll", "error") if task == "classification" else ("nlpd", "crps", "rmse")
     rows = []
-    for table, cells in frame.groupby("table", sort=False):
-        row = {"table" if task == "regression" else "table of labels": str(table).replace("_", " ")}
-        for metric in (name for name in METRICS[task] if name in _SCORES):
-            values = cells.pivot(index="split", columns="label", values=metric)
+    for table, block in cells.groupby("table", sort=False):
+        row = {title: str(table).replace("_", " ")}
+        for metric in metrics:
+            values = block.pivot(index="split", columns="label", values=metric).dropna(axis=1)
             own, rivals = values["dwp"], values.drop(columns="dwp")
             rival = rivals.mean().idxmin()
             difference = own - rivals[rival]
@@ -108,9 +101,9 @@ def _comparison_table(task: str) -> str:
                 f"{_RIVALS.get(rival, rival)} {_number(metric, rivals[rival].mean())} "
                 f"({_number(metric, difference.mean(), '+')} ± {_number(metric, difference.sem())})"
             )
-        row["CPU s"] = f"{cells.loc[cells['label'] == 'dwp', 'fit_seconds'].mean():.0f}"
+        row["CPU s"] = f"{block.loc[block['label'] == 'dwp', 'fit_seconds'].mean():.0f}"
         rows.append(row)
-    return as_table(rows)
+    return as_markdown(rows)
 
 
 def _number(metric: str, value: float, sign: str = "") -> str:
@@ -119,39 +112,36 @@ def _number(metric: str, value: float, sign: str = "") -> str:
     return f"{value:{sign},.0f}" if abs(value) >= 1_000 else f"{value:{sign}.3g}"
 
 
+def _own(name: str) -> pd.Series:
+    """Means of the deep Wishart process by table."""
+    cells, _ = _comparison()
+    return cells[cells["label"] == "dwp"].groupby("table")[name].mean().dropna()
+
+
 def _won(metric: str) -> tuple[int, int]:
     """On how many tables it is among the best by a score, and of how many."""
-    scores = comparison_scores(_comparison())
+    _, scores = _comparison()
     own = scores[(scores["metric"] == metric) & (scores["label"] == "dwp")]
     return int(own["among_best"].sum()), len(own)
 
 
-def _seconds(task: str) -> tuple[str, str]:
-    """The shortest and the longest mean time of a fit."""
-    frame = _comparison()
-    own = frame[(frame["label"] == "dwp") & (frame["task"] == task)]
-    means = own.groupby("table")["fit_seconds"].mean()
-    return f"{means.min():.0f}", f"{means.max():.0f}"
-
-
 def _claim() -> str:
-    (won, of), (least, most) = _won("nlpd"), _seconds("regression")
+    (won, of), seconds = _won("nlpd"), _own("fit_seconds")
+    seconds = seconds.drop(list(CLASSIFICATION))
     return _paragraph(
         f"""For densities, intervals and quantiles that can be believed, of tables of up to some
         thousand rows. With its defaults, on sixteen real tables beside exact GPs, boosting,
         forests, NGBoost and linear models, it has the best mean density of five splits, or is
-        within one paired standard error of it, on {won} of {of} tables with numbers, in {least} to
-        {most} CPU seconds a fit ([when to use it, and when
+        within one paired standard error of it, on {won} of {of} tables with numbers, in
+        {seconds.min():.0f} to {seconds.max():.0f} CPU seconds a fit ([when to use it, and when
         not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core Intel Xeon, float64, the
-        split as the seed, by `gpflow-dwp compare --splits 0-4 --out comparison`."""
+        split as the seed, by `python ci/comparison.py run --out comparison`."""
     )
 
 
 def _counts() -> str:
-    frame = _comparison()
-    own = frame[frame["label"] == "dwp"]
-    covered = own.groupby("table")["coverage_90"].mean().dropna()
-    seconds = own["fit_seconds"]
+    cells, _ = _comparison()
+    covered, seconds = _own("coverage_90"), cells.loc[cells["label"] == "dwp", "fit_seconds"]
     (nlpd, of), (crps, _), (rmse, _) = map(_won, ("nlpd", "crps", "rmse"))
     (nll, labels), (error, _) = map(_won, ("nll", "error"))
     return _paragraph(
@@ -168,13 +158,89 @@ def _paragraph(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 118, break_on_hyphens=False)
 
 
+@cache
+def _benchmark(name: str) -> dict[str, pd.DataFrame]:
+    """Figures of each thing that was measured, by their names."""
+    table = pd.read_csv(KEPT / "benchmarks.csv", float_precision="round_trip")
+    table = table[table["benchmark"] == name]
+    return {s: rows.set_index("name") for s, rows in table.groupby("subject", sort=False)}
+
+
+def _steps() -> str:
+    """Times of steps; where something is meant of one, what."""
+    shapes, rows = _benchmark("step"), []
+    for label, name in _STEPS.items():
+        found = {shape: shapes[shape].loc[name] for shape in _SHAPES if name in shapes[shape].index}
+        meant = {figure["at_most"] for figure in found.values() if pd.notna(figure["at_most"])}
+        row = {"": label, "meant: at most": f"{meant.pop():g}" if meant else ""}
+        rows.append(row | {s: _with_spread(found[s]) if s in found else "" for s in _SHAPES})
+    return as_markdown(rows)
+
+
+def _with_spread(figure: pd.Series) -> str:
+    value, spread = figure["value"], figure["spread"]
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}" + (f" ({spread:.{digits}f})" if spread else "")
+
+
+def _bounds() -> str:
+    """Time until a bound is reached, by the package's own ways and by the papers' protocol."""
+    rows = []
+    for label, figures in _benchmark("bound").items():
+        value = figures["value"].to_dict()
+        row = {"data set": label, "ELBO above": f"{value['level']:g}"}
+        row |= {heading: _reached(value, way) for way, heading in _WAYS.items()}
+        seconds = [value[f"{way}, s"] for way in ("fast", "select_model") if f"{way}, s" in value]
+        share = f"{min(seconds) / value.get('papers, s', value['papers, all s']):.2f}"
+        row["least / papers'"] = share if "papers, s" in value else f"below {share}"
+        rows.append(row)
+    return as_markdown(rows)
+
+
+def _reached(value: dict[str, float], way: str) -> str:
+    if f"{way}, s" in value:
+        return f"{value[f'{way}, steps']:,.0f} steps, {value[f'{way}, s']:.0f} CPU s"
+    if f"{way}, all s" not in value:
+        return ""
+    return f"never: {value[f'{way}, last bound']:.3f} after {value[f'{way}, all s']:,.0f} CPU s"
+
+
+def _rounding() -> str:
+    """Errors of float32's gradients over their size: median over groups of parameters, largest."""
+    found = {name: figures["value"] for name, figures in _benchmark("rounding").items()}
+    return as_markdown(
+        {"median, largest": label}
+        | {d: f"{found[d][f'{f}, median']:.4f}, {found[d][f'{f}, largest']:.3f}" for d in _DATASETS}
+        for f, label in _FAMILIES.items()
+    )
+
+
+def _gpu() -> str:
+    """Steps on a GPU, with XLA and without, beside the CPU's."""
+    devices = ("CPU", "GPU", "GPU, XLA")
+    found = {shape: figures["value"].to_dict() for shape, figures in _benchmark("gpu").items()}
+    found = {shape: on for shape, on in found.items() if "CPU, ms" in on}
+    return as_markdown(
+        {"": shape}
+        | {f"{d}, ms": f"{on[f'{d}, ms']:,.0f}" if f"{d}, ms" in on else "" for d in devices}
+        | {
+            f"{d}, first, s": f"{on[f'{d}, first, s']:.0f}" if f"{d}, ms" in on else ""
+            for d in devices
+        }
+        | {"GPU memory, GB": f"{on['GPU memory, GB']:.1f}"}
+        for shape, on in sorted(found.items(), key=lambda item: item[1]["CPU, ms"])
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
-    "comparison, numbers": partial(_comparison_table, "regression"),
-    "comparison, labels": partial(_comparison_table, "classification"),
+    "comparison, numbers": partial(_comparison_table, "regression", "table"),
+    "comparison, labels": partial(_comparison_table, "classification", "table of labels"),
     "comparison, counts": _counts,
     "comparison, claim": _claim,
-    **STUDY_BLOCKS,
-    **SPEED_BLOCKS,
+    "speed, steps": _steps,
+    "speed, bounds": _bounds,
+    "speed, rounding": _rounding,
+    "speed, GPU": _gpu,
 }
 
 if __name__ == "__main__":

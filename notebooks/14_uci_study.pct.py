@@ -15,37 +15,39 @@
 # # The UCI study, beside print
 #
 # The papers of deep Wishart processes compare them with deep Gaussian processes of the same prior,
-# on the UCI regression sets. `gpflow-dwp study` reruns any cell of their tables. This notebook
-# shows the results that are under version control in `ci/results/uci`, beside the printed ones. It
+# on the UCI regression sets. `ci/study.py` reruns any cell of their tables. This notebook
+# shows the results that are under version control in `ci/results`, beside the printed ones. It
 # trains nothing.
-#
-# To look at a study of your own, name the table that its report leaves:
-# `GPFLOW_DWP_RESULTS=my-study/report/results.csv`.
 
 # %% tags=["hide-input"]
 # %matplotlib inline
-import os
+import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown
 
-from gpflow_dwp.lab import KEPT_RESULTS
-from gpflow_dwp.lab.study.figures import plot_coverage, plot_differences, plot_runtimes, plot_scores
-from gpflow_dwp.lab.study.frame import differing_configurations, read_results_table
-from gpflow_dwp.lab.study.published import PRINTED_NAMES, published_scores
-from gpflow_dwp.lab.study.report import markdown_table
-from gpflow_dwp.lab.study.tables import (
+import gpflow_dwp
+
+ROOT = Path(gpflow_dwp.__file__).resolve().parents[1]  # of a checkout
+sys.path.append(str(ROOT / "ci"))
+from uci.figures import plot_differences, plot_scores
+from uci.tables import (
+    KEPT,
+    NAMES,
     calibration_table,
+    configurations,
+    kept_cells,
+    markdown_table,
     model_ranks,
     paired_differences,
+    published,
     runtime_table,
     score_table,
 )
 
-own = os.environ.get("GPFLOW_DWP_RESULTS")
-files = sorted(KEPT_RESULTS.glob("uci/*.csv")) if own is None else [own]
-results = pd.concat([read_results_table(path) for path in files], ignore_index=True)
+results = kept_cells("uci")
 print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
 
 # %% [markdown]
@@ -56,7 +58,7 @@ print(f"{len(results)} cells, {results['seconds'].sum() / 3600:.1f} hours")
 # tables have it all.
 
 # %%
-differing_configurations(results)
+configurations(results)
 
 
 # %%
@@ -69,7 +71,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 # %%
 results.groupby(["machine", "threads"], dropna=False).agg(
-    cells=("key", "size"),
+    cells=("split", "size"),
     commits=("commit", "nunique"),
     first=("date", "min"),
     last=("date", "max"),
@@ -97,7 +99,7 @@ plot_scores(compared(scores), "elbo")
 
 # %%
 columns = ["metric", "dataset", "depth", "model", "configuration", "splits"]
-columns += ["improved_difference", "improved_difference_in_se", "improved_verdict"]
+columns += ["improved_mean", "improved_difference_in_se", "improved_verdict"]
 scores[columns].round(3)
 
 # %%
@@ -131,11 +133,7 @@ plot_scores(compared(scores), "rmse")
 
 # %%
 differences = paired_differences(results)
-if len(differences):
-    figure = plot_differences(differences)
-else:
-    figure = "no two models were run on the same split"
-figure
+plot_differences(differences)
 
 # %%
 differences[differences["metric"] == "elbo"].round(3)
@@ -153,13 +151,12 @@ ranks.pivot(index=["compared", "comparisons", "model"], columns="metric", values
 # %% [markdown]
 # ## Depth
 #
-# `gpflow-dwp experiment depth` grows models layer by layer: each starts where the one before has
-# ended. Left the bound, with the improved paper's means as crosses, right the divergence of the
+# Models grow layer by layer: each starts where the one before has ended. Left the bound, with the improved paper's means as crosses, right the divergence of the
 # layer that was added, split 0. [What it means](results.md#depth).
 
 # %%
-depth = pd.read_csv(KEPT_RESULTS / "depth" / "depth.csv")
-in_print = published_scores().query("paper == 'improved' and metric == 'elbo'")
+depth = pd.read_csv(KEPT / "depth.csv")
+in_print = published("elbo", "improved")
 names = depth["dataset"].unique()
 figure, axes = plt.subplots(
     len(names), 2, figsize=(9, 2.8 * len(names)), sharex=True, squeeze=False
@@ -167,7 +164,7 @@ figure, axes = plt.subplots(
 for (bound, nats), name in zip(axes, names, strict=True):
     for color, (model, grown) in enumerate(depth[depth["dataset"] == name].groupby("model")):
         bound.plot(
-            grown["depth"], grown["elbo"], "o-", color=f"C{color}", label=PRINTED_NAMES[model]
+            grown["depth"], grown["elbo"], "o-", color=f"C{color}", label=NAMES[model]
         )
         cells = in_print[(in_print["dataset"] == name) & (in_print["model"] == model)]
         bound.plot(cells["depth"], cells["mean"], "x", color=f"C{color}")
@@ -189,9 +186,6 @@ figure.tight_layout()
 
 # %%
 runtimes = runtime_table(results)
-plot_runtimes(compared(runtimes))
-
-# %%
 columns = ["dataset", "depth", "model", "configuration", "splits"]
 runtimes[[*columns, "seconds_per_step", "training_seconds", "step_over_dgp"]].round(3)
 
@@ -203,7 +197,4 @@ runtimes[[*columns, "seconds_per_step", "training_seconds", "step_over_dgp"]].ro
 
 # %%
 calibration = calibration_table(results)
-plot_coverage(compared(calibration))
-
-# %%
 calibration[[*columns, "crps", "coverage_50", "coverage_90", "coverage_95"]].round(3)

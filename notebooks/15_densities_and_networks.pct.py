@@ -14,23 +14,20 @@
 # %% [markdown]
 # # Conditional densities and matrix-Gaussian networks, beside print
 #
-# Two more papers' tables, rerun by `gpflow-dwp study`. This notebook shows the results that are
+# Two more papers' tables, rerun by `ci/study.py`. This notebook shows the results that are
 # under version control in `ci/results`, beside the printed ones. It trains nothing.
 
 # %% tags=["hide-input"]
 # %matplotlib inline
-import pandas as pd
+import sys
+from pathlib import Path
 
-from gpflow_dwp.lab import KEPT_RESULTS
-from gpflow_dwp.lab.study.figures import plot_densities, plot_scores
-from gpflow_dwp.lab.study.frame import differing_configurations, read_results_table
-from gpflow_dwp.lab.study.tables import density_table, score_table
+import gpflow_dwp
 
-
-def results(name: str) -> pd.DataFrame:
-    files = sorted(KEPT_RESULTS.glob(f"{name}/*.csv"))
-    return pd.concat([read_results_table(path) for path in files], ignore_index=True)
-
+ROOT = Path(gpflow_dwp.__file__).resolve().parents[1]  # of a checkout
+sys.path.append(str(ROOT / "ci"))
+from uci.figures import plot_densities, plot_scores
+from uci.tables import configurations, density_table, kept_cells, score_table
 
 # %% [markdown]
 # ## Conditional density estimation
@@ -43,8 +40,8 @@ def results(name: str) -> pd.DataFrame:
 # by more steps.
 
 # %%
-densities = results("densities")
-differing_configurations(densities)
+densities = kept_cells("densities")
+configurations(densities)
 
 # %% [markdown]
 # The paper's numbers are kernel density estimates from 2,000 draws of each marginal. Where a target
@@ -70,8 +67,8 @@ plot_densities(table)
 # are others.
 
 # %%
-networks = results("matrix_gaussian")
-differing_configurations(networks)
+networks = kept_cells("matrix_gaussian")
+configurations(networks)
 
 # %%
 scores = score_table(networks)

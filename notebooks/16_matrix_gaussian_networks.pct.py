@@ -157,8 +157,7 @@ figure
 #
 # Classification (section 4.2) on the 8 x 8 images that come with scikit-learn, as 64 numbers in no
 # order: two hidden layers of 50 units, a softmax likelihood, weights with the prior
-# $MN(0, I, I)$, at most 0.25 for the dropout rates, minibatches. `gpflow-dwp mnist` does the same
-# with MNIST's 70,000 images.
+# $MN(0, I, I)$, at most 0.25 for the dropout rates, minibatches.
 
 # %%
 images, labels = load_digits(return_X_y=True)

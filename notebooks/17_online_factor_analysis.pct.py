@@ -21,11 +21,14 @@
 
 # %% tags=["hide-input"]
 # %matplotlib inline
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+import gpflow_dwp
 from gpflow_dwp.iterates import (
     OnlineEM,
     OnlineGradientAscent,
@@ -33,7 +36,6 @@ from gpflow_dwp.iterates import (
     observe_all,
     relative_frobenius_distance,
 )
-from gpflow_dwp.lab import KEPT_RESULTS
 
 # %% [markdown]
 # A stream of 5,000 vectors with 30 entries and three factors. An algorithm has a state, which one
@@ -74,12 +76,13 @@ _ = fig.colorbar(image, ax=axes, shrink=0.8)
 # The thesis draws vectors from factor models with $K = 10$ and compares online EM, online gradient
 # ascent (SGA) and batch factor analysis by SVD (scikit-learn) after 100 to 100,000 of them, for
 # three ranges of the factors' squared lengths; its Figures 5.1 and 5.2. The results below are from
-# `gpflow-dwp experiment factor-analysis`, kept in `ci/results/iterates`; bars are a standard error
+# full runs, kept in `ci/results`; bars are a standard error
 # over ten models.
 
 
 # %%
-table = pd.read_csv(KEPT_RESULTS / "iterates" / "factor_analysis.csv")
+KEPT = Path(gpflow_dwp.__file__).resolve().parents[1] / "ci" / "results"
+table = pd.read_csv(KEPT / "factor_analysis.csv")
 summary = table.groupby(["dimension", "largest", "algorithm", "num_samples"])[
     ["relative_distance", "wasserstein_distance"]
 ].agg(["mean", "sem"])

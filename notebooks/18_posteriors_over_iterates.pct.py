@@ -22,6 +22,7 @@
 # %% tags=["hide-input"]
 # %matplotlib inline
 import os
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,12 +31,6 @@ import pandas as pd
 import gpflow_dwp
 from gpflow_dwp.data import varying_sine
 from gpflow_dwp.iterates import SWAG, FactorAnalysisPosterior, IterateAverage, OnlineEM
-from gpflow_dwp.lab import KEPT_RESULTS
-from gpflow_dwp.lab.experiments.linear_regression import (
-    linear_regression_posterior,
-    sgd_iterates,
-    window_means,
-)
 from gpflow_dwp.training import Adam
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
@@ -97,34 +92,34 @@ rng = np.random.default_rng(0)
 inputs = rng.multivariate_normal(np.zeros(2), [[1.0, 0.5], [0.5, 1.0]], 1_000)
 weights = 10.0 * rng.standard_normal(2)
 targets = inputs @ weights + np.sqrt(10.0) * rng.standard_normal(1_000)
-posterior = linear_regression_posterior(inputs, targets, prior_precision=0.01, noise_precision=0.1)
+covariance = np.linalg.inv(0.01 * np.eye(2) + 0.1 * inputs.T @ inputs)
+mean = 0.1 * covariance @ inputs.T @ targets
 
 
 def iterates(weight_decay: float, batch_size: int) -> np.ndarray:
-    return sgd_iterates(
-        inputs,
-        targets,
-        posterior.mean,
-        learning_rate=0.1,
-        weight_decay=weight_decay,
-        batch_size=batch_size,
-        num_epochs=100,
-        rng=np.random.default_rng(1),
-    )
+    """The weights after every step of stochastic gradient descent from the posterior's mean."""
+    rng, weights, found = np.random.default_rng(1), mean, []
+    for _ in range(100):
+        for rows in rng.permutation(1_000).reshape(-1, batch_size):
+            residuals = inputs[rows] @ weights - targets[rows]
+            gradient = 2.0 / batch_size * inputs[rows].T @ residuals
+            weights = weights - 0.1 * (gradient + weight_decay * weights)
+            found.append(weights)
+    return np.array(found)
 
 
 panels = {
     "λ = 0.1": iterates(0.1, 100),
     "λ = 0.001": iterates(0.001, 100),
-    "λ = 0.001, means of 50, batches of 10": window_means(iterates(0.001, 10), 50),
+    "λ = 0.001, means of 50, batches of 10": iterates(0.001, 10).reshape(-1, 50, 2).mean(axis=1),
 }
 circle = np.stack([np.cos(t := np.linspace(0.0, 2.0 * np.pi, 100)), np.sin(t)])
-root = np.linalg.cholesky(posterior.covariance)
+root = np.linalg.cholesky(covariance)
 fig, axes = plt.subplots(1, 3, figsize=(10.0, 3.2), layout="constrained")
 for axis, (title, points) in zip(axes, panels.items(), strict=True):
     axis.plot(*points.T, "r.", markersize=2, alpha=0.5)
     for radius in (1.0, 2.0, 3.0):
-        axis.plot(*(posterior.mean[:, None] + radius * root @ circle), "k", linewidth=0.8)
+        axis.plot(*(mean[:, None] + radius * root @ circle), "k", linewidth=0.8)
     axis.set_title(title, fontsize=10)
 
 # %% [markdown]
@@ -136,7 +131,7 @@ for axis, (title, points) in zip(axes, panels.items(), strict=True):
 
 
 # %%
-ITERATES = KEPT_RESULTS / "iterates"
+ITERATES = Path(gpflow_dwp.__file__).resolve().parents[1] / "ci" / "results"
 
 
 def with_errors(table: pd.DataFrame, groups: list[str], values: list[str]) -> pd.DataFrame:

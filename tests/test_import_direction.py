@@ -39,11 +39,9 @@ ORDER = (
     "latent_variable_deep_gp",
     "matrix_gaussian",
     "cli",
-    # With commands of its own, which the command line finds by name.
-    "lab",
 )
 # These may need extras as soon as they are imported.
-PROGRAMS = ("cli", "estimator", "lab", "__main__")
+PROGRAMS = ("cli", "estimator", "__main__")
 OPTIONAL_PACKAGES = (
     "cyclopts",
     "matplotlib",

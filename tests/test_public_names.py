@@ -11,8 +11,8 @@ import re
 import pytest
 from package_source import MODULES, ROOT, SourceModule
 
-# The command line and the lab are programs, not a library.
-PROGRAMS = ("cli", "lab")
+# The command line is a program, not a library.
+PROGRAMS = ("cli",)
 PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 # What the rooms share and a user does not type.
 SHARED = (

