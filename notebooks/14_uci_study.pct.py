@@ -151,7 +151,8 @@ ranks.pivot(index=["compared", "comparisons", "model"], columns="metric", values
 # %% [markdown]
 # ## Depth
 #
-# Models grow layer by layer: each starts where the one before has ended. Left the bound, with the improved paper's means as crosses, right the divergence of the
+# Models grow layer by layer: each starts where the one before has ended. Left the bound, with the
+# improved paper's means as crosses, right the divergence of the
 # layer that was added, split 0. [What it means](results.md#depth).
 
 # %%
@@ -163,9 +164,7 @@ figure, axes = plt.subplots(
 )
 for (bound, nats), name in zip(axes, names, strict=True):
     for color, (model, grown) in enumerate(depth[depth["dataset"] == name].groupby("model")):
-        bound.plot(
-            grown["depth"], grown["elbo"], "o-", color=f"C{color}", label=NAMES[model]
-        )
+        bound.plot(grown["depth"], grown["elbo"], "o-", color=f"C{color}", label=NAMES[model])
         cells = in_print[(in_print["dataset"] == name) & (in_print["model"] == model)]
         bound.plot(cells["depth"], cells["mean"], "x", color=f"C{color}")
         deep = grown[grown["depth"] > 1]
