@@ -12,6 +12,7 @@ __all__ = [
     "SavedModelError",
     "ScaleWarning",
     "TableError",
+    "TargetWarning",
     "UnsupportedKernelError",
 ]
 
@@ -22,6 +23,10 @@ class CholeskyError(ArithmeticError):
 
 class CollapseWarning(UserWarning):
     """A model has learned nothing: it explains everything as noise."""
+
+
+class TargetWarning(UserWarning):
+    """A target is odd for a number: few values, or one that many rows have."""
 
 
 class DatasetError(ValueError):

@@ -89,7 +89,7 @@ def model_numbers(
             Y[2, 0] = np.nan
         data = (X, Y, np.linspace(0.5, 1.5, len(X))) if weights else (X, Y)
         if likelihood is not None:
-            arguments["likelihood"] = likelihood()
+            arguments["likelihood"] = likelihood() if callable(likelihood) else likelihood
         # A copy, because a model moves the kernels that it is given.
         model = builder(data, depth, num_samples=3, seed=5, **copy.deepcopy(arguments))
         move(model)
@@ -166,8 +166,8 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
     }
     cases["outputs"] = {
         "correlated": (wishart, 2, {**SMALL, "kind": "three", "num_functions": 2}),
-        "warp": (wishart, 2, {**REGRESSION, **FEW, "warp": True}),
-        "Student": (wishart, 2, {**REGRESSION, **FEW, "noise": "student_t"}),
+        "warp": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "warped"}),
+        "Student": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "student_t"}),
     }
     cases["one layer"] = {
         "pseudo-targets": (wishart, 1, {**SMALL}),
@@ -197,7 +197,7 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
             {**SMALL, "joint": False, "kind": "three", "missing": True, "inducing": "kmeans"},
         ),
         "inverse, sampled ratio": (inverse, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
-        "Student and warp": (wishart, 2, {**SMALL, **FEW, "noise": "student_t", "warp": True}),
+        "Student and warp": (wishart, 2, {**SMALL, **FEW, "likelihood": "warped_student_t"}),
     }
     local = {"num_inducing": 5, "num_functions": 2}
     cases["latent-variable"] = {

@@ -146,12 +146,13 @@ def selection_numbers() -> dict[str, Any]:
         kernel = SquaredExponential(lengthscales=[1.0, 1.0])
         found = fit_gaussian_process((X, Y), kernel, likelihood, inducing, max_iterations=15)
         numbers[f"{name}, elbo"] = found.elbo
-        numbers[f"{name}, course"] = found.course[::5]
+        numbers[f"{name}, course"] = found.trace[::5]
         numbers |= by_size(f"{name}, variable", [*kernel.variables, *likelihood.variables])
     selection = select_model((X, Y), depth=1, seed=1, progress=False)
     numbers["candidates"] = [each.elbo for each in selection.candidates]
     numbers["candidates, choices"] = [
-        [each.depth, each.ard, each.warp, each.num_data] for each in selection.candidates
+        [each.depth, each.ard, each.likelihood.startswith("warped"), each.num_data]
+        for each in selection.candidates
     ]
     numbers["selected, predict_y"] = selection.model.predict_y(XNEW, num_samples=4, seed=3)
     return numbers
@@ -169,7 +170,7 @@ def estimator_numbers() -> dict[str, Any]:
         "random_state": 0,
     }
     raw, new = 3.0 + 10.0 * X, 3.0 + 10.0 * XNEW
-    regressor = DeepWishartRegressor(warp=False, noise="gaussian", **settings)
+    regressor = DeepWishartRegressor(likelihood="gaussian", **settings)
     regressor.fit(raw, 100.0 + 5.0 * f[:, 0])
     mean, deviation = regressor.predict(new, return_std=True)
     y = 100.0 + 5.0 * functions(XNEW)[:, 0]

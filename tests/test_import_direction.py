@@ -30,9 +30,9 @@ ORDER = (
     "objectives",
     "models",
     "training",
-    "selection",
     "iterates",
     "evaluation",
+    "selection",
     "serving",
     "estimator",
     # Related models, of which nothing above knows.

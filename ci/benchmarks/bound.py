@@ -105,8 +105,7 @@ def prepare_search(place: Sequence[Any], num_steps: int, level: float) -> Callab
     arguments: dict[str, Any] = {
         "depth": depth,
         "kernel": "SquaredExponential",
-        "warp": False,
-        "noise": "gaussian",
+        "likelihood": "gaussian",
         **posterior_arguments(model),
     }
 

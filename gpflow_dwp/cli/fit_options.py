@@ -23,6 +23,7 @@ from gpflow_dwp.cli.parameters import (
 __all__ = ["CompleteOptions", "FitOptions", "fit"]
 
 _DATA = Parameter(group=Group.create_ordered("Data"))
+LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
 _MODEL = Parameter(group=Group.create_ordered("Model"))
 _TRAINING = Parameter(group=Group.create_ordered("Training"))
 _STOPPING = Parameter(group=Group.create_ordered("Early stopping and log"))
@@ -48,19 +49,19 @@ class FitOptions:
     :param model: Deep Wishart process, the deep GP with the same prior, deep inverse Wishart
         process, or matrix-Gaussian neural network.
     :param depth: Layers: N - 1 hidden layers and an output GP, or output weights of a VMG; auto for
-        a DWP whose depth, kernel and warp are chosen by the bound (default: auto; 3 for other
+        a DWP whose depth, kernel and noise are what predicts best (default: auto; 3 for other
         models and with --devices, --log or --validation-metric rmse, which are for one model).
     :param posterior: Family of approximate posteriors of a DWP (default: AB).
     :param whiten: Posteriors of a DWP relative to the prior's scale.
     :param output_posterior: What the posterior of a process's output layer comes from: learned
         pseudo-targets, or a regression on all data, which takes far fewer steps (default:
         regression for numbers, up to 2000 training rows, without minibatches and latent variables).
-    :param warp: Noise of a process that is Gaussian in a learned function of the target, and not in
-        the target itself: for targets that are skewed, or whose noise grows with them (with --depth
-        auto: where it pays).
-    :param noise: How a process's targets scatter: student_t for tails that are learned, of tables
-        in which a few rows lie far off; heteroskedastic where the inputs tell how far (default:
-        gaussian; with --depth auto: which has the highest bound).
+    :param likelihood: How numbers scatter around a process: warped for noise that is Gaussian in a
+        learned function of the target, student_t for learned tails, warped_student_t for both,
+        heteroskedastic where the inputs tell how far (default: gaussian; with --depth auto what
+        predicts best).
+    :param effort: What --depth auto tries: quick for single layers only, thorough for more steps
+        and depth 3 (default: default).
     :param kernel: GPflow's name of the kernel (default: SquaredExponential; with --depth auto the
         best of three).
     :param width: Degrees of freedom of each layer: its number of features in a DGP (default: number
@@ -108,8 +109,8 @@ class FitOptions:
     posterior: Annotated[Literal["AB", "A", "GW"] | None, _MODEL] = None
     whiten: Annotated[bool, _MODEL] = False
     output_posterior: Annotated[Literal["pseudo_targets", "regression"] | None, _MODEL] = None
-    warp: Annotated[bool, _MODEL] = False
-    noise: Annotated[Literal["gaussian", "student_t", "heteroskedastic"] | None, _MODEL] = None
+    likelihood: Annotated[LikelihoodName | None, _MODEL] = None
+    effort: Annotated[Literal["quick", "default", "thorough"] | None, _MODEL] = None
     kernel: Annotated[str | None, _MODEL] = None
     width: Annotated[Size | None, Parameter(name=("--width", "--hidden-units")), _MODEL] = None
     num_pseudo_data: Annotated[Size | None, _MODEL] = None

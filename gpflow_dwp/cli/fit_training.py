@@ -27,11 +27,6 @@ from gpflow_dwp.training.run_log import RunLog
 
 __all__ = ["Course", "choose_strategy", "train"]
 
-_NOISES = {
-    "gaussian": "",
-    "student_t": ", Student's noise",
-    "heteroskedastic": ", noise by the inputs",
-}
 _METRIC: ValidationMetric = "log_density"
 _PATIENCE = 10
 _STEPS_IN_FINAL_BOUND = 100
@@ -70,13 +65,7 @@ class Course(NamedTuple):
             lines.append(f"The validation rows are predicted best after step {self.best_step}.")
         if self.best is not None:
             best = self.best
-            warp = ", warped" if best.warp else ""
-            noise = _NOISES[best.noise]
-            deepest = max(candidate.depth for candidate in self.candidates)
-            lines.append(
-                f"Of depths 1 to {deepest} depth {best.depth} has the highest bound: "
-                f"{best.kernel}{warp}{noise}"
-            )
+            lines.append(f"Chosen: depth {best.depth}, {best.kernel}, {best.likelihood}.")
         return lines
 
 
@@ -114,9 +103,10 @@ def train(
     if options.depth == "auto":
         selection = select_model(
             rows,
-            likelihood=data.likelihood,
+            likelihood=data.likelihood or options.likelihood or "auto",
+            effort=options.effort or "default",
             estimator=Estimator(options.num_importance_samples),
-            num_steps=options.num_steps,
+            num_steps=options.num_steps or None,
             batch_size=options.batch_size,
             num_samples=options.num_samples,
             validation_data=held_out,

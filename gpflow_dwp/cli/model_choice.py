@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from gpflow.likelihoods import Likelihood
+
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
@@ -17,12 +19,19 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.training import PROTOCOLS, CSVLog, JSONLinesLog
 from gpflow_dwp.training.protocol import ProtocolName
 from gpflow_dwp.training.run_log import RunLog
 
-__all__ = ["LOGS", "TITLES", "build_model", "choose_protocol", "complete", "model_arguments"]
+__all__ = [
+    "LOGS",
+    "TITLES",
+    "build_model",
+    "choose_protocol",
+    "complete",
+    "likelihood_of",
+    "model_arguments",
+]
 
 _MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
     "DWP": ("deep Wishart process", build_deep_wishart_process),
@@ -40,12 +49,12 @@ LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
 _ARGUMENTS = {
     name: {"output_posterior": "output"}.get(name, name)
     for name in (
-        *("inducing", "kernel", "latent_dim", "noise", "num_inducing", "num_pseudo_data"),
-        *("output_posterior", "posterior", "warp", "whiten", "width"),
+        *("inducing", "kernel", "latent_dim", "num_inducing", "num_pseudo_data"),
+        *("output_posterior", "posterior", "whiten", "width"),
     )
 }
 _STEPS = {"fast": 3_000, "vmg": 20_000}
-_STEPS_OF_EACH = 1_000
+_STEPS_OF_EACH = 0  # what suits each model
 
 
 def choose_protocol(options: FitOptions) -> ProtocolName:
@@ -81,21 +90,21 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         yield "--target is missing: name the column to predict"
     if options.columns and options.drop:
         yield "--drop cannot go with --columns, which names all inputs"
+    if options.effort is not None and options.depth not in (None, "auto"):
+        yield "--effort is for --depth auto"
     if options.depth == "auto":
         for name in _for_one_model(options):
             yield f"--depth auto cannot go with {name}, which is for one model: give its --depth"
+    if options.model == "VMG" and options.likelihood is not None:
+        yield "--likelihood is not for --model VMG"
     known, given = _known(options), model_arguments(options)
     for name, argument in _ARGUMENTS.items():
         # Inducing points are also those of the sparse GP that is compared with.
         if argument in given and argument not in known and name != "num_inducing":
             yield f"{_flag(name)} is not for --model {options.model}"
-    if options.warp and options.noise == "heteroskedastic":
-        yield "--warp cannot go with --noise heteroskedastic"
     if options.task == "classification":
-        if options.warp:
-            yield "--warp is for --task regression: labels are not warped"
-        if options.noise is not None:
-            yield "--noise is for --task regression: labels have none"
+        if options.likelihood is not None:
+            yield "--likelihood is for --task regression: labels have their own"
         if options.validation_metric == "rmse":
             yield "--validation-metric rmse is not for --task classification"
     if options.num_importance_samples > 1 and options.model == "VMG":
@@ -127,24 +136,25 @@ def build_model(options: CompleteOptions, data: FitData) -> VariationalModel:
     """
     known = _known(options)
     arguments = {name: value for name, value in model_arguments(options).items() if name in known}
+    likelihood = likelihood_of(options, data.likelihood)
     if options.model == "VMG":
+        likelihood = data.likelihood
         arguments["target_scale"] = 1.0 if data.target is None else float(data.target.scale[0])
-    elif "output" not in arguments:
-        arguments["output"] = suitable_output(
-            len(data.rows[0]),
-            data.likelihood,
-            options.latent_dim or 0,
-            options.batch_size,
-            options.noise or "gaussian",
-        )
+    elif "output" not in arguments and options.batch_size is not None:
+        arguments["output"] = "pseudo_targets"
     return _MODELS[options.model][1](
         data.rows,
         1 if options.depth == "auto" else options.depth,
-        likelihood=data.likelihood,
+        likelihood=likelihood,
         num_samples=options.num_samples,
         seed=options.seed,
         **arguments,
     )
+
+
+def likelihood_of(options: FitOptions, given: Likelihood | None) -> Any:
+    """Return the likelihood of labels, or the name of that of numbers."""
+    return given if given is not None else options.likelihood or "gaussian"
 
 
 def model_arguments(options: FitOptions) -> dict[str, Any]:

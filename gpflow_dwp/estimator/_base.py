@@ -24,7 +24,7 @@ from gpflow_dwp.data.table import Task, check_weights, split_rows
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
-from gpflow_dwp.likelihoods import Noise
+from gpflow_dwp.likelihoods import LikelihoodName
 from gpflow_dwp.models import (
     DeepPosterior,
     DeepWishartProcess,
@@ -32,10 +32,10 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior, suitable_output
+from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
-from gpflow_dwp.selection.candidates import Auto
+from gpflow_dwp.selection.candidates import Auto, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers
@@ -44,6 +44,8 @@ __all__ = ["DeepWishartEstimator", "refuse_dates"]
 
 Index = npt.NDArray[np.int64]
 
+# Of one model, where its kernels are given.
+_NUM_STEPS = 1_000
 # Arguments that models are chosen and built with under the same names.
 _OF_MODELS = ("posterior", "whiten", "width", "inducing", "latent_dim", "num_samples")
 
@@ -58,15 +60,15 @@ class DeepWishartEstimator(BaseEstimator):
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
         output: OutputPosterior | None = None,
-        warp: bool | Auto = "auto",
-        noise: Noise | Auto = "auto",
+        likelihood: LikelihoodName | Auto = "auto",
+        effort: Effort = "default",
         width: int | None = None,
         kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
         latent_dim: int = 0,
         num_importance_samples: int = 1,
-        num_steps: int = 1_000,
+        num_steps: int | None = None,
         batch_size: int | None = None,
         num_samples: int = 2,
         num_prediction_samples: int = 100,
@@ -81,8 +83,8 @@ class DeepWishartEstimator(BaseEstimator):
         self.posterior = posterior
         self.whiten = whiten
         self.output = output
-        self.warp = warp
-        self.noise = noise
+        self.likelihood = likelihood
+        self.effort = effort
         self.width = width
         self.kernel = kernel
         self.num_inducing = num_inducing
@@ -117,7 +119,9 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: Array, Y: Array, weights: Array | None, likelihood: Likelihood | None
     ) -> None:
         """Train a model on raw inputs [N, D] and raw targets, or indices of labels, [N, P]."""
-        check_integers(num_steps=self.num_steps, num_prediction_samples=self.num_prediction_samples)
+        check_integers(num_prediction_samples=self.num_prediction_samples)
+        if self.num_steps is not None:
+            check_integers(num_steps=self.num_steps)
         check_integers(n_iter_no_change=self.n_iter_no_change)
         check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
         if self.verbose not in (0, 1):  # as others of scikit-learn's take them
@@ -144,7 +148,7 @@ class DeepWishartEstimator(BaseEstimator):
             return inputs.transform(X), Y if targets is None else targets.transform(Y)
 
         of_models = {name: getattr(self, name) for name in _OF_MODELS}
-        of_models |= {"likelihood": likelihood, "seed": seed}
+        of_models["seed"] = seed
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
@@ -153,9 +157,9 @@ class DeepWishartEstimator(BaseEstimator):
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
-            model, history = self._select(data, held_out, self.kernel, of_models)
+            model, history = self._select(data, held_out, self.kernel, likelihood, of_models)
         else:
-            model = self._build(data, self.kernel, of_models)
+            model = self._build(data, self.kernel, likelihood, of_models)
             history = self._take_steps(model, data, held_out, seed)
         model.num_prediction_samples = self.num_prediction_samples
         self.input_standardiser_: Standardiser = inputs
@@ -191,14 +195,15 @@ class DeepWishartEstimator(BaseEstimator):
         data: TrainingData,
         held_out: RegressionData | None,
         kernel: str,
+        likelihood: Likelihood | None,
         of_models: dict[str, Any],
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
         selection = select_model(
             data,
             depth=self.depth,
             kernel=kernel,
-            warp=self.warp,
-            noise=self.noise,
+            likelihood=likelihood or self.likelihood,
+            effort=self.effort,
             num_inducing=self.num_inducing,
             output=self.output,
             estimator=Estimator(self.num_importance_samples),
@@ -210,16 +215,18 @@ class DeepWishartEstimator(BaseEstimator):
             **of_models,
         )
         self.candidates_: tuple[Candidate, ...] = selection.candidates
+        self.reason_: str = selection.reason
         return selection.model, selection.history
 
     def _build(
         self,
         data: TrainingData,
         kernel: Kernel | Sequence[str | Kernel],
+        likelihood: Likelihood | None,
         of_models: dict[str, Any],
     ) -> DeepWishartProcess:
         """Build the one model of these kernels, of which the estimator's own stay as they are."""
-        depth, likelihood = self.depth, of_models["likelihood"]
+        depth = self.depth
         if isinstance(kernel, Kernel):
             if depth == "auto":
                 raise ValueError("depth must be a number where kernel is one kernel, got 'auto'.")
@@ -229,17 +236,17 @@ class DeepWishartEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel must be a name, a kernel or a sequence of kernels, got {kernel!r}."
             )
+        named = "gaussian" if self.likelihood == "auto" else self.likelihood
+        output = self.output
+        if output is None and self.batch_size is not None:
+            output = "pseudo_targets"
         return build_deep_wishart_process(
             data,
             len(kernel) if depth == "auto" else depth,
-            output=self.output
-            or suitable_output(
-                len(np.asarray(data[0])), likelihood, self.latent_dim, self.batch_size, self.noise
-            ),
+            output=output,
             num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
             kernel=[copy.deepcopy(each) for each in kernel],
-            warp=self.warp is True and likelihood is None,
-            noise="gaussian" if self.noise == "auto" or likelihood is not None else self.noise,
+            likelihood=likelihood or named,
             **of_models,
         )
 
@@ -251,13 +258,14 @@ class DeepWishartEstimator(BaseEstimator):
         seed: int,
         kl_annealing_steps: int | None = None,
     ) -> TrainingHistory:
+        num_steps = _NUM_STEPS if self.num_steps is None else self.num_steps
         if kl_annealing_steps is None:
-            kl_annealing_steps = PROTOCOLS["fast"].kl_annealing_steps(model, self.num_steps)
+            kl_annealing_steps = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
         return fit_with_held_out(
             model,
             data,
             held_out,
-            self.num_steps,
+            num_steps,
             patience=self.n_iter_no_change,
             kl_annealing_steps=kl_annealing_steps,
             batch_size=self.batch_size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.utils import check_array, check_random_state
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
+from gpflow_dwp.exceptions import TargetWarning
+from gpflow_dwp.selection.observations import odd_targets, recorded_steps
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -32,24 +35,26 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     >>> mean.shape, std.shape
     ((30,), (30,))
 
-    What is "auto" is chosen by the bound, which needs no rows to be held out: see
-    :func:`gpflow_dwp.selection.select_model`.
+    What is "auto" is chosen by what models predict of each row from all others, for which no rows
+    are held out: see :func:`gpflow_dwp.selection.select_model`.
 
     :param depth: GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and one output
-        GP. "auto" begins with 1, and goes on for as long as the bound grows, to 3 at most.
+        GP. "auto" for 1, or for more where that predicts better.
     :param posterior: Family of approximate posteriors: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
     :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
         or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
         rows without minibatches, and in a single layer with Gaussian noise.
-    :param warp: Whether the noise is Gaussian in a function of the targets that is learned, and not
-        in the targets themselves: see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`. Labels have
-        none.
-    :param noise: "gaussian", "student_t" for tails that are learned (see
-        :class:`~gpflow_dwp.likelihoods.WarpedStudentT`), or "heteroskedastic" for a function of the
-        inputs (see :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`); "auto" takes the one
-        with the highest bound, the last of them only in a single layer. Labels have none.
-    :param width: Degrees of freedom of every Wishart layer; None for the number of inputs.
+    :param likelihood: "gaussian"; "warped", where noise is Gaussian in a function of the targets
+        that is learned (see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`); "student_t" for tails
+        that are learned (see :class:`~gpflow_dwp.likelihoods.WarpedStudentT`); "warped_student_t"
+        for both; "heteroskedastic" for noise that is a function of the inputs (see
+        :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`); "auto" for the one that predicts
+        best. Labels have their own.
+    :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
+        more steps and tries depth 3, too.
+    :param width: Degrees of freedom of every Wishart layer; None for the number of inputs, or 5
+        where that is less than 4 and predicts better.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
         kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
@@ -63,7 +68,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
         importance-weighted bound.
     :param num_steps: Gradient steps of a model that takes such, at most; models that are not kept
-        take fewer.
+        take fewer. None for 1,000, and for 3,000 of a deep model of up to 2,000 rows.
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
         labels for 500 above as many.
     :param num_samples: Draws that estimate the bound in training.
@@ -84,9 +89,11 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param verbose: Whether to show a progress bar.
 
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
-    ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds; not
-    where kernels are given), ``input_standardiser_``, ``output_standardiser_``,
-    ``n_features_in_``, and ``feature_names_in_`` where the inputs had names.
+    ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds and
+    leave-one-out scores) and ``reason_`` (why this one, in a sentence; neither where kernels are
+    given), ``resolution_`` (the step to which each target was recorded, 0 for none, [Q]),
+    ``input_standardiser_``, ``output_standardiser_``, ``n_features_in_``, and
+    ``feature_names_in_`` where the inputs had names.
     """
 
     def fit(
@@ -107,14 +114,22 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         inputs, y, weights = self._check_rows(
             X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2
         )
+        name = getattr(y, "name", None)
         targets = np.asarray(y, np.float64)
         if self._goes_on() and targets.shape[1:] != self._target_shape:
             expected = ["N", *self._target_shape]
             raise ValueError(
                 f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
             )
-        self._train(inputs, targets.reshape(len(targets), -1), weights, None)
+        columns = targets.reshape(len(targets), -1)
+        self._train(inputs, columns, weights, None)
+        self.resolution_: Array = recorded_steps(columns)
         self._target_shape: tuple[int, ...] = targets.shape[1:]
+        for index, column in enumerate(columns.T):
+            called = f"y[:, {index}]" if self._target_shape else str(name or "y")
+            odd = odd_targets(column, called)
+            if odd is not None:
+                warnings.warn(odd, TargetWarning, stacklevel=2)
         return self
 
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -162,11 +177,18 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         ends = self.predict_quantiles(X, (tail, 1.0 - tail))
         return ends[..., 0], ends[..., 1]
 
-    def predict_log_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    def predict_log_density(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, step: npt.ArrayLike | None = None
+    ) -> Array:
         """Return the log density of each observation, per unit of the targets.
+
+        Targets that are recorded to a step h, such as counts, have the probability of their cell by
+        its width, P(y - h/2 < y' < y + h/2) / h: a density at a point that was observed again and
+        again has no upper limit.
 
         :param X: Inputs, [N, D].
         :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
+        :param step: h, a number or [Q], 0 for densities; None for ``resolution_``.
         :return: Log densities, of all outputs jointly, [N].
         :raises ValueError: If the shapes do not fit, or a number is not finite.
         """
@@ -176,7 +198,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
         columns = targets.reshape(len(targets), -1)
-        return self._raw_units().log_density(self._posterior(), inputs, columns)
+        steps = self.resolution_ if step is None else np.asarray(step, np.float64)
+        return self._raw_units().log_density(self._posterior(), inputs, columns, steps)
 
     def sample_y(
         self,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
     "check_mixture",
+    "log_normal_probability",
     "mixture_cdf",
     "mixture_crps_of_each",
     "mixture_log_density",
@@ -72,6 +73,20 @@ def mixture_log_density(
     z, deviation = _standardised(y, means, variances)
     each = -0.5 * np.square(z) - np.log(deviation) - _LOG_SQRT_2PI
     return logsumexp(each, axis=-2, b=_weights(weights, len(deviation))[:, None])
+
+
+def log_normal_probability(lower: Array, upper: Array) -> Array:
+    """Log probability that a standard normal number is between two, also far out in a tail.
+
+    :param lower: Of any shape.
+    :param upper: Of the same shape, above ``lower``.
+    """
+    # In the lower half a difference of distribution functions keeps its digits.
+    flip = lower + upper > 0.0
+    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
+    log_a, log_b = log_ndtr(a), log_ndtr(b)
+    with np.errstate(divide="ignore"):
+        return log_b + np.log(-np.expm1(np.minimum(log_a - log_b, 0.0)))
 
 
 def mixture_quantile(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from scipy.special import logsumexp
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.mixture import (
     check_mixture,
+    log_normal_probability,
     mixture_cdf,
-    mixture_crps_of_each,
-    mixture_log_density,
     mixture_quantile,
 )
 from gpflow_dwp.likelihoods import NormalMixture, Warp
@@ -115,28 +115,62 @@ class PredictiveDistribution:
         values = self._warped(self._standardised(y))
         return mixture_cdf(values.reshape(-1), *self._flat(), self.weights).reshape(values.shape)
 
-    def log_density(self, y: npt.ArrayLike) -> Array:
-        """Return the log density of each target by itself, per raw unit, [N, P]."""
-        values = self._standardised(y)
-        warped = self._warped(values).reshape(-1)
-        densities = mixture_log_density(warped, *self._flat(), self.weights).reshape(values.shape)
+    def log_density(self, y: npt.ArrayLike, step: npt.ArrayLike = 0.0) -> Array:
+        """Return the log density of each target by itself, per raw unit, [N, P].
+
+        A target that is recorded to a step h has the probability of its cell, by its width:
+        P(y - h/2 < y' < y + h/2) / h. So no model of integers scores above log 1 = 0, however
+        narrow its noise.
+
+        :param step: h, a number or one for each column, [P]; 0 for targets of full precision.
+        :raises ValueError: If a step is negative or not finite.
+        """
+        return logsumexp(self._of_components(y, step), axis=0)
+
+    def joint_log_density(self, y: npt.ArrayLike, num_nodes: int, step: npt.ArrayLike) -> Array:
+        """Return the log density of all P targets of a point together, [N].
+
+        Given a draw of the layers they are independent, each a mixture of the nodes.
+
+        :param num_nodes: Nodes of each draw, K: components are in order of nodes, then draws.
+        :param step: As for :meth:`log_density`.
+        """
+        each = self._of_components(y, step)
+        of_draws = logsumexp(each.reshape(num_nodes, -1, *each.shape[1:]), axis=0)
+        log_draws = np.log(len(of_draws))
+        # Each draw has 1/S of the weight, in every column.
+        return logsumexp(np.sum(of_draws + log_draws, axis=-1), axis=0) - log_draws
+
+    def _of_components(self, y: npt.ArrayLike, step: npt.ArrayLike) -> Array:
+        """Log density or probability by width of each component, weights included, [S, N, P]."""
+        values, scale = self._standardised(y), self._scale
+        steps = np.broadcast_to(np.asarray(step, np.float64), scale.shape)
+        if not (np.isfinite(steps) & (steps >= 0.0)).all():
+            raise ValueError(f"step must be finite and not negative, got {step!r}.")
+        half = 0.5 * steps / scale
+        warped, deviation = self._warped(values), np.sqrt(self.variances)
+        each = -0.5 * np.square((warped - self.means) / deviation) - np.log(deviation)
+        each -= 0.5 * np.log(2.0 * np.pi)
         if self.warp is not None:
-            densities += self.warp.log_derivative(tf.constant(values)).numpy()
-        return densities - np.log(self._scale)
+            each += self.warp.log_derivative(tf.constant(values)).numpy()
+        each -= np.log(scale)
+        if half.any():
+            ends = [self._warped(values + sign * half) for sign in (-1.0, 1.0)]
+            probability = log_normal_probability(*((end - self.means) / deviation for end in ends))
+            with np.errstate(divide="ignore"):
+                each = np.where(half > 0.0, probability - np.log(steps), each)
+        count = len(self.means)
+        weights = np.full(count, 1.0 / count) if self.weights is None else self.weights
+        with np.errstate(divide="ignore"):
+            return each + np.log(weights)[:, None, None]
 
     def crps(self, y: npt.ArrayLike) -> Array:
         """Return the continuous ranked probability score of each target, in its unit, [N, P].
 
-        Exact without warp and weights; with either, the integral of the squared error of the
-        distribution function by quadrature, to a relative error of some 1e-5.
-
-        :raises ImportError: If scoringrules is not installed and there is no warp.
+        The integral of the squared error of the distribution function by quadrature, to a relative
+        error of some 1e-5.
         """
-        truth = self._standardised(y)
-        if self.warp is not None or self.weights is not None:
-            return self._integrated_crps(truth) * self._scale
-        scores = mixture_crps_of_each(truth.reshape(-1), *self._flat())
-        return scores.reshape(truth.shape) * self._scale
+        return self._integrated_crps(self._standardised(y)) * self._scale
 
     def sample(self, num_samples: int, seed: int = 0) -> Array:
         """Draw targets, from one component after the other, again and again, or by their weights.

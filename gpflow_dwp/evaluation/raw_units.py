@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import MeanAndVariance
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.likelihoods import NormalMixture
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import accepted_observations, count_columns
@@ -118,8 +120,16 @@ class RawUnits:
             values = self._warp.inverse(values)
         return self.to_raw(_as_given(X, values))
 
-    def log_density(self, posterior: MixturePosterior, X: Any, Y: Any) -> Any:
-        """Return the log density of each observation, per unit of Y and of all columns, [N]."""
+    def log_density(
+        self, posterior: MixturePosterior, X: Any, Y: Any, step: npt.ArrayLike = 0.0
+    ) -> Any:
+        """Return the log density of each observation, per unit of Y and of all columns, [N].
+
+        :param step: What observations were recorded to, in the unit of Y, a number or [P]: see
+            :meth:`PredictiveDistribution.log_density`. 0 for full precision.
+        """
+        if np.any(step):
+            return self._log_cell_density(posterior, X, Y, step)
         inputs, offset = self.to_model(X), _constants(self._outputs, Y)[2]
         Y = _standardised(self._outputs, Y)
         if not tf.executing_eagerly():
@@ -128,6 +138,20 @@ class RawUnits:
             tf.debugging.Assert(accepted, [f"Y must hold {self._accepted.expected}"])
         densities = posterior.predict_log_density((inputs, Y))
         return _as_given(X, densities) + offset
+
+    def _log_cell_density(
+        self, posterior: MixturePosterior, X: Array, Y: Array, step: npt.ArrayLike
+    ) -> Array:
+        likelihood = posterior.likelihood
+        num_nodes = 1
+        if isinstance(likelihood, NormalMixture):
+            num_nodes = len(likelihood.component_weights(tf.float64))
+        return np.concatenate(
+            [
+                part.joint_log_density(Y[rows], num_nodes, step)
+                for rows, part in self.distributions(posterior, X)
+            ]
+        )
 
     def probabilities(self, posterior: MixturePosterior, X: Array) -> Array:
         """Return the probability of each label, [N, C], also where the model has that of one."""

@@ -32,6 +32,7 @@ __all__ = [
     "InducingPath",
     "propagate_jointly",
     "propagate_targets",
+    "regression_blocks",
     "sample_gram_matrices",
     "sample_inducing_path",
 ]
@@ -99,19 +100,61 @@ def sample_inducing_path(
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
+    cross, targets = _expected_blocks(hidden, output, points, draws, warp)
+    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross.it, targets))
+
+
+def _expected_blocks(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    points: tf.Tensor,
+    draws: Sequence[GramDraw],
+    warp: Warp | None,
+) -> tuple[TargetBlocks, tf.Tensor | None]:
+    """Covariances with the output layer's own inputs, at their expected features, and what was
+    observed there, on the scale of f and less the mean function."""
+
     def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         return hidden[index].expect(draw, blocks)
 
-    cross = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect).it
-    targets = None
-    if output.rows is not None:
-        X, Y = output.rows
-        targets = tf.cast(Y, _ACCURATE)
-        if warp is not None:
-            targets = warp.forward(targets)
-        if output.mean_function is not None:
-            targets -= tf.cast(output.mean_function(X), _ACCURATE)
-    return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross, targets))
+    assert output.inputs is not None
+    blocks = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect)
+    if output.rows is None:
+        return blocks, None
+    X, Y = output.rows
+    targets = tf.cast(Y, _ACCURATE)
+    if warp is not None:
+        targets = warp.forward(targets)
+    if output.mean_function is not None:
+        targets -= tf.cast(output.mean_function(X), _ACCURATE)
+    return blocks, targets
+
+
+def regression_blocks(
+    hidden: Sequence[GramLayer],
+    output: OutputLayer,
+    points: tf.Tensor,
+    num_samples: int,
+    seed: Seed,
+    warp: Warp | None = None,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Draw the parts of the regression that an output layer's posterior is.
+
+    Parameters as for :func:`sample_inducing_path`.
+
+    :return: K of the inducing points, [S, M, M], C between them and the N data, [S, M, N], the
+        data's variances, [S, N], and observations, [N, Q].
+    """
+    points = tf.convert_to_tensor(points)
+    path = sample_inducing_path(hidden, output, points, num_samples, seed, warp)
+    kernel = kernel_in_dtype(output.kernel, _ACCURATE)
+    if hidden:
+        draw = path.hidden[-1]
+        covariance = gram_K(kernel, draw.gram, features=draw.features)
+    else:
+        covariance = kernel(tf.cast(points, _ACCURATE))[None]
+    blocks, targets = _expected_blocks(hidden, output, points, path.hidden, warp)
+    return covariance, blocks.it, blocks.diagonal, targets
 
 
 @check_shapes(

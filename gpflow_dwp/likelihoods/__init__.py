@@ -2,7 +2,8 @@
 
 from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian, GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
-from gpflow_dwp.likelihoods.noise import Noise, NormalMixture
+from gpflow_dwp.likelihoods.named import LikelihoodName
+from gpflow_dwp.likelihoods.noise import NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
@@ -11,7 +12,7 @@ __all__ = [
     "GammaGaussian",
     "GammaPrecision",
     "HeteroskedasticGaussian",
-    "Noise",
+    "LikelihoodName",
     "NormalMixture",
     "SinhArcsinh",
     "Warp",

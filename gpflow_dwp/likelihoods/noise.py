@@ -1,16 +1,13 @@
-"""Kinds of noise, and what those are in common whose density is a mixture of normals."""
+"""What likelihoods have in common whose density is a mixture of normals."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import tensorflow as tf
 from gpflow.base import MeanAndVariance, TensorType
 
-__all__ = ["Noise", "NormalMixture"]
-
-Noise = Literal["gaussian", "student_t", "heteroskedastic"]
-"""How observations scatter around functions: Gaussian, with heavy tails, or by place."""
+__all__ = ["NormalMixture"]
 
 
 @runtime_checkable

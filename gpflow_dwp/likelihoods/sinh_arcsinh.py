@@ -16,6 +16,8 @@ from gpflow_dwp.validation import as_real_array, check_integers
 
 __all__ = ["SinhArcsinh"]
 
+_NOWHERE = 1e30
+
 
 class SinhArcsinh(gpflow.Module):
     r"""The sinh-arcsinh function, of a shifted and scaled observation, with learned parameters.
@@ -32,12 +34,17 @@ class SinhArcsinh(gpflow.Module):
     data say nothing about from running away: standard deviation 1 for ε, log δ and log λ, 2 for ξ,
     in the units of standardised observations.
 
+    Outside of an interval, such as that of the observations, it may go on in a straight line: its
+    inverse, which may grow exponentially, does not run away then.
+
     :param num_outputs: Number of output columns, P, each with parameters of its own.
     :param location: Location of the observations, ξ, a number or [P].
     :param scale: Scale of the observations, λ, positive.
     :param skewness: Skewness, ε.
     :param tailweight: Weight of the tails, δ, positive.
     :param shift: Shift of the result, μ.
+    :param lower: Below this the function is its tangent: by default so far out that it never is.
+    :param upper: Above this the function is its tangent.
     :raises ValueError: If ``num_outputs`` is not a positive integer, or another argument is not a
         finite number or P of them, positive where it says so.
     """
@@ -51,6 +58,8 @@ class SinhArcsinh(gpflow.Module):
         skewness: npt.ArrayLike = 0.0,
         tailweight: npt.ArrayLike = 1.0,
         shift: npt.ArrayLike = 0.0,
+        lower: npt.ArrayLike = -_NOWHERE,
+        upper: npt.ArrayLike = _NOWHERE,
     ) -> None:
         super().__init__()
         check_integers(num_outputs=num_outputs)
@@ -62,21 +71,46 @@ class SinhArcsinh(gpflow.Module):
             "tailweight", tailweight, num_outputs, deviation=1.0, is_positive=True
         )
         self.shift = _parameter("shift", shift, num_outputs)
+        self.lower, self.upper = (
+            gpflow.Parameter(
+                np.broadcast_to(np.asarray(end, gpflow.default_float()), (num_outputs,)).copy(),
+                trainable=False,
+            )
+            for end in (lower, upper)
+        )
 
     def forward(self, Y: tf.Tensor) -> tf.Tensor:
         """Return g(y), [..., P]."""
-        shift = tf.cast(self.shift, Y.dtype)
-        return shift + tf.sinh(self._bend(self._centre(Y)))
+        inside = self._clip(Y)
+        return self._within(inside) + (Y - inside) * tf.exp(self._log_slope(inside))
 
     def inverse(self, Z: tf.Tensor) -> tf.Tensor:
         """Return the y of which g(y) is ``Z``, [..., P]."""
         dtype = Z.dtype
-        bent = tf.asinh(Z - tf.cast(self.shift, dtype)) + tf.cast(self.skewness, dtype)
+        ends = (self._within(tf.cast(end, dtype)) for end in (self.lower, self.upper))
+        inside = tf.clip_by_value(Z, *ends)
+        bent = tf.asinh(inside - tf.cast(self.shift, dtype)) + tf.cast(self.skewness, dtype)
         centred = tf.sinh(bent / tf.cast(self.tailweight, dtype))
-        return tf.cast(self.location, dtype) + tf.cast(self.scale, dtype) * centred
+        Y = tf.cast(self.location, dtype) + tf.cast(self.scale, dtype) * centred
+        beyond = (Z - inside) / tf.exp(self._log_slope(self._clip(Y)))
+        return tf.where(inside == Z, Y, self._clip(Y) + beyond)
 
     def log_derivative(self, Y: tf.Tensor) -> tf.Tensor:
         r"""Return log g'(y) = log(δ/λ) + log cosh(δ arsinh u - ε) - ½ log(1 + u²), [..., P]."""
+        return self._log_slope(self._clip(Y))
+
+    def _within(self, Y: tf.Tensor) -> tf.Tensor:
+        return tf.cast(self.shift, Y.dtype) + tf.sinh(self._bend(self._centre(Y)))
+
+    def _clip(self, Y: tf.Tensor) -> tf.Tensor:
+        if self.num_outputs != 1 and Y.shape[-1] not in (None, self.num_outputs):
+            raise ValueError(
+                f"Y must have num_outputs={self.num_outputs} columns, as its warp, got shape "
+                f"{Y.shape}."
+            )
+        return tf.clip_by_value(Y, tf.cast(self.lower, Y.dtype), tf.cast(self.upper, Y.dtype))
+
+    def _log_slope(self, Y: tf.Tensor) -> tf.Tensor:
         centred = self._centre(Y)
         rate = tf.math.log(tf.cast(self.tailweight, Y.dtype) / tf.cast(self.scale, Y.dtype))
         size = tf.abs(self._bend(centred))
@@ -84,11 +118,6 @@ class SinhArcsinh(gpflow.Module):
         return rate + log_cosh - 0.5 * tf.math.log1p(tf.square(centred))
 
     def _centre(self, Y: tf.Tensor) -> tf.Tensor:
-        if self.num_outputs != 1 and Y.shape[-1] not in (None, self.num_outputs):
-            raise ValueError(
-                f"Y must have num_outputs={self.num_outputs} columns, as its warp, got shape "
-                f"{Y.shape}."
-            )
         return (Y - tf.cast(self.location, Y.dtype)) / tf.cast(self.scale, Y.dtype)
 
     def _bend(self, centred: tf.Tensor) -> tf.Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, cast, get_args
 
@@ -27,13 +26,8 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import (
-    HeteroskedasticGaussian,
-    Noise,
-    SinhArcsinh,
-    WarpedGaussian,
-    WarpedStudentT,
-)
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.named import LikelihoodName, likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models._starting_values import (
     initial_inducing,
@@ -46,7 +40,7 @@ from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_choice, check_flags, check_integers, check_memory
+from gpflow_dwp.validation import check_choice, check_integers, check_memory
 
 __all__ = [
     "NOISE_VARIANCE",
@@ -95,9 +89,7 @@ class Architecture(TypedDict, total=False):
     kernel: str | Kernel | Sequence[str | Kernel]
     mean_function: MeanFunction | None
     num_functions: int | None
-    likelihood: Likelihood | None
-    warp: bool
-    noise: Noise
+    likelihood: Likelihood | LikelihoodName
     output: OutputPosterior | None
     num_samples: int
     latent_dim: int
@@ -143,9 +135,7 @@ def assemble(
     kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
     mean_function: MeanFunction | None = None,
     num_functions: int | None = None,
-    likelihood: Likelihood | None = None,
-    warp: bool = False,
-    noise: Noise = "gaussian",
+    likelihood: Likelihood | LikelihoodName = "gaussian",
     output: OutputPosterior | None = None,
     num_samples: int = 2,
     latent_dim: int = 0,
@@ -162,7 +152,9 @@ def assemble(
     check_integers(at_least=0, latent_dim=latent_dim)
     if num_functions is not None:
         check_integers(num_functions=num_functions)
-    likelihood = _make_likelihood(Y.shape[1], likelihood, warp, noise)
+    if not isinstance(likelihood, Likelihood):
+        with positive_by_exp():
+            likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
     reason = _against_regression(Y, likelihood, latent_dim, num_functions)
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
@@ -221,10 +213,9 @@ def assemble(
 
 def suitable_output(
     num_data: int,
-    likelihood: Likelihood | None = None,
+    likelihood: Likelihood,
     latent_dim: int = 0,
     batch_size: int | None = None,
-    noise: Noise | Literal["auto"] = "gaussian",
 ) -> OutputPosterior:
     """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
 
@@ -232,18 +223,14 @@ def suitable_output(
     pseudo-targets have precisions of their own.
 
     :param num_data: Number of training rows, N.
-    :param likelihood: None for one that ``noise`` says.
+    :param likelihood: The likelihood.
     :param latent_dim: Number of latent variables of each row, W.
     :param batch_size: Rows of a minibatch; None for all.
-    :param noise: As the builders take it, or "auto" for one of those that are the same everywhere.
     """
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION
-    if likelihood is None:
-        has_one_noise = noise != "heteroskedastic"
-    else:
-        has_one_noise = isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
-            isinstance(given, gpflow.Parameter) for given in (likelihood.variance, likelihood.scale)
-        )
+    has_one_noise = isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
+        isinstance(given, gpflow.Parameter) for given in (likelihood.variance, likelihood.scale)
+    )
     suits = whole and not latent_dim and has_one_noise
     return "regression" if suits else "pseudo_targets"
 
@@ -286,38 +273,3 @@ def _against_regression(
     if num_functions is not None:
         return "where num_functions are mixed"
     return "where observations are missing" if np.isnan(Y).any() else ""
-
-
-def _make_likelihood(
-    num_outputs: int, likelihood: Likelihood | None, warp: bool, noise: Noise
-) -> Likelihood:
-    """The one that is given, or one of this noise; outputs differ in theirs."""
-    if not (likelihood is None or isinstance(likelihood, Likelihood)):
-        raise ValueError(f"likelihood must be one of GPflow's kind or None, got {likelihood!r}.")
-    check_flags(warp=warp)
-    kind = type(likelihood).__name__
-    if warp and likelihood is not None:
-        raise ValueError(
-            "warp must be False where a likelihood is given, which may be a WarpedGaussian, got "
-            f"True and {kind}."
-        )
-    check_choice(get_args(Noise), noise=noise)
-    if noise != "gaussian" and likelihood is not None:
-        raise ValueError(
-            "noise must be 'gaussian' where a likelihood is given, which may be a WarpedStudentT, "
-            f"got {noise!r} and {kind}."
-        )
-    if warp and noise == "heteroskedastic":
-        raise ValueError("warp must be False where noise is 'heteroskedastic', got True.")
-    if likelihood is not None:
-        return likelihood
-    if noise == "heteroskedastic":
-        return HeteroskedasticGaussian(num_outputs, math.sqrt(NOISE_VARIANCE))
-    variance = np.full(num_outputs, NOISE_VARIANCE) if num_outputs > 1 else NOISE_VARIANCE
-    with positive_by_exp():
-        likelihood = (
-            WarpedGaussian(SinhArcsinh(num_outputs), variance)
-            if warp
-            else gpflow.likelihoods.Gaussian(variance)
-        )
-        return WarpedStudentT.of(likelihood) if noise == "student_t" else likelihood

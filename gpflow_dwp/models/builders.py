@@ -74,13 +74,13 @@ def build_deep_wishart_process(
         functions, which are learned, and so correlated (see ``mixing`` of
         :class:`GlobalInducingGPLayer`). None for outputs that are independent given the layers
         below.
-    :param likelihood: None for a Gaussian one with standard deviation e⁻², for each output its own.
-    :param warp: Whether the noise is Gaussian in a function of the observations, a
-        :class:`SinhArcsinh` that is learned, and not in the observations themselves; see
-        :class:`WarpedGaussian`. For targets that are skewed, or have a scale that grows with them.
-    :param noise: "student_t" for tails that are learned: see :class:`WarpedStudentT`. For targets
-        of which a few lie far from what the inputs tell. "heteroskedastic" for Gaussian noise that
-        is a function of the inputs: see :class:`HeteroskedasticGaussian`.
+    :param likelihood: Any of GPflow's or ours, or the name of one whose noise starts at a standard
+        deviation of e⁻², for each output its own. "gaussian"; "warped" for noise that is Gaussian
+        in a function of the observations that is learned (:class:`WarpedGaussian`), for targets
+        that are skewed or have a scale that grows with them; "student_t" for tails that are learned
+        (:class:`WarpedStudentT`), for targets of which a few lie far from what the inputs tell;
+        "warped_student_t" for both; "heteroskedastic" for Gaussian noise that is a function of the
+        inputs (:class:`HeteroskedasticGaussian`).
     :param output: What the output layer's posterior comes from. "pseudo_targets": values and
         precisions at the inducing points that are learned, as in the papers. "regression": sparse
         GP regression on all data, given the Gram matrices (:class:`RegressionGPLayer`): for a

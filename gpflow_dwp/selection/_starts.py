@@ -16,6 +16,7 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.selection.scores import RowScores
 
 __all__ = [
     "Start",
@@ -30,15 +31,21 @@ __all__ = [
 class Start(NamedTuple):
     """Where models start: at a Gaussian process that was fitted to some rows, or to all.
 
-    Its evidence is less what parameters count for.
+    :param elbo: Its evidence, or a bound of it, in nats.
+    :param evidence: The same, less what parameters count for.
+    :param scores: Of each row, predicted from all others.
+    :param num_data: Rows that it was fitted to.
     """
 
     name: str
     kernel: Kernel
     likelihood: Likelihood
+    elbo: float = -math.inf
     evidence: float = -math.inf
-    course: Array | None = None
+    trace: Array | None = None
     precisions: Array | None = None
+    scores: RowScores | None = None
+    num_data: int = 0
 
     @property
     def is_gaussian(self) -> bool:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from gpflow_dwp.likelihoods import Noise
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["CANDIDATE_KERNELS", "Auto", "Candidate", "Selection"]
+__all__ = ["CANDIDATE_KERNELS", "Auto", "Candidate", "Effort", "LeaveOneOut", "Selection"]
 
 Auto = Literal["auto"]
-"""What leaves a choice to the bound."""
+"""What leaves a choice to the scores."""
+
+Effort = Literal["quick", "default", "thorough"]
+"""How much is tried: a single layer; depth 2 as well; more steps and depth 3, too."""
 
 CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
 """Kernels that are tried where none is asked for."""
+
+
+class LeaveOneOut(NamedTuple):
+    """Scores of what a model predicts of each row from all others.
+
+    :param log_density: Mean log density, per unit of the observations; of those that are recorded
+        to a step that of their cells.
+    :param crps: Mean continuous ranked probability score, in the unit of the observations.
+    """
+
+    log_density: float
+    crps: float
 
 
 class Candidate(NamedTuple):
@@ -23,20 +37,22 @@ class Candidate(NamedTuple):
     :param depth: GP layers of the equivalent deep GP.
     :param kernel: Name of the layers' kernels.
     :param ard: Whether each input has a lengthscale of its own.
-    :param warp: Whether its observations are warped.
-    :param noise: Distribution of its noise.
+    :param likelihood: Name of its likelihood.
+    :param width: Degrees of freedom of its Wishart layers, ν; None without any.
     :param num_data: Number of rows that it was fitted to, N.
     :param elbo: Its bound of these rows' evidence, in nats.
+    :param loo: Leave-one-out scores, in the model's units; None where they were not computed.
     :param seconds: Wall-clock time of its fit.
     """
 
     depth: int
     kernel: str
     ard: bool
-    warp: bool
-    noise: Noise
+    likelihood: str
+    width: int | None
     num_data: int
     elbo: float
+    loo: LeaveOneOut | None
     seconds: float
 
 
@@ -44,14 +60,16 @@ class Selection(NamedTuple):
     """The best of the models that were tried.
 
     :param model: The trained model.
-    :param history: The course of its training. Of a regression with a single layer it is what
+    :param history: The trace of its training. Of a regression with a single layer it is what
         L-BFGS maximised, at each iteration and all in the data's term: the bound, with the log
         density of the parameters' priors.
     :param best: The candidate that the model is.
     :param candidates: All that were tried, in their order.
+    :param reason: One sentence that says why.
     """
 
     model: DeepWishartProcess
     history: TrainingHistory
     best: Candidate
     candidates: tuple[Candidate, ...]
+    reason: str

@@ -23,12 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
-from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.selection.evidence import Evidence, has_closed_form
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 
 _LEAST_GAIN = 0.1
+_NO_EVIDENCE = 1e30
 
 
 class GaussianProcessFit(NamedTuple):
@@ -36,14 +38,14 @@ class GaussianProcessFit(NamedTuple):
 
     :param elbo: The log marginal likelihood, or SGPR's bound of it, in nats. Minus infinity where
         the noise is less than what the covariance is rounded by: what came is no fit then.
-    :param course: What is maximised, after each iteration, [T]: the same, with the log density of
+    :param trace: What is maximised, after each iteration, [T]: the same, with the log density of
         the parameters' priors.
     :param precisions: Of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT`, the factor of each
         row's precision, [N]; else None.
     """
 
     elbo: float
-    course: Array
+    trace: Array
     precisions: Array | None = None
 
 
@@ -54,6 +56,7 @@ def fit_gaussian_process(
     inducing_inputs: Array | None = None,
     *,
     precisions: Array | None = None,
+    steps: Array | None = None,
     jitter: float = 0.0,
     max_iterations: int = 100,
 ) -> GaussianProcessFit:
@@ -67,6 +70,7 @@ def fit_gaussian_process(
     :param inducing_inputs: Inducing inputs, Z, [M, D], which stay; None for the exact process.
     :param precisions: Where those of a :class:`~gpflow_dwp.likelihoods.WarpedStudentT` start, [N];
         None for 1.
+    :param steps: To which each column was recorded, [P]: see :class:`Evidence`; None for 0.
     :param jitter: Of the layer that this stands for, relative to the covariance's mean diagonal.
         What it takes from the layer's bound is taken from what is maximised, else noise could be
         less than the jitter.
@@ -77,12 +81,23 @@ def fit_gaussian_process(
     precisions = np.ones(len(X)) if precisions is None else precisions.copy()
     # A row of no weight is one of infinite noise.
     counted = weights > 0.0
+    steps = np.zeros(np.shape(Y)[1]) if steps is None else steps
+    if inducing_inputs is None and has_closed_form(kernel, likelihood):
+        rows, seen, counts = (np.asarray(part[counted], np.float64) for part in (X, Y, weights))
+        of_rows = precisions[counted] if isinstance(likelihood, WarpedStudentT) else None
+        fitted = _fit_closed_form(
+            Evidence(rows, seen, counts, steps, kernel, likelihood, of_rows, jitter), max_iterations
+        )
+        if fitted.precisions is not None:
+            precisions[counted] = fitted.precisions
+            fitted = fitted._replace(precisions=precisions)
+        return fitted
     X, Y, weights = (
         tf.convert_to_tensor(part[counted], default_float()) for part in (X, Y, weights)
     )
-    noise: _RowNoise = _RowNoise(likelihood, weights)
+    noise: _RowNoise = _RowNoise(likelihood, weights, steps)
     if isinstance(likelihood, WarpedStudentT):
-        noise = _StudentRowNoise(likelihood, weights, precisions[counted])
+        noise = _StudentRowNoise(likelihood, weights, steps, precisions[counted])
     model: GPR | SGPR = (
         _WarpedGPR((X, Y), kernel, likelihood=noise)
         if inducing_inputs is None
@@ -93,20 +108,54 @@ def fit_gaussian_process(
         gpflow.set_trainable(model.inducing_variable, False)
     # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
     with threadpool_limits(1, user_api="blas"):
-        course = _maximise(model, max_iterations)
+        trace = _maximise(model, max_iterations)
         elbo = float(model.maximum_log_likelihood_objective())
     rounding = np.finfo(np.float64).eps * np.sum(kernel(X, full_cov=False))
     if not (np.isfinite(elbo) and np.min(noise.variance_at(X)) > rounding):
         elbo = -np.inf
-    found = np.asarray(course[1:] or course)
+    found = np.asarray(trace[1:] or trace)
     if not isinstance(noise, _StudentRowNoise):
         return GaussianProcessFit(elbo, found)
     precisions[counted] = noise.precisions.numpy()
     return GaussianProcessFit(elbo, found, precisions)
 
 
+def _fit_closed_form(evidence: Evidence, max_iterations: int) -> GaussianProcessFit:
+    """Maximise by L-BFGS, again from where it stops for as long as it gains."""
+    with threadpool_limits(1, user_api="blas"):
+        best = evidence.start()
+        best_value, _ = evidence(best)
+        trace = [best_value]
+
+        def loss(vector: Array) -> tuple[float, Array]:
+            nonlocal best, best_value
+            value, gradient = evidence(vector)
+            if not np.isfinite(value):
+                return _NO_EVIDENCE, np.zeros_like(vector)
+            if value > best_value:
+                best, best_value = vector.copy(), value
+            return -value, -gradient
+
+        while np.isfinite(best_value) and len(trace) <= max_iterations:
+            begun_at, begun_with = best_value, len(trace)
+            scipy.optimize.minimize(
+                loss,
+                best,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=evidence.limits(),
+                callback=lambda _: trace.append(best_value),
+                options={"maxiter": max_iterations + 1 - len(trace)},
+            )
+            if not best_value > begun_at + _LEAST_GAIN or len(trace) == begun_with:
+                break
+    evidence.assign(best)
+    elbo = best_value - evidence.log_prior(best)
+    return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), evidence.precisions)
+
+
 def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
-    """Maximise a model's evidence by L-BFGS, and return its course, from the start on.
+    """Maximise a model's evidence by L-BFGS, and return its trace, from the start on.
 
     The model ends at the best state that was met. A line search may lead to where nothing can be
     factorised, or fail because gradients are inexact: it begins anew then, for as long as it gains.
@@ -135,10 +184,10 @@ def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
         return float(loss), gradient
 
     try:
-        course = [-evaluate(best)[0]]
+        trace = [-evaluate(best)[0]]
     except (FloatingPointError, tf.errors.InvalidArgumentError):
         return [-np.inf]
-    while len(course) <= max_iterations:
+    while len(trace) <= max_iterations:
         begun_at = -best_loss
         with contextlib.suppress(FloatingPointError, tf.errors.InvalidArgumentError):
             scipy.optimize.minimize(
@@ -146,13 +195,13 @@ def _maximise(model: GPR | SGPR, max_iterations: int) -> list[float]:
                 best,
                 jac=True,
                 method="L-BFGS-B",
-                callback=lambda _: course.append(-best_loss),
-                options={"maxiter": max_iterations + 1 - len(course)},
+                callback=lambda _: trace.append(-best_loss),
+                options={"maxiter": max_iterations + 1 - len(trace)},
             )
         if not -best_loss > begun_at + _LEAST_GAIN:
             break
     assign(best)
-    return course
+    return trace
 
 
 class _RowNoise(gpflow.Module):
@@ -161,10 +210,11 @@ class _RowNoise(gpflow.Module):
     p(y | f)^w is N(g(y); f, σ²/w) times a factor without f, g being the likelihood's warp.
     """
 
-    def __init__(self, likelihood: Gaussian, weights: tf.Tensor) -> None:
+    def __init__(self, likelihood: Gaussian, weights: tf.Tensor, steps: Array) -> None:
         super().__init__()
         self.likelihood = likelihood
         self.weights = weights[:, None]
+        self.steps = steps
 
     def variance_at(self, X: tf.Tensor) -> tf.Tensor:
         return self.likelihood.variance_at(X) / self.weights
@@ -176,9 +226,19 @@ class _RowNoise(gpflow.Module):
     def log_factor(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         log_variance = tf.math.log(2.0 * np.pi * self.likelihood.variance_at(X))
         factors = 0.5 * ((1.0 - self.weights) * log_variance - tf.math.log(self.weights))
-        if isinstance(self.likelihood, WarpedGaussian):
-            factors += self.weights * self.likelihood.warp.log_derivative(Y)
+        factors += self.weights * self._log_jacobian(Y)
         return tf.reduce_sum(tf.broadcast_to(factors, tf.shape(Y)))
+
+    def _log_jacobian(self, Y: tf.Tensor) -> tf.Tensor:
+        """The logarithm of the slope, or of a cell's width by its step: see :class:`Evidence`."""
+        warp, steps = warp_of(self.likelihood), self.steps
+        slope = tf.zeros_like(Y) if warp is None else warp.log_derivative(Y)
+        if not np.any(steps):
+            return slope
+        h = tf.constant(np.where(steps > 0.0, steps, 1.0), Y.dtype) + tf.zeros_like(Y)
+        width = h if warp is None else warp.forward(Y + 0.5 * h) - warp.forward(Y - 0.5 * h)
+        ratio = tf.square(width) / (12.0 * tf.convert_to_tensor(self.likelihood.variance))
+        return tf.where(steps > 0.0, tf.math.log(width / h) - 0.5 * tf.math.log1p(ratio), slope)
 
 
 class _StudentRowNoise(_RowNoise):
@@ -189,8 +249,10 @@ class _StudentRowNoise(_RowNoise):
 
     likelihood: WarpedStudentT
 
-    def __init__(self, likelihood: WarpedStudentT, weights: tf.Tensor, precisions: Array) -> None:
-        super().__init__(likelihood, weights)
+    def __init__(
+        self, likelihood: WarpedStudentT, weights: tf.Tensor, steps: Array, precisions: Array
+    ) -> None:
+        super().__init__(likelihood, weights, steps)
         self.precisions = gpflow.Parameter(precisions, transform=positive(base="exp"))
 
     def variance_at(self, X: tf.Tensor) -> tf.Tensor:

@@ -78,7 +78,7 @@ def test_names_that_look_like_options_are_names() -> None:
     [
         ["fit"],
         ["fit", "a.csv", "--target", "b: c", "--whiten", "--posterior", "A", "--seed", "4"],
-        ["fit", "--model", "DGP", "--warp"],
+        ["fit", "--model", "DGP", "--whiten"],
         ["fit", "--model", "VMG", "--hidden-units", "7", "--num-pseudo-data", "1"],
         ["fit", "--num-steps", "5", "--log", "log.csv", "--validation-fraction", "0.3"],
         ["fit", "--config", "other.yaml"],

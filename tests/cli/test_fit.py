@@ -242,7 +242,7 @@ def test_an_interrupted_run_is_kept(
     assert json.loads(Path("run/metrics.json").read_text())["steps"] == 3
 
 
-@pytest.mark.parametrize("option", [["--warp"], ["--noise", "gaussian"]])
+@pytest.mark.parametrize("option", [["--likelihood", "warped"]])
 def test_labels_have_no_noise(refused: Callable[..., str], option: list[str]) -> None:
     table = write_csv(Path("table.csv"), columns("two classes"))
 
@@ -281,7 +281,7 @@ def test_devices_train_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("DGP", ("--latent-dim", "2", "--importance-samples", "3"), "deep GP"),
         ("VMG", ("--hidden-units", "7", "--num-pseudo-data", "1"), "matrix-Gaussian network"),
-        ("DWP", ("--warp", "--noise", "student_t"), "deep Wishart process"),
+        ("DWP", ("--likelihood", "warped_student_t"), "deep Wishart process"),
     ],
 )
 def test_every_model_is_trained_saved_and_predicts(
@@ -310,7 +310,7 @@ def test_every_model_is_trained_saved_and_predicts(
         assert trained.latent_layer.latent_dim == 2
     elif model == "DWP":
         assert type(trained.likelihood).__name__ == "WarpedStudentT"
-        assert "warp: true\n" in Path("run/config.yaml").read_text()
+        assert "likelihood: warped_student_t\n" in Path("run/config.yaml").read_text()
     elif model == "VMG":
         assert [layer.num_outputs for layer in trained.layers] == [7, 1]
         assert [layer.num_pseudo_data for layer in trained.layers] == [1, 1]
@@ -368,7 +368,7 @@ def test_what_a_model_is_trained_with_by_default(
 def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
     """Catches a choice that is not the model that is kept, and one that is not told of."""
     table = write_csv(Path("table.csv"), columns("regression", 20))
-    options = ("--noise", "gaussian", "--num-inducing", "5", "--num-steps", "3", "--quiet")
+    options = ("--likelihood", "gaussian", "--num-inducing", "5", "--num-steps", "3", "--quiet")
 
     assert run("fit", table, "--target", "price", *options, "--out", "run") == 0
 
@@ -376,11 +376,10 @@ def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFix
     model = load_model("run/model")
     metrics = json.loads(Path("run/metrics.json").read_text())
     depth = len(model.layers)
-    assert f"depth {depth} has the highest bound" in told
+    assert f"Chosen: depth {depth}, " in told
     assert list(metrics["scores"]) == [f"deep Wishart process, depth {depth}"]
     candidates = metrics["candidates"]
-    assert {each["noise"] for each in candidates} == {"gaussian"}
-    assert {each["warp"] for each in candidates} == {False, True}
+    assert {each["likelihood"] for each in candidates} == {"gaussian"}
     last = [each for each in candidates if each["depth"] == depth][-1]
     assert last["kernel"] == type(model.layers[0].kernel).__name__
     score = metrics["scores"][f"deep Wishart process, depth {depth}"]
@@ -422,15 +421,11 @@ def test_refuses_tables(
         (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
         (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
-        (["--model", "VMG", "--warp"], "--warp is not for --model VMG"),
+        (["--model", "VMG", "--likelihood", "warped"], "--likelihood is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
         (
             ["--model", "VMG", "--importance-samples", "2"],
             "--importance-samples must be 1 for --model VMG",
-        ),
-        (
-            ["--warp", "--noise", "heteroskedastic"],
-            "--warp cannot go with --noise heteroskedastic",
         ),
         (["--devices", "2"], "--devices 2 needs as many GPUs; TensorFlow finds CPU:0"),
         (["--width", "0"], "--width: must be a positive integer, got '0'"),

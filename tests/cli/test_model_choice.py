@@ -12,7 +12,7 @@ from gpflow_dwp.models import DeepWishartProcess
 
 def test_noise_by_place_has_pseudo_targets() -> None:
     """Catches an output that is chosen for Gaussian noise, with which there is no such model."""
-    options = complete(FitOptions(noise="heteroskedastic", depth=2, num_inducing=5))
+    options = complete(FitOptions(likelihood="heteroskedastic", depth=2, num_inducing=5))
 
     model = build_model(options, read_fit_data(options))
 

@@ -13,8 +13,7 @@ from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 SMALL = {
     "depth": 1,
     "kernel": "SquaredExponential",
-    "warp": False,
-    "noise": "gaussian",
+    "likelihood": "gaussian",
     "num_inducing": 5,
     "num_prediction_samples": 3,
     "num_steps": 1,
@@ -27,6 +26,7 @@ CHECKS = parametrize_with_checks([DeepWishartRegressor(**SMALL), DeepWishartClas
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.TargetWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn_checks(
     estimator: Any, check: functools.partial[None], request: pytest.FixtureRequest

@@ -24,8 +24,7 @@ from gpflow_dwp.training import EarlyStopping
 SMALL: dict[str, Any] = {
     "depth": 2,
     "kernel": "SquaredExponential",
-    "warp": False,
-    "noise": "gaussian",
+    "likelihood": "gaussian",
     "num_inducing": 15,
     "num_prediction_samples": 10,
     "num_steps": 30,
@@ -134,11 +133,11 @@ def test_several_outputs_have_their_own_units_and_noise(two_outputs: DeepWishart
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("noise", ["gaussian", "student_t"])
+@pytest.mark.parametrize("noise", ["warped", "warped_student_t"])
 def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
     """Catches quantiles and densities of warped targets, also after a pickle."""
     short = {**SMALL, "depth": 1, "num_steps": 2}
-    noisy = {"warp": True, "noise": noise}
+    noisy = {"likelihood": noise}
     regressor = DeepWishartRegressor(**{**short, **noisy}).fit(X, Y)
     regressor.model_.likelihood.warp.skewness.assign([0.7])
 
@@ -164,7 +163,7 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "noisy",
-    [{"noise": "heteroskedastic"}, {"latent_dim": 1, "num_importance_samples": 3}],
+    [{"likelihood": "heteroskedastic"}, {"latent_dim": 1, "num_importance_samples": 3}],
     ids=["heteroskedastic", "latent"],
 )
 def test_noise_by_place_is_predicted_in_raw_units(noisy: dict[str, Any]) -> None:
@@ -172,7 +171,7 @@ def test_noise_by_place_is_predicted_in_raw_units(noisy: dict[str, Any]) -> None
     short = {**SMALL, "depth": 1, "num_steps": 2, "kernel": gpflow.kernels.Matern52(), **noisy}
     regressor = DeepWishartRegressor(**short).fit(X, Y)
     model = regressor.model_
-    assert model.likelihood.latent_dim == (2 if "noise" in noisy else None)
+    assert model.likelihood.latent_dim == (2 if "likelihood" in noisy else None)
     assert (model.latent_layer is not None) == ("latent_dim" in noisy)
 
     mean, std = regressor.predict(X, return_std=True)

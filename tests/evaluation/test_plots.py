@@ -194,7 +194,7 @@ def test_a_model_of_one_input() -> None:
 
 def test_a_model_of_warped_observations() -> None:
     """Catches functions that are drawn on the scale of warped observations."""
-    model = tiny_model(1, data=DATA, warp=True)
+    model = tiny_model(1, data=DATA, likelihood="warped")
     model.likelihood.warp.shift.assign([30.0])
     grid = np.linspace(-1, 1, 5)
     points = grid[:, None]

@@ -130,7 +130,7 @@ def test_samples_have_the_distribution() -> None:
 def test_it_is_what_a_warped_model_predicts() -> None:
     """Catches components that are not warped, or a density per unit of warped targets."""
     X, Y = toy_data()
-    model = tiny_model(2, warp=True)
+    model = tiny_model(2, likelihood="warped")
     model.likelihood.warp.skewness.assign([0.5])
     posterior = model.posterior(20, seed=1)
 

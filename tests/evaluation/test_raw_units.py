@@ -20,7 +20,7 @@ X = INPUTS.transform(RAW_X)  # rounded: the noise of hidden layers is a function
 
 
 def warped_model() -> Any:
-    model = tiny_model(2, data=(X, Y), warp=True)
+    model = tiny_model(2, data=(X, Y), likelihood="warped")
     model.likelihood.warp.skewness.assign([0.5, -0.4])
     return model
 

@@ -84,7 +84,7 @@ def test_what_the_data_say_nothing_about_has_a_prior() -> None:
 
     assert [
         name for name, p in gpflow.utilities.parameter_dict(warp).items() if p.prior is None
-    ] == [".shift"]
+    ] == [".shift", ".lower", ".upper"]
 
 
 @pytest.mark.parametrize("num_outputs", [0, 1.5, True, "2"])

@@ -84,7 +84,7 @@ def skewed_data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(data: tuple[np.ndarray, np.ndarray], **settings: object) -> DeepWishartProcess:
-    return build_deep_wishart_process(data, num_inducing=15, warp=True, **settings)  # type: ignore[arg-type]
+    return build_deep_wishart_process(data, num_inducing=15, likelihood="warped", **settings)  # type: ignore[arg-type]
 
 
 def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
@@ -130,5 +130,5 @@ def test_a_model_is_saved_and_drawn_from() -> None:
 def test_what_is_no_warp_is_refused() -> None:
     with pytest.raises(ValueError, match="warp must be"):
         WarpedGaussian(tf.sinh)
-    with pytest.raises(ValueError, match="warp must be False where a likelihood is given"):
-        build(toy_data(), likelihood=gpflow.likelihoods.Gaussian())
+    with pytest.raises(ValueError, match="likelihood must be one of gaussian, warped"):
+        build_deep_wishart_process(toy_data(), likelihood="cauchy")

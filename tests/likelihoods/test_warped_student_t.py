@@ -143,7 +143,7 @@ def test_degrees_of_freedom_that_are_refused(df: object) -> None:
 def test_models_draw_save_and_take_other_rows() -> None:
     """Catches precisions of rows that are lost, or are those of other rows."""
     rows = RNG.uniform(-1.0, 1.0, (30, 1)), RNG.standard_normal((30, 1))
-    model = build_deep_wishart_process(rows, 2, num_inducing=5, noise="student_t", warp=True)
+    model = build_deep_wishart_process(rows, 2, num_inducing=5, likelihood="warped_student_t")
     model.output_layer.precisions.assign(RNG.uniform(0.1, 1.2, 30))
     same = model_from_bytes(model_to_bytes(model))
     np.testing.assert_array_equal(same.elbo(rows, seed=0), model.elbo(rows, seed=0))

@@ -273,7 +273,7 @@ def test_outputs_start_as_mixtures_of_their_principal_components() -> None:
 @pytest.mark.parametrize(
     ("likelihood", "precision"),
     [
-        (None, np.exp(4.0)),
+        ("gaussian", np.exp(4.0)),
         (gpflow.likelihoods.Gaussian(variance=0.1), 10.0),
         (gpflow.likelihoods.Gaussian(scale=0.5), 4.0),
         (gpflow.likelihoods.Gaussian(variance=[0.1, 0.5]), 6.0),
@@ -362,7 +362,7 @@ def test_the_data_are_not_changed_by_training_the_inducing_points() -> None:
         ({"num_functions": 1, "output": "regression"}, "'pseudo_targets' where num_functions"),
         ({"data": (X, np.where(Y[2] == Y, np.nan, Y)), "output": "regression"}, "are missing"),
         ({"data": (X, np.full_like(Y, np.nan))}, r"Y is missing in all rows \(column 1\)"),
-        ({"likelihood": 5}, "likelihood must be one of GPflow's kind or None, got 5"),
+        ({"likelihood": 5}, "likelihood must be one of gaussian, warped"),
         ({"jitter": "abc"}, "jitter must be a number, got 'abc'"),
         ({"whiten": "no", "depth": 1}, "whiten must be True or False, got 'no'"),
         ({"stick_the_landing": 1}, "stick_the_landing must be True or False, got 1"),
@@ -412,20 +412,23 @@ def test_single_precision_from_building_to_predicting() -> None:
     assert np.all(np.isfinite(mean)) and np.all(variance.numpy() > 0.0)
 
 
+GAUSSIAN = gpflow.likelihoods.Gaussian()
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"num_data": 2_000}, "regression"),
+        ({"num_data": 2_000, "likelihood": GAUSSIAN}, "regression"),
         ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian()}, "regression"),
-        ({"num_data": 2_001}, "pseudo_targets"),
+        ({"num_data": 2_001, "likelihood": GAUSSIAN}, "pseudo_targets"),
         ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(scale=0.5)}, "regression"),
         ({"num_data": 10, "likelihood": gpflow.likelihoods.Poisson()}, "pseudo_targets"),
         (
             {"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(gpflow.functions.Linear())},
             "pseudo_targets",
         ),
-        ({"num_data": 10, "latent_dim": 1}, "pseudo_targets"),
-        ({"num_data": 10, "batch_size": 5}, "pseudo_targets"),
+        ({"num_data": 10, "likelihood": GAUSSIAN, "latent_dim": 1}, "pseudo_targets"),
+        ({"num_data": 10, "likelihood": GAUSSIAN, "batch_size": 5}, "pseudo_targets"),
     ],
 )
 def test_what_the_posterior_of_the_output_suitably_comes_from(

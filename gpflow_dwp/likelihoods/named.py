@@ -1,0 +1,64 @@
+"""Likelihoods of numbers that can be asked for by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.likelihoods import Gaussian, Likelihood
+
+from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
+from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
+from gpflow_dwp.likelihoods.warped_gaussian import WarpedGaussian
+from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
+from gpflow_dwp.validation import check_choice
+
+__all__ = ["LikelihoodName", "likelihood_by_name", "name_of_likelihood"]
+
+LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
+"""How observations scatter around functions: Gaussian noise, of a function of the observations that
+is learned ("warped"), with tails that are learned ("student_t"), both, or with a variance that is
+a function of the inputs."""
+
+
+def likelihood_by_name(
+    name: LikelihoodName,
+    num_outputs: int,
+    variance: float,
+    observations: npt.NDArray[np.float64] | None = None,
+) -> Likelihood:
+    """Make a likelihood in which each output has a noise of its own.
+
+    :param name: Which one.
+    :param num_outputs: Number of output columns, P.
+    :param variance: Where the variance of the noise starts.
+    :param observations: [N, P], of which NaN are missing; outside of them a warp is straight. None
+        for no such limits.
+    :raises ValueError: If there is no likelihood of that name.
+    """
+    check_choice(get_args(LikelihoodName), likelihood=name)
+    if name == "heteroskedastic":
+        return HeteroskedasticGaussian(num_outputs, math.sqrt(variance))
+    start = np.full(num_outputs, variance) if num_outputs > 1 else variance
+    likelihood = Gaussian(start)
+    if name.startswith("warped"):
+        ends = {}
+        if observations is not None:
+            ends = {"lower": np.nanmin(observations, 0), "upper": np.nanmax(observations, 0)}
+        likelihood = WarpedGaussian(SinhArcsinh(num_outputs, **ends), start)
+    return WarpedStudentT.of(likelihood) if name.endswith("student_t") else likelihood
+
+
+def name_of_likelihood(likelihood: Likelihood) -> str:
+    """Return the name by which a likelihood can be asked for; of others that of their class."""
+    if isinstance(likelihood, HeteroskedasticGaussian):
+        return "heteroskedastic"
+    if isinstance(likelihood, WarpedGaussian):
+        warp = likelihood.warp
+        bends = not isinstance(warp, SinhArcsinh) or bool(warp.trainable_parameters)
+        if not isinstance(likelihood, WarpedStudentT):
+            return "warped"
+        return "warped_student_t" if bends else "student_t"
+    return "gaussian" if isinstance(likelihood, Gaussian) else type(likelihood).__name__

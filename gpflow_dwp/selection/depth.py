@@ -1,0 +1,155 @@
+"""Deep candidates: started plain, trained side by side, and dropped against each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from gpflow.utilities import multiple_assign, read_values
+
+from gpflow_dwp.exceptions import CholeskyError, CollapseWarning, NonFiniteBoundError
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection._starts import Start
+from gpflow_dwp.selection.leave_one_out import leave_one_out
+from gpflow_dwp.selection.scores import RowScores
+from gpflow_dwp.selection.trainer import Trainer
+from gpflow_dwp.training import TrainingHistory
+
+__all__ = ["Trial", "deep_trials", "halve"]
+
+# Degrees of freedom of a Wishart layer, besides the number of inputs where that is less than so
+# many: a layer needs room to bend.
+_ROOM = 5
+_INPUTS_WITH_ROOM = 4
+# With more rows than this, one kernel is tried, the better one of a single layer.
+_ROWS_FOR_KERNELS = 250
+_DEEP_KERNELS = ("SquaredExponential", "Matern52")
+# Shares of the steps that each candidate, the best two, or all of few rows, and the best one take.
+_STAGES = ((0.13, None), (0.33, 2), (0.54, 1))
+_ONE_STAGE = ((1.0, None),)
+_FEW_ROWS = 120
+# After each stage candidates go on whose log density of all rows is not less than the best single
+# layer's by more than so many nats: the later steps of those that win gain tens.
+_REACH = (20.0, 10.0)
+_DRAWS = 40
+
+
+@dataclasses.dataclass
+class Trial:
+    """A deep model in training.
+
+    :param start: The single layer that it starts from.
+    :param width: Degrees of freedom, ν; None for the number of inputs.
+    :param model: The model, at the best values that were met.
+    :param scores: Leave-one-out scores of its rows.
+    :param histories: Of its training, one for each stage.
+    :param seconds: That it took.
+    """
+
+    start: Start
+    depth: int
+    width: int | None
+    model: DeepWishartProcess
+    scores: RowScores
+    histories: list[TrainingHistory]
+    seconds: float
+
+    @property
+    def log_density(self) -> float:
+        """What trials are compared by."""
+        return float(self.scores.log_density.mean()) if self.scores.is_sane else -np.inf
+
+    @property
+    def history(self) -> TrainingHistory:
+        """All of its training."""
+        first, *others = self.histories
+        for other in others:
+            first = first.followed_by(other)
+        return first
+
+
+def deep_trials(
+    trainer: Trainer,
+    plain: Sequence[Start],
+    depth: int,
+    kernels: Sequence[str] | None = None,
+    *,
+    is_asked_for: bool = False,
+) -> list[Trial]:
+    """Build the candidates of a depth, without warp and with Gaussian noise.
+
+    :param plain: Fitted single layers, best first.
+    :param kernels: Those to try; None for what suits the number of rows.
+    :param is_asked_for: Whether there is nothing to choose, so that ν is the number of inputs.
+    """
+    num_data, num_inputs = trainer.X.shape
+    chosen = [start for start in plain if kernels is None or start.name in kernels]
+    if kernels is None:
+        chosen = [start for start in chosen if start.name in _DEEP_KERNELS] or list(plain[:1])
+        if num_data > _ROWS_FOR_KERNELS:
+            chosen = chosen[:1]
+    by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
+    widths: list[int | None] = [trainer.architecture["width"]]
+    if widths == [None] and num_inputs < _INPUTS_WITH_ROOM and not is_asked_for:
+        widths.append(_ROOM)
+    nothing = RowScores.none(num_data)
+    return [
+        Trial(start, depth, width, trainer.build(start, depth, width), nothing, [], 0.0)
+        for start in by_name.values()
+        for width in widths
+    ]
+
+
+def halve(
+    trainer: Trainer, trials: list[Trial], single: RowScores | None, num_steps: int
+) -> Trial | None:
+    """Train candidates in stages, keep the better ones of each, and return the last.
+
+    :param single: Scores of the best single layer, of all rows: candidates that are far below it
+        after the first stage, or below it later, go no further. None for no such rule.
+    :param num_steps: Gradient steps of the last one, at most.
+    :return: None where no candidate is left.
+    """
+    only_one = single is None and len(trials) == 1
+    for stage, (share, most) in enumerate(_ONE_STAGE if only_one else _STAGES):
+        if not (stage == 1 and len(trainer.X) <= _FEW_ROWS):
+            trials = sorted(trials, key=lambda trial: -trial.log_density)[:most]
+        for trial in trials:
+            _train(trainer, trial, max(1, round(share * num_steps)), is_first=stage == 0)
+        trials = [trial for trial in trials if np.isfinite(trial.log_density)]
+        if single is not None:
+            reach = _REACH[min(stage, len(_REACH) - 1)]
+            trials = [trial for trial in trials if _in_reach(trial.scores, single, reach)]
+        if not trials:
+            return None
+    return max(trials, key=lambda trial: trial.log_density)
+
+
+def _in_reach(scores: RowScores, single: RowScores, reach: float) -> bool:
+    gain = float(np.sum(scores.log_density - single.log_density))
+    return gain > -reach or float(scores.crps.mean()) < float(single.crps.mean())
+
+
+def _train(trainer: Trainer, trial: Trial, num_steps: int, *, is_first: bool) -> None:
+    """Take steps, and go back to where they began if they made it worse."""
+    began, before = time.perf_counter(), read_values(trial.model)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CollapseWarning)  # it may not be kept
+            history = trainer.take_steps(
+                trial.model, num_steps, is_first=is_first, seed=len(trial.histories)
+            )
+        scores = RowScores.of(
+            leave_one_out(trial.model, _DRAWS), trainer.Y, trainer.steps, margin=2.0
+        )
+    except (CholeskyError, NonFiniteBoundError, np.linalg.LinAlgError, ValueError):
+        scores = None
+    if scores is not None and (is_first or scores.log_density.mean() >= trial.log_density):
+        trial.scores = scores
+        trial.histories.append(history)
+    else:
+        multiple_assign(trial.model, before)
+    trial.seconds += time.perf_counter() - began

@@ -1,0 +1,161 @@
+"""What a model predicts of each observation, had it not seen it."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Gaussian
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.layers.propagation import regression_blocks
+from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models import DeepKernelProcess
+from gpflow_dwp.models.predictive import warped_moments
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.selection.evidence import solve
+
+__all__ = ["leave_one_out", "leave_one_out_of_heteroskedastic", "leave_one_out_of_process"]
+
+_LEAST_LEFT = 0.02
+
+
+def leave_one_out_of_process(
+    X: Array,
+    Y: Array,
+    weights: Array,
+    kernel: Kernel,
+    likelihood: Gaussian,
+    precisions: Array | None = None,
+) -> PredictiveDistribution:
+    r"""Predict each observation from all others, by an exact Gaussian process.
+
+    With A = K + diag(σ²/w λ) and z = g(y), the mean is zₙ - [A⁻¹z]ₙ / [A⁻¹]ₙₙ, and the variance of
+    the function 1/[A⁻¹]ₙₙ less the row's noise (Sundararajan and Keerthi, "Predictive approaches
+    for choosing hyperparameters in Gaussian processes", 2001; Rasmussen and Williams, 2006,
+    equation 5.12). Parameters stay as they were fitted to all.
+
+    :param X: Inputs, [N, D].
+    :param Y: Observations, [N, P].
+    :param weights: How often each row counts, w, [N].
+    :param kernel: The process's.
+    :param likelihood: Its noise, Gaussian or Student's, of warped observations or not.
+    :param precisions: λ, [N], under Student's noise.
+    :return: The distributions of the observations, in their units.
+    """
+    warp = warp_of(likelihood)
+    Z = Y if warp is None else warp.forward(tf.constant(Y)).numpy()
+    noise = float(np.max(tf.convert_to_tensor(likelihood.variance))) / weights
+    if precisions is not None:
+        noise = noise / precisions
+    solved = solve(np.array(kernel(X)), noise, Z)
+    if solved is None:
+        raise FloatingPointError("K + σ² I cannot be factorised.")
+    _, alpha, inverse = solved
+    spread = 1.0 / np.diagonal(inverse)[:, None]
+    mean, variance = Z - alpha * spread, np.maximum(spread - noise[:, None], 0.0)
+    return _observed(likelihood, X, mean[None], np.broadcast_to(variance, mean.shape)[None])
+
+
+def leave_one_out(
+    model: DeepKernelProcess, num_samples: int = 60, seed: int = 0
+) -> PredictiveDistribution:
+    r"""Predict each row of a model's data from all others, given each draw of its Gram matrices.
+
+    Given the Gram matrices the output is a regression, whose posterior without row n follows from
+    that with it: with τ the precision of the layer's noise and hₙ what is left of the variance of
+    the projected function,
+
+    .. math:: m_{-n} = \frac{m_n - \tau h_n y_n}{1 - \tau h_n}, \qquad
+              h_{-n} = \frac{h_n}{1 - \tau h_n} .
+
+    The draws are those of the posterior of all rows, mixed with equal weights: with few rows and a
+    flexible posterior that is too favourable. In a single layer it is exact.
+
+    :param model: With a :class:`~gpflow_dwp.layers.RegressionGPLayer` at its top.
+    :param num_samples: Number of draws, S.
+    :param seed: Of the draws.
+    :raises ValueError: If the output layer is another.
+    """
+    output = model.output_layer
+    if not isinstance(output, RegressionGPLayer):
+        raise ValueError(
+            f"model must have a RegressionGPLayer as its output layer, got {type(output).__name__}."
+        )
+    K, C, diagonal, targets = (
+        part.numpy()
+        for part in regression_blocks(
+            model.hidden_layers,
+            output,
+            model.inducing_variable.Z,
+            num_samples,
+            as_seed(seed),
+            warp_of(model.likelihood),
+        )
+    )
+    X = output.inputs.numpy()
+    tau = np.full(len(X), 1.0 / float(output.noise_variance.numpy()))
+    for factor in (output.weights, output.precisions):
+        if factor is not None:
+            tau = tau * factor.numpy()
+    means, variances = [], []
+    for K_s, C_s, k_s in zip(K, C, diagonal, strict=True):
+        jitter = output.jitter * np.mean(np.diagonal(K_s))
+        A = np.linalg.solve(np.linalg.cholesky(K_s + jitter * np.eye(len(K_s))), C_s)
+        B = np.eye(len(A)) + (A * tau) @ A.T
+        U = np.linalg.solve(np.linalg.cholesky(B), A)
+        h = np.sum(U * U, axis=0)
+        mean = U.T @ (U @ (tau[:, None] * targets))
+        left = np.maximum(1.0 - tau * h, 1e-10)
+        means.append((mean - (tau * h)[:, None] * targets) / left[:, None])
+        residual = np.maximum(k_s - np.sum(A * A, axis=0), 0.0)
+        variances.append((h / left + residual)[:, None].repeat(targets.shape[1], 1))
+    mean = np.stack(means)
+    if output.mean_function is not None:
+        mean = mean + output.mean_function(X).numpy()
+    return _observed(model.likelihood, X, mean, np.stack(variances))
+
+
+def leave_one_out_of_heteroskedastic(
+    model: DeepKernelProcess, X: Array, Y: Array
+) -> PredictiveDistribution:
+    """Predict each row from all others, roughly, under heteroskedastic noise.
+
+    The posterior of the function loses what the row added, a normal site with the noise's expected
+    precision; that of the noise stays. A site that holds nearly all that is known of its row is
+    taken out in part only.
+
+    :param model: With learned pseudo-targets and a :class:`HeteroskedasticGaussian`.
+    :param X: Inputs, [N, D].
+    :param Y: Observations, [N, P].
+    """
+    likelihood = model.likelihood
+    moments = model.posterior(1, seed=0).predict_f_components(X)
+    mean, variance = (moment.numpy().copy() for moment in moments)
+    P = Y.shape[1]
+    amplitude, scale = likelihood.amplitude.numpy(), likelihood.scale.numpy()
+    log_scale = np.log(scale) + amplitude * mean[..., P:]
+    tau = np.exp(2.0 * (amplitude**2 * variance[..., P:] - log_scale))
+    left = np.maximum(1.0 - tau * variance[..., :P], _LEAST_LEFT)
+    mean[..., :P] = (mean[..., :P] - tau * variance[..., :P] * Y) / left
+    variance[..., :P] /= left
+    return _observed(likelihood, X, mean, variance)
+
+
+def _observed(
+    likelihood: Gaussian, X: Array, mean: Array, variance: Array
+) -> PredictiveDistribution:
+    """The distribution of observations, of functions with these moments, [S, N, P] each."""
+    moments = tuple(tf.constant(np.asarray(part)) for part in (mean, variance))
+    if isinstance(likelihood, WarpedGaussian | NormalMixture):
+        means, variances = (m.numpy() for m in warped_moments(likelihood, tf.constant(X), *moments))
+    else:
+        means, variances = mean, variance + np.asarray(tf.convert_to_tensor(likelihood.variance))
+    weights = None
+    if isinstance(likelihood, NormalMixture):
+        of_nodes = likelihood.component_weights(tf.float64).numpy()
+        weights = np.repeat(of_nodes, len(mean)) / len(mean)
+    return PredictiveDistribution(means, variances, None, warp_of(likelihood), weights)

@@ -1,0 +1,83 @@
+"""What targets were recorded to, and what is odd about them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpflow_dwp.base import Array
+
+__all__ = ["has_atoms", "odd_targets", "recorded_steps"]
+
+# So many rows for each value, or so large a share of one value, are worth a word.
+_ROWS_OF_A_VALUE = 5
+_MOST_VALUES = 20
+_SHARE_OF_ONE = 0.25
+_SHARE_OF_AN_ATOM = 0.1
+_FINE = 0.05
+# A smaller step, relative to the deviation, is rounding of a computer.
+_LEAST_STEP = 1e-6
+
+
+def recorded_steps(Y: Array) -> Array:
+    """Return the step to which each column was recorded, 0 where no value comes twice.
+
+    It is the smallest gap between values: 1 for counts, 0.1 for one decimal. Of a column with two
+    values it is their distance.
+
+    >>> import numpy as np
+    >>> recorded_steps(np.array([[0.5, 1.0], [0.25, 3.0], [0.1, 1.0]])).tolist()
+    [0.0, 2.0]
+
+    :param Y: Observations, [N, P], of which NaN are missing.
+    :return: Steps, [P].
+    """
+    steps = np.zeros(Y.shape[1])
+    for index, column in enumerate(Y.T):
+        seen = column[~np.isnan(column)]
+        values = np.unique(seen)
+        if 1 < len(values) < len(seen):
+            gaps = np.diff(values)
+            gap = gaps.min()
+            # Equal values that were scaled may differ in their last digits.
+            if gap > _LEAST_STEP * seen.std():
+                steps[index] = gap
+    return steps
+
+
+def has_atoms(Y: Array, steps: Array) -> bool:
+    """Whether many rows have one value of a column that is recorded finely: a mass of its own.
+
+    A warp would be as steep as it may be there, and say nothing of the other rows.
+
+    :param Y: Observations, [N, P].
+    :param steps: To which each column was recorded, [P].
+    """
+    for column, step in zip(Y.T, steps, strict=True):
+        _, counts = np.unique(column, return_counts=True)
+        if counts.max() > _SHARE_OF_AN_ATOM * len(column) and step < _FINE * column.std():
+            return True
+    return False
+
+
+def odd_targets(y: Array, name: str) -> str | None:
+    """Return what a user should know about a target that is treated as a number, if anything.
+
+    :param y: Its values, [N], of which NaN are missing.
+    :param name: What the message calls it.
+    """
+    seen = y[~np.isnan(y)]
+    values, counts = np.unique(seen, return_counts=True)
+    if len(values) <= _MOST_VALUES and len(seen) >= _ROWS_OF_A_VALUE * len(values):
+        return (
+            f"{name} has {len(values)} different values in {len(seen)} rows and is treated as a "
+            "number recorded to that precision; a classifier, or a likelihood of counts, may suit "
+            "it better."
+        )
+    most = counts.argmax()
+    if counts[most] >= _SHARE_OF_ONE * len(seen):
+        share = 100.0 * counts[most] / len(seen)
+        return (
+            f"{name} is {values[most]:g} in {share:.0f}% of {len(seen)} rows, which no model of "
+            "numbers here can say; intervals are right on average, not at that value."
+        )
+    return None

@@ -1,0 +1,90 @@
+"""Leave-one-out scores of each row, and what is better by them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.selection.candidates import LeaveOneOut
+
+__all__ = ["RowScores", "is_better", "no_worse"]
+
+
+_TOLERANCE = 0.05
+
+
+class RowScores(NamedTuple):
+    """Scores of predictions of rows that a model had not seen.
+
+    :param log_density: Log density of each row, all columns together, [N].
+    :param crps: Continuous ranked probability score of each row, summed over columns, [N].
+    :param is_sane: Whether moments are finite, and not far from all that was observed.
+    """
+
+    log_density: Array
+    crps: Array
+    is_sane: bool = True
+
+    @classmethod
+    def of(
+        cls, distribution: PredictiveDistribution, Y: Array, steps: Array, margin: float = np.inf
+    ) -> RowScores:
+        """Score predictions.
+
+        :param Y: What was observed, [N, P].
+        :param steps: To which each column was recorded, [P].
+        :param margin: How far means may be outside of the observations, and how large deviations,
+            in units of the observations' range.
+        """
+        mean, variance = distribution.mean(), distribution.variance()
+        low, high = Y.min(0), Y.max(0)
+        reach = margin * (high - low)
+        with np.errstate(invalid="ignore"):
+            is_sane = bool(
+                np.all(np.isfinite(mean) & np.isfinite(variance))
+                and np.all((mean >= low - reach) & (mean <= high + reach))
+                and np.all(np.sqrt(variance) <= reach)
+            )
+        log_density = distribution.log_density(Y, steps).sum(1)
+        return cls(log_density, distribution.crps(Y).sum(1), is_sane)
+
+    @classmethod
+    def none(cls, num_rows: int) -> RowScores:
+        """Those of a model that has not been trained."""
+        return cls(np.full(num_rows, -np.inf), np.full(num_rows, np.inf))
+
+    @property
+    def mean(self) -> LeaveOneOut:
+        """Their means."""
+        return LeaveOneOut(float(self.log_density.mean()), float(self.crps.mean()))
+
+
+def no_worse(crps: Array, reference: Array) -> bool:
+    """Whether a mean CRPS is at most the other one's, within a standard error and 5 percent.
+
+    :param crps: Scores of rows, [N].
+    :param reference: Scores of the same rows, [N].
+    """
+    excess = crps - reference
+    error = excess.std() / np.sqrt(len(excess))
+    return bool(excess.mean() <= min(error, _TOLERANCE * reference.mean()))
+
+
+def is_better(scores: RowScores, reference: RowScores) -> bool:
+    """Whether one of two models predicts better: by log density, if CRPS does not object.
+
+    Differences of rows are paired. One of the two scores may be undecided, within a standard error
+    of none, but not both, and neither may speak for the reference by more than that.
+
+    :param scores: Of the model that has to prove itself.
+    :param reference: Of the other one, for the same rows.
+    """
+    gains = (scores.log_density - reference.log_density, reference.crps - scores.crps)
+    ratios = []
+    for gain in gains:
+        error = gain.std() / np.sqrt(len(gain))
+        ratios.append(float(gain.mean() / max(error, np.finfo(float).tiny)))
+    return scores.is_sane and min(ratios) > -1.0 and max(ratios) > 1.0 and ratios[0] > 0.0

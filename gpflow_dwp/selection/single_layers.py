@@ -1,0 +1,246 @@
+"""Single layers: Gaussian processes of several kernels, initialisations and likelihoods."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Gaussian
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.selection._kernels import initial_kernel
+from gpflow_dwp.selection._starts import (
+    Start,
+    best_start,
+    noise_variance,
+    num_lengthscales,
+    single_layer_jitter,
+)
+from gpflow_dwp.selection.evidence import shape_of, squared_distances
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
+from gpflow_dwp.selection.observations import has_atoms
+from gpflow_dwp.selection.scores import RowScores, no_worse
+
+__all__ = ["SingleLayers"]
+
+Index = npt.NDArray[np.int64]
+
+# Exact inference costs N³: above so many rows, kernel and likelihood are chosen on some of them ...
+_ROWS_FOR_CHOICE = 500
+# ... and initialisations on so many.
+_ROWS_FOR_INITIALISATION = 250
+# Lengthscales in units of the distance between two standardised rows, and noise by signal.
+_SCALES = 2.0 ** np.arange(-6.0, 2.1)
+_NOISE_RATIOS = np.array([1e-5, 1e-3, 1e-2, 1e-1, 1.0])
+_MOST_INITIALISATIONS = 2
+# A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
+# many, and the evidence of the best ones does not count that.
+_NATS_OF_LENGTHSCALE = 1.0
+# Heavy tails have to gain as little: where there are none they cost nothing, and where there are
+# some, Gaussian noise can cost more for a single new row.
+_NATS_OF_TAILS = 1.0
+# Moments may be so far outside of what was observed, in units of its range.
+_MARGIN = 2.0
+
+
+class SingleLayers:
+    """Fits exact Gaussian processes to some rows, or all, and compares them.
+
+    :param X: Standardised inputs, [N, D].
+    :param Y: Standardised observations, [N, P].
+    :param weights: How often each row counts, [N], or None.
+    :param steps: To which each column was recorded, [P].
+    :param max_iterations: Most iterations of L-BFGS.
+    :param seed: For the choice of rows.
+    :param record: Called with each process that was fitted, its rows and when that began.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        Y: Array,
+        weights: Array | None,
+        steps: Array,
+        max_iterations: int,
+        seed: int,
+        record: Callable[[Start, int, float], None],
+    ) -> None:
+        self.X, self.Y, self.steps = X, Y, steps
+        self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+        self.max_iterations = min(100, max_iterations)
+        self._record = record
+        self._order = np.random.default_rng(seed).permutation(len(X))
+        self._order = self._order[self.weights[self._order] > 0.0]
+        self._rows = self._order[:_ROWS_FOR_CHOICE]
+
+    def plain(self, kernels: Sequence[str]) -> list[Start]:
+        """Fit each kernel with Gaussian noise, from several initialisations; best first."""
+        num_inputs = self.X.shape[1]
+        found = []
+        for name in kernels:
+            began = time.perf_counter()
+            few = self._order[:_ROWS_FOR_INITIALISATION]
+            starts = [
+                self._fit(start, few, self.max_iterations)
+                for start in self._initialisations(name, few, ard=True)
+            ]
+            start = best_start(starts)
+            if len(few) < len(self._rows):
+                start = self._fit(start, self._rows, self.max_iterations)
+            found.append(self._scored(start, began))
+        found.sort(key=lambda start: -start.evidence)
+        if len(kernels) > 1 and num_inputs > 1:
+            began = time.perf_counter()
+            kernel = initial_kernel(found[0].name, num_inputs, ard=False)
+            scale = math.exp(np.mean(np.log(found[0].kernel.lengthscales.numpy())))
+            kernel.lengthscales.assign(scale)
+            kernel.variance.assign(found[0].kernel.variance)
+            likelihood = copy.deepcopy(found[0].likelihood)
+            common = found[0]._replace(kernel=kernel, likelihood=likelihood)
+            common = self._scored(self._fit(common, self._rows, self.max_iterations), began)
+            found.insert(0 if common.evidence > found[0].evidence else len(found), common)
+        return found
+
+    def with_likelihood(self, start: Start, likelihood: str) -> Start:
+        """Fit a kernel with the likelihood of a name, from a fitted process."""
+        if likelihood in ("warped", "warped_student_t"):
+            start = self._refit(start, self._warped(start))
+        if likelihood in ("student_t", "warped_student_t"):
+            start = self._refit(start, self._heavy(start))
+        return start
+
+    def best_likelihood(self, plain: Start) -> Start:
+        """Choose a warp, and tails, by evidence, if leave-one-out scores do not object."""
+        best = plain
+        changes = [self._warped, self._heavy]
+        if has_atoms(self.Y, self.steps):
+            changes = [self._heavy]
+        for make in changes:
+            other = self._refit(best, make(best))
+            if other.evidence > best.evidence and self._predicts(other, best, plain):
+                best = other
+        return best
+
+    def _predicts(self, other: Start, best: Start, plain: Start) -> bool:
+        """Whether a process is sane, and no worse than the plain one where it is of use."""
+        if other.scores is None or best.scores is None or plain.scores is None:
+            return False
+        gain = other.scores.log_density - best.scores.log_density
+        return (
+            other.scores.is_sane
+            and no_worse(other.scores.crps, plain.scores.crps)
+            and bool(gain.mean() > gain.std() / math.sqrt(len(gain)))
+        )
+
+    def _initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:
+        """Initial values, common to all inputs: peaks of the evidence over lengthscales.
+
+        For a lengthscale and a ratio ρ of noise to signal, with W^½ K W^½ = U diag(s) Uᵀ, the best
+        signal variance is the sum of (Uᵀ W^½ y)²/(s + ρ) by that of the weights.
+        """
+        num_inputs = self.X.shape[1]
+        kernel = initial_kernel(name, num_inputs, ard=ard)
+        with positive_by_exp():
+            plain = Gaussian(0.1)
+        start = Start(name, kernel, plain)
+        shape = shape_of(kernel)
+        if shape is None:
+            return [start]
+        X, P = self.X[rows], self.Y.shape[1]
+        roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
+        Y = self.Y[rows] * roots[:, None]
+        squared = squared_distances(X) / (2.0 * num_inputs)
+        profile = []
+        for scale in _SCALES:
+            K = shape(squared / scale**2)[0]
+            values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
+            spectrum = np.maximum(values, 0.0)[:, None] + _NOISE_RATIOS
+            explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
+            signal = np.sum(explained, axis=(0, 2)) / (total * P)
+            spare = (total - len(rows)) * np.log(_NOISE_RATIOS)
+            nats = -0.5 * P * (total * np.log(signal) + np.log(spectrum).sum(0) + spare)
+            best = nats.argmax()
+            profile.append((nats[best], scale, signal[best], _NOISE_RATIOS[best]))
+        nats = np.array([each[0] for each in profile])
+        padded = np.concatenate([[-np.inf], nats, [-np.inf]])
+        peaks = np.flatnonzero((nats >= padded[:-2]) & (nats >= padded[2:]))
+        starts = []
+        for peak in sorted(peaks, key=lambda peak: -nats[peak])[:_MOST_INITIALISATIONS]:
+            _, scale, signal, ratio = profile[peak]
+            kernel = initial_kernel(name, num_inputs, float(np.clip(signal, 1e-2, 1e2)), ard=ard)
+            kernel.lengthscales.assign(kernel.lengthscales * scale)
+            with positive_by_exp():
+                noise = Gaussian(float(np.clip(signal * ratio, 1e-4, 1.0)))
+            starts.append(Start(name, kernel, noise))
+        return starts
+
+    def _warped(self, start: Start) -> Gaussian:
+        with positive_by_exp():
+            ends = {"lower": self.Y.min(0), "upper": self.Y.max(0)}
+            warp = SinhArcsinh(self.Y.shape[1], **ends)
+            return WarpedGaussian(warp, noise_variance(start.likelihood))
+
+    def _heavy(self, start: Start) -> Gaussian:
+        with positive_by_exp():
+            return WarpedStudentT.of(start.likelihood)
+
+    def _refit(self, start: Start, likelihood: Gaussian) -> Start:
+        began = time.perf_counter()
+        start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
+        return self._scored(self._fit(start, self._rows, self.max_iterations), began)
+
+    def _fit(self, start: Start, rows: Index, max_iterations: int) -> Start:
+        """Fit it to some rows; its evidence is less what parameters count for."""
+        fitted = fit_gaussian_process(
+            (self.X[rows], self.Y[rows], self.weights[rows]),
+            start.kernel,
+            start.likelihood,
+            steps=self.steps,
+            jitter=single_layer_jitter(),
+            max_iterations=max_iterations,
+        )
+        precisions = None
+        if fitted.precisions is not None:
+            precisions = np.ones(len(self.X))
+            precisions[rows] = fitted.precisions
+        has_tails = isinstance(start.likelihood, WarpedStudentT)
+        num_counted = sum(int(np.size(each)) for each in start.likelihood.trainable_parameters)
+        penalty = 0.5 * (num_counted - has_tails) * math.log(len(rows))
+        penalty += _NATS_OF_TAILS * has_tails
+        penalty += _NATS_OF_LENGTHSCALE * num_lengthscales(start.kernel)
+        return start._replace(
+            elbo=fitted.elbo,
+            evidence=fitted.elbo - penalty,
+            trace=fitted.trace,
+            precisions=precisions,
+            num_data=len(rows),
+            scores=None,
+        )
+
+    def _scored(self, start: Start, began: float) -> Start:
+        """With leave-one-out scores of the rows that are for choice."""
+        rows = self._rows
+        try:
+            distribution = leave_one_out_of_process(
+                self.X[rows],
+                self.Y[rows],
+                self.weights[rows],
+                start.kernel,
+                start.likelihood,
+                None if start.precisions is None else start.precisions[rows],
+            )
+        except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
+            start = start._replace(evidence=-math.inf)
+        else:
+            scores = RowScores.of(distribution, self.Y[rows], self.steps, margin=_MARGIN)
+            start = start._replace(scores=scores)
+        self._record(start, len(rows), began)
+        return start

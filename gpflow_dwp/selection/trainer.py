@@ -1,0 +1,218 @@
+"""Models of some data, built and trained in the ways that a selection needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gpflow.base import RegressionData
+from gpflow.likelihoods import Likelihood
+
+from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
+from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
+from gpflow_dwp.models.deepening import make_nearly_linear, start_at
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.selection._kernels import with_latents
+from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_noise
+from gpflow_dwp.selection.candidates import Auto
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.training import PROTOCOLS, TrainingHistory
+from gpflow_dwp.training.early_stopping import fit_with_held_out
+
+__all__ = ["Trainer", "deepened", "rows_of_batches"]
+
+# Above so many rows, inference in a single layer is sparse, with this product of rows and squared
+# inducing points.
+_EXACT_ROWS = 1_000
+_SPARSE_WORK = 2.5e8
+_INDUCING = (100, 500)
+# With minibatches, rows are many: so many inducing points in a single layer and in deeper models.
+_INDUCING_OF_BATCHES = (300, 200)
+# Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
+_ROWS_OF_LABELS = 500
+# Deeper models, and heteroskedastic noise, start with this variance of noise, at least: features
+# are random as yet, and the noise of a good process leaves no room for that.
+_LEAST_NOISE = 0.02
+_DRAWS_FOR_BOUND = 20
+_ROWS_FOR_BOUND = 2_000
+_MOST_ITERATIONS = 50
+
+
+@dataclasses.dataclass
+class Trainer:
+    """Builds models of the data from fitted single layers, and trains them.
+
+    Fields are arguments of :func:`select_model`; ``steps`` are what observations are recorded to.
+    """
+
+    X: Array
+    Y: Array
+    weights: Array | None
+    steps: Array
+    num_inducing: int | Auto
+    output: OutputPosterior | None
+    batch_size: int | None
+    progress: bool
+    architecture: dict[str, Any]
+    seed: int
+    estimator: Estimator = Estimator()
+    validation_data: RegressionData | None = None
+    patience: int = 10
+
+    def rows(self, index: slice | npt.NDArray[np.int64] = slice(None)) -> TrainingData:
+        """Some of the data, or all."""
+        pair = self.X[index], self.Y[index]
+        return pair if self.weights is None else (*pair, self.weights[index])
+
+    @property
+    def latent_dim(self) -> int:
+        """W, latent variables of each row."""
+        return int(self.architecture["latent_dim"])
+
+    def build(self, start: Start, depth: int, width: int | None = None) -> DeepWishartProcess:
+        """Build a model of some depth with the kernel and likelihood of a single layer.
+
+        :param width: Degrees of freedom; None for what the architecture says.
+        """
+        num_data, num_inputs = self.X.shape
+        is_regression = start.is_gaussian and not self.latent_dim
+        with positive_by_exp():
+            kernels = [
+                with_latents(start.kernel, self.latent_dim),
+                *make_kernels(start.name, depth, num_inputs + self.latent_dim)[1:],
+            ]
+        if depth > 1:
+            kernels[0].variance.assign(1.0)
+        if start.is_gaussian:  # Labels gain nothing by it.
+            for kernel in kernels[:-1]:
+                make_nearly_linear(kernel)
+        # The scale of the functions is that of the last layer.
+        kernels[-1].variance.assign(start.kernel.variance)
+        num_inducing = self.num_inducing
+        if num_inducing == "auto":
+            num_inducing = self._num_inducing(start, depth, is_regression)
+        output = self.output
+        if output is None and depth == 1 and is_regression:
+            output = "regression"  # It is fitted to all rows as fast as to some.
+        if output is None:
+            output = suitable_output(num_data, start.likelihood, self.latent_dim, self.batch_size)
+        likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
+        if depth > 1 and start.is_gaussian:
+            likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
+        architecture = self.architecture if width is None else {**self.architecture, "width": width}
+        model = build_deep_wishart_process(
+            self.rows(),
+            depth,
+            num_inducing=num_inducing,
+            kernel=kernels,
+            likelihood=likelihood,
+            output=output,
+            jitter=single_layer_jitter() if output == "regression" and depth == 1 else None,
+            seed=self.seed,
+            **architecture,
+        )
+        layer = model.output_layer
+        if isinstance(layer, RegressionGPLayer) and layer.precisions is not None:
+            layer.precisions.assign(start.precisions)
+        return model
+
+    def heteroskedastic(self, start: Start) -> Start:
+        """The same process, with noise that is a function of the inputs."""
+        variance = max(float(np.max(start.likelihood.variance.numpy())), _LEAST_NOISE)
+        likelihood = HeteroskedasticGaussian(self.Y.shape[1], math.sqrt(variance))
+        return start._replace(likelihood=likelihood)
+
+    def fit_single_layer(self, model: DeepWishartProcess, start: Start) -> TrainingHistory:
+        """Fit a regression with a single layer by L-BFGS, where all rows have not been fitted."""
+        began = time.perf_counter()
+        layer = model.output_layer
+        is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
+        is_fitted = is_exact and start.num_data == len(self.X)
+        fitted = fit_gaussian_process(
+            self.rows(),
+            layer.kernel,
+            model.likelihood,
+            None if is_exact else model.inducing_variable.Z.numpy(),
+            precisions=start.precisions,
+            steps=self.steps,
+            jitter=single_layer_jitter(),
+            max_iterations=0 if is_fitted else _MOST_ITERATIONS,
+        )
+        layer.noise_variance.assign(model.likelihood.variance)
+        if layer.precisions is not None:
+            layer.precisions.assign(fitted.precisions)
+        trace = start.trace if is_fitted and start.trace is not None else fitted.trace
+        seconds = time.perf_counter() - began
+        return TrainingHistory(
+            trace, np.zeros((len(trace), 1)), len(self.X), seconds, "L-BFGS ended"
+        )
+
+    def take_steps(
+        self, model: DeepWishartProcess, num_steps: int, *, is_first: bool = True, seed: int = 0
+    ) -> TrainingHistory:
+        """Train by gradients.
+
+        :param is_first: Whether log ratios are annealed, as in a model that has not been trained.
+        :param seed: Added to the trainer's.
+        """
+        annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps) if is_first else 0
+        return fit_with_held_out(
+            model,
+            self.rows(),
+            self.validation_data,
+            num_steps,
+            patience=self.patience,
+            kl_annealing_steps=annealing,
+            batch_size=self.batch_size,
+            estimator=self.estimator,
+            seed=self.seed + seed,
+            progress=self.progress,
+        )
+
+    def estimate_bound(self, model: DeepWishartProcess) -> float:
+        """The bound of all rows, in nats; of what is recorded to a step that of its cells."""
+        num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
+        try:
+            num_data = len(self.X)
+            blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
+            bounds = [
+                float(model.elbo(self.rows(rows), estimator=self.estimator, seed=0))
+                for rows in blocks
+            ]
+            return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
+        finally:
+            model.num_samples = num_samples
+
+    def _num_inducing(self, start: Start, depth: int, is_regression: bool) -> int:
+        num_data, (least, most) = len(self.X), _INDUCING
+        if depth == 1 and is_regression:
+            if num_data <= _EXACT_ROWS:
+                return num_data
+            return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
+        if self.batch_size is None or not start.is_of_numbers:
+            return least
+        return min(num_data, _INDUCING_OF_BATCHES[depth > 1])
+
+
+def deepened(trainer: Trainer, start: Start, shallower: DeepWishartProcess) -> DeepWishartProcess:
+    """Build a model that is a layer deeper than a trained one, and start where that ended."""
+    hidden = shallower.hidden_layers
+    model = trainer.build(start, len(shallower.layers) + 1, hidden[0].df if hidden else None)
+    if hidden:
+        start_at(model, shallower)
+    return model
+
+
+def rows_of_batches(num_data: int, likelihood: Likelihood | None) -> int | None:
+    """Return the rows of a minibatch, or None for all; without a likelihood noise is normal."""
+    if likelihood is not None and num_data > _ROWS_OF_LABELS:
+        return _ROWS_OF_LABELS
+    return PROTOCOLS["fast"].batch_size(num_data)

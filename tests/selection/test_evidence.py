@@ -1,0 +1,83 @@
+"""Evidence of Gaussian processes, and its gradient."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.selection._kernels import initial_kernel
+from gpflow_dwp.selection.evidence import Evidence
+
+RNG = np.random.default_rng(0)
+N, D, P = 25, 3, 2
+X = RNG.standard_normal((N, D))
+Y = np.round(np.exp(0.5 * X[:, :1] + 0.3 * RNG.standard_normal((N, P))), 1)
+WEIGHTS = RNG.uniform(0.5, 2.0, N)
+PRECISIONS = RNG.uniform(0.5, 1.5, N)
+WARP = {"location": 0.2, "scale": 0.9, "skewness": 0.1, "tailweight": 0.8, "shift": 0.3}
+
+
+def make(kernel: str, likelihood: str, step: float, *, ard: bool) -> Evidence:
+    with positive_by_exp():
+        noise = gpflow.likelihoods.Gaussian(0.1)
+        if likelihood != "gaussian":
+            noise = WarpedGaussian(SinhArcsinh(P, **WARP), 0.1)
+        if likelihood == "student_t":
+            noise = WarpedStudentT.of(noise)
+    precisions = PRECISIONS if likelihood == "student_t" else None
+    of_inputs = initial_kernel(kernel, D, 1.3, ard=ard)
+    return Evidence(X, Y, WEIGHTS, np.full(P, step), of_inputs, noise, precisions, 1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["SquaredExponential", "Matern32", "Matern52"])
+@pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
+@pytest.mark.parametrize(("step", "ard"), [(0.0, True), (0.1, False)])
+def test_gradient_is_that_of_finite_differences(
+    kernel: str, likelihood: str, step: float, ard: bool
+) -> None:
+    """Catches any part of the gradient that is not the value's."""
+    evidence = make(kernel, likelihood, step, ard=ard)
+    vector = evidence.start()
+    _, gradient = evidence(vector)
+    differences = [
+        (evidence(vector + h)[0] - evidence(vector - h)[0]) / 2e-5
+        for h in 1e-5 * np.eye(len(vector))
+    ]
+    np.testing.assert_allclose(gradient, differences, atol=1e-6 * np.abs(gradient).max())
+
+
+def test_value_is_the_density_of_the_warped_observations() -> None:
+    """Catches a covariance, Jacobian or weight that is left out."""
+    evidence = make("Matern52", "warped", 0.0, ard=True)
+    evidence.weights, evidence.jitter = np.ones(N), 0.0
+    likelihood = evidence.likelihood
+    assert isinstance(likelihood, WarpedGaussian)
+    covariance = evidence.kernel(X).numpy() + 0.1 * np.eye(N)
+    warped, slope = (
+        part.numpy() for part in (likelihood.warp.forward(Y), likelihood.warp.log_derivative(Y))
+    )
+    expected = slope.sum() + sum(
+        multivariate_normal(np.zeros(N), covariance).logpdf(z) for z in warped.T
+    )
+    vector = evidence.start()
+    np.testing.assert_allclose(evidence(vector)[0] - evidence.log_prior(vector), expected)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "warped"])
+def test_no_more_than_all_probability_is_gained_at_a_tie(likelihood: str) -> None:
+    """Catches evidence without a limit as the noise, or a warp's scale, goes to zero."""
+    with positive_by_exp():
+        noise = gpflow.likelihoods.Gaussian(1e-4)
+        if likelihood == "warped":
+            noise = WarpedGaussian(SinhArcsinh(scale=1e-9, tailweight=0.1), 1e-4)
+    same = np.zeros((N, 1))
+    kernel = initial_kernel("SquaredExponential", D, 1e-4)
+    evidence = Evidence(X, same, np.ones(N), np.array([0.5]), kernel, noise)
+    vector = evidence.start()
+    # √12 / √(2π) / h is the most that the approximation of a cell's probability allows.
+    most = N * np.log(np.sqrt(12.0 / (2.0 * np.pi)) / 0.5)
+    assert evidence(vector)[0] - evidence.log_prior(vector) < most

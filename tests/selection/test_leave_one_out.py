@@ -1,0 +1,120 @@
+"""Predictions of rows that a model had not seen."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.stats import norm
+
+from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.layers.propagation import regression_blocks
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.selection import leave_one_out, recorded_steps
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
+from gpflow_dwp.selection.observations import odd_targets
+from gpflow_dwp.selection.scores import RowScores, is_better
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, (15, 2))
+Y = np.sin(X[:, :1]) + 0.1 * RNG.standard_normal((15, 1))
+WEIGHTS = RNG.uniform(0.5, 2.0, 15)
+
+
+@pytest.mark.parametrize("warped", [False, True])
+def test_of_a_process_it_is_that_of_one_without_the_row(warped: bool) -> None:
+    """Catches noise of the row that is forgotten or counted twice, and weights that are not its."""
+    kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 0.7])
+    likelihood = gpflow.likelihoods.Gaussian(0.05)
+    if warped:
+        likelihood = WarpedGaussian(SinhArcsinh(tailweight=0.8, scale=0.5), 0.05)
+    found = leave_one_out_of_process(X, Y, WEIGHTS, kernel, likelihood)
+    Z = likelihood.warp.forward(tf.constant(Y)).numpy() if warped else Y
+    for row in (0, 7):
+        others = np.arange(15) != row
+        K = kernel(X[others]).numpy() + np.diag(0.05 / WEIGHTS[others])
+        k = kernel(X[others], X[[row]]).numpy()
+        mean = k.T @ np.linalg.solve(K, Z[others])
+        variance = kernel(X[[row]]).numpy() - k.T @ np.linalg.solve(K, k) + 0.05
+        np.testing.assert_allclose(found.means[0, row], mean[0], rtol=1e-8)
+        np.testing.assert_allclose(found.variances[0, row], variance[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize(("depth", "num_inducing"), [(1, 8), (2, 8), (2, 15)])
+def test_of_a_model_it_is_the_regression_without_the_row_given_each_draw(
+    depth: int, num_inducing: int
+) -> None:
+    """Catches a posterior from which the row is not taken out, draw by draw."""
+    model = build_deep_wishart_process(
+        (X, Y), depth, num_inducing=num_inducing, output="regression", seed=1
+    )
+    found = leave_one_out(model, 3, seed=4)
+    K, C, diagonal, targets = (
+        part.numpy()
+        for part in regression_blocks(
+            model.hidden_layers, model.output_layer, model.inducing_variable.Z, 3, as_seed(4)
+        )
+    )
+    noise = float(model.output_layer.noise_variance.numpy())
+    for draw in range(len(K)):
+        jitter = model.output_layer.jitter * np.mean(np.diagonal(K[draw]))
+        Q = C[draw].T @ np.linalg.solve(K[draw] + jitter * np.eye(num_inducing), C[draw])
+        for row in (0, 7):
+            others = np.arange(15) != row
+            A = Q[np.ix_(others, others)] + noise * np.eye(14)
+            weights = np.linalg.solve(A, Q[others, row])
+            variance = diagonal[draw, row] - Q[others, row] @ weights
+            expected = variance + float(model.likelihood.variance.numpy())
+            np.testing.assert_allclose(found.means[draw, row], weights @ targets[others], rtol=1e-5)
+            np.testing.assert_allclose(found.variances[draw, row, 0], expected, rtol=1e-5)
+
+
+def test_other_output_layers_are_refused() -> None:
+    model = build_deep_wishart_process((X, Y), 1, num_inducing=3, output="pseudo_targets")
+    with pytest.raises(ValueError, match="model must have a RegressionGPLayer"):
+        leave_one_out(model)
+
+
+def test_steps_are_those_of_values_that_repeat() -> None:
+    """Catches a step of targets in full precision, and rounding of a computer taken for one."""
+    counts = np.array([0.0, 3.0, 0.0, 1.0])
+    shifted = (counts - 0.1) / 0.7
+    whole = np.array([0.1, 0.2, 0.35, 0.7])
+    nearly = np.array([1.0, 1.0 + 1e-12, 2.0, 2.0])
+    steps = recorded_steps(np.stack([counts, shifted, whole, nearly], 1))
+    np.testing.assert_allclose(steps[:3], [1.0, 1.0 / 0.7, 0.0])
+    assert steps[3] == 0.0
+
+
+def test_what_is_odd_of_a_target_is_said() -> None:
+    ratings = RNG.integers(1, 6, 100).astype(float)
+    assert "t has 5 different values in 100 rows" in str(odd_targets(ratings, "t"))
+    zeros = np.where(RNG.uniform(size=100) < 0.6, 0.0, RNG.standard_normal(100))
+    assert "t is 0 in" in str(odd_targets(zeros, "t"))
+    assert odd_targets(RNG.standard_normal(100), "t") is None
+
+
+def test_better_is_by_density_if_crps_does_not_object() -> None:
+    """Catches scores with the wrong sign, and a choice by noise."""
+    noise = RNG.standard_normal(200)
+    base = RowScores(noise, np.abs(noise))
+    better = RowScores(noise + 0.5 + 0.1 * RNG.standard_normal(200), np.abs(noise) * 0.9)
+    assert is_better(better, base) and not is_better(base, better)
+    assert not is_better(RowScores(better.log_density, 1.5 * np.abs(noise)), base)
+    assert not is_better(better._replace(is_sane=False), base)
+    unsure = RowScores(noise + RNG.permutation(noise), np.abs(noise))
+    assert not is_better(unsure, base)
+
+
+def test_rows_are_scored_by_the_probability_of_their_cells() -> None:
+    """Catches a density in place of a probability, and moments that are far out called sane."""
+    kernel = gpflow.kernels.Matern52()
+    found = leave_one_out_of_process(X, Y, np.ones(15), kernel, gpflow.likelihoods.Gaussian(0.05))
+    scores = RowScores.of(found, Y, np.array([0.5]), margin=2.0)
+    m, s = found.means[0, :, 0], np.sqrt(found.variances[0, :, 0])
+    ends = [norm.cdf((Y[:, 0] + sign * 0.25 - m) / s) for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(scores.log_density, np.log((ends[0] - ends[1]) / 0.5))
+    assert scores.is_sane
+    assert not RowScores.of(found, Y, np.array([0.5]), margin=1e-3).is_sane
