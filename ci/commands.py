@@ -1,6 +1,6 @@
-"""Write the pages of the command line from its help: `python ci/commands.py`.
+"""Write the page of the command line from its help: `python ci/commands.py`.
 
-A test holds notebooks/command_line to what this writes.
+A test holds notebooks/command_line.md to what this writes.
 """
 
 from __future__ import annotations
@@ -12,35 +12,28 @@ from unittest.mock import patch
 
 from gpflow_dwp.cli.program import COMMANDS, app
 
-FOLDER = Path(__file__).resolve().parents[1] / "notebooks" / "command_line"
+PAGE = Path(__file__).resolve().parents[1] / "notebooks" / "command_line.md"
 # What commands below commands are said to have: what turns an option off, and tuples as Python's.
 _OFF = re.compile(r", --(?:no|empty)-[\w-]+(?=`)")
 _TUPLE = re.compile(r" ?\*\[default: (?:False|\(\)|\(([^)]*)\))\]\*")
-_INDEX = """\
+_HEAD = """\
 # The command line
 
 `gpflow-dwp COMMAND --help` says the same. The extra `cli` brings the command
-([Install](../how-to/install.md)).
-
-```{{toctree}}
-:maxdepth: 1
-
-{names}
-```
+([Install](how-to/install.md)).
 """
 
 
-def pages() -> dict[str, str]:
-    """Return the text of each page, by the name of its file."""
+def page() -> str:
+    """Return the text of the page."""
     with patch.object(sys, "argv", ["gpflow-dwp"]):  # of which cyclopts makes usages
         text = app.generate_docs(output_format="markdown")
     parts = dict(re.findall(r"^## gpflow-dwp ([\w-]+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
-    found = {"index.md": _INDEX.format(names="\n".join(COMMANDS))}
+    found = [_HEAD]
     for name in COMMANDS:
-        body = re.sub(r"^#(#+ )", r"\1", parts[name], flags=re.M)
-        body = _TUPLE.sub(_without_quotes, _OFF.sub("", body))
-        found[f"{name}.md"] = f"# gpflow-dwp {name}\n{body.rstrip()}\n"
-    return found
+        body = _TUPLE.sub(_without_quotes, _OFF.sub("", parts[name]))
+        found.append(f"## gpflow-dwp {name}\n{body.rstrip()}\n")
+    return "\n".join(found)
 
 
 def _without_quotes(default: re.Match[str]) -> str:
@@ -49,6 +42,4 @@ def _without_quotes(default: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

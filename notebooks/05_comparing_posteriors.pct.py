@@ -16,8 +16,9 @@
 #
 # One data set, one prior, five approximate posteriors: the families GW, A and AB over Gram
 # matrices, AB relative to the prior's scale ("whitened"), and the deep Gaussian process, whose
-# posterior is one over features. The [guide](how-to/choose_a_posterior.md) says when to take which;
-# here one can see what they do.
+# posterior is one over features. The
+# [guide](how-to/choose_depth_and_size.md#choose-a-posterior) says when to take which; here one can
+# see what they do.
 
 # %% tags=["hide-input"]
 # %matplotlib inline
@@ -116,7 +117,7 @@ figure
 # %% [markdown]
 # The four posteriors over Gram matrices end within two nats of each other, and the deep GP, whose
 # second layer pays more, about eight nats below them. This function does not ask much of them: two
-# or three nats in each layer. On [the papers' data](14_uci_study.pct.py) the families differ more.
+# or three nats in each layer. On [the papers' data](14_measured.pct.py) the families differ more.
 #
 # ## Fits
 

@@ -9,7 +9,8 @@ from importlib import import_module
 import pytest
 from package_source import MODULES, ROOT
 
-PAGE = (ROOT / "notebooks" / "what_we_lean_on.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "notebooks" / "how_it_is_built.md").read_text(encoding="utf-8")
+PAGE = PAGE[PAGE.index("## What we lean on") :]
 # Of named tuples and of os, which document them.
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_replace"}
 OTHERS = ("gpflow", "tensorflow", "tensorflow_probability", "tf_keras")
@@ -79,7 +80,7 @@ def test_methods_that_we_override_are_named(package: str) -> None:
                 if isinstance(thing, type) and thing.__module__ == module.name:
                     found |= overridden(thing, package)
     heading = {"gpflow": "GPflow's likelihoods:", "tensorflow_probability": "TensorFlow Prob"}
-    text = PAGE[PAGE.index("## Methods") :]
+    text = PAGE[PAGE.index("### Methods") :]
     paragraph = text[text.index(heading[package]) :].partition("\n\n")[0].partition("; and,")[0]
     assert found == set(re.findall(r"`(_\w+)`", paragraph))
 

@@ -32,7 +32,7 @@ SEARCHES = {
     "GPU": "how-to/gpu",
     "TensorBoard": "how-to/tracking",
     "several outputs": "how-to/several_outputs",
-    "categorical": "command_line/fit",
+    "categorical": "command_line",
     "CSV": "how-to/own_table",
 }
 FIRST_ANSWERS = 10

@@ -154,11 +154,11 @@ def make_cells(
 ) -> list[Cell]:
     """Make every combination, in the order of data set, depth, split and model.
 
-    The defaults are the papers' protocol (Ober and Aitchison, 2021, section 6; Ober, Anson, Milsom
-    and Aitchison, 2023, section 5); for VMG "vmg" and the numbers of pseudo-data and units of
-    Louizos and Welling (2016, section 4.1). "cde" is that of Salimbeni et al. (2019, appendix A),
-    but for the steps, of which they take 100,000. Data are read once, so that what is wrong with
-    them is known before anything is trained.
+    The defaults are the papers' protocol (Ober and Aitchison, 2021, appendix F; Ober, Anson, Milsom
+    and Aitchison, 2023, section 6 and appendix B); for VMG "vmg" and the numbers of pseudo-data and
+    units of Louizos and Welling (2016, section 4.1). "cde" is that of Salimbeni et al. (2019,
+    appendix A), but for the steps, of which they take 100,000. Data are read once, so that what is
+    wrong with them is known before anything is trained.
 
     :param fields: Other fields of :class:`Cell`; None for those of the protocol.
     """
