@@ -1,7 +1,7 @@
 """Trained models for other programs: those without this package, those with their own interface.
 
 :func:`export_model` writes a model for TensorFlow alone; :class:`BayesianOptimizationModel` gives a
-model the methods that Bayesian-optimisation libraries call.
+model the methods that Trieste calls.
 """
 
 from gpflow_dwp.serving.bayesian_optimization import BayesianOptimizationModel
