@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import tensorflow as tf
 from gpflow import likelihoods
@@ -39,24 +39,20 @@ class AcceptedObservations(NamedTuple):
     num_labels: int = 0
 
 
+@runtime_checkable
+class _SaysWhatItTakes(Protocol):
+    def accepted_observations(self) -> AcceptedObservations: ...
+
+
 def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
     """Return what observations a likelihood takes.
 
     A likelihood of the user's says so by a method of this name, without arguments; one that has
     none takes what the nearest of GPflow's classes does that it inherits from.
-
-    :raises ValueError: If the likelihood's own method returns something else.
     """
-    own = getattr(likelihood, "accepted_observations", None)
-    if own is None:
-        return _accepted(likelihood)
-    accepted = own()
-    if not isinstance(accepted, AcceptedObservations):
-        raise ValueError(
-            f"{type(likelihood).__name__}.accepted_observations must return an "
-            f"AcceptedObservations, got {accepted!r}."
-        )
-    return accepted
+    if isinstance(likelihood, _SaysWhatItTakes):
+        return likelihood.accepted_observations()
+    return _accepted(likelihood)
 
 
 def observes_entries(likelihood: Likelihood) -> bool:

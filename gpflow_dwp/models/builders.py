@@ -22,7 +22,7 @@ from gpflow_dwp.models.deep_kernel_process import (
     DeepInverseWishartProcess,
     DeepWishartProcess,
 )
-from gpflow_dwp.validation import check_choice, check_flags
+from gpflow_dwp.validation import check_choice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -103,12 +103,7 @@ def build_deep_wishart_process(
         fit the data or needs more memory than there is; or if the data are not two matrices of one
         length, with finite numbers but for missing observations.
     """
-    # Also where no layer has them.
-    check_choice(get_args(PosteriorFamily), posterior=posterior)
-    check_flags(
-        whiten=whiten, expected_log_ratio=expected_log_ratio, stick_the_landing=stick_the_landing
-    )
-
+    check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has it
     layer = functools.partial(
         WishartLayer,
         posterior=posterior,
@@ -139,7 +134,6 @@ def build_deep_gaussian_process(
 
     All else is as for :func:`build_deep_wishart_process`.
     """
-    check_flags(hidden_ard=hidden_ard)  # also where no layer has it
 
     def layer(
         kernel: Kernel, width: int, num_inducing: int, **options: Any
@@ -172,8 +166,6 @@ def build_deep_inverse_wishart_process(
 
     All else is as for :func:`build_deep_wishart_process`.
     """
-
-    check_flags(expected_log_ratio=expected_log_ratio)  # also where no layer has it
 
     def layer(kernel: Kernel, width: int, num_inducing: int, **options: Any) -> InverseWishartLayer:
         del width  # it has none

@@ -31,7 +31,7 @@ from gpflow_dwp.models.predictive import (
     warped_moments,
 )
 from gpflow_dwp.random import fold_in, normal
-from gpflow_dwp.validation import check_flags, check_memory
+from gpflow_dwp.validation import check_memory
 
 __all__ = ["MixturePosterior", "snapshot"]
 
@@ -126,10 +126,9 @@ class MixturePosterior(abc.ABC):
         :param full_output_cov: Whether covariances between the outputs are wanted.
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
             ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, a flag no Boolean, or
-            a joint covariance would not fit into the machine's memory.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a joint covariance
+            would not fit into the machine's memory.
         """
-        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         X = self._checked_points(Xnew, full_cov=full_cov)
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -151,7 +150,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, Q] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
         return self._components("f components", Xnew, self._propagate_columns)
 
@@ -166,10 +165,9 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Not supported, as in GPflow.
         :param full_output_cov: Not supported, as in GPflow.
         :return: Mean and variance, [N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         :raises NotImplementedError: If a covariance is asked for.
         """
-        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
         X = check_inputs(self, Xnew, "Xnew")
         return self._in_blocks("y", lambda X: mixture_moments(*self._observe(X)), X)
@@ -184,7 +182,7 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
         return self._components("y components", Xnew, self._observe)
 
@@ -223,7 +221,6 @@ class MixturePosterior(abc.ABC):
         :raises ValueError: As :func:`check_data` does.
         :raises NotImplementedError: If a covariance is asked for.
         """
-        check_flags(full_cov=full_cov, full_output_cov=full_output_cov)
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
@@ -249,10 +246,9 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether each draw is one coherent function of all points, or drawn point by
             point, which is quicker: right at each point, but not between points.
         :return: [S, N, Q].
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, a flag no Boolean, or
-            a joint covariance would not fit into the machine's memory.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a joint covariance
+            would not fit into the machine's memory.
         """
-        check_flags(full_cov=full_cov)
         return self._sample_functions(
             self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
         )
@@ -282,7 +278,7 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether the latent functions of a draw are coherent, as in
             :meth:`sample_f`, or drawn point by point, which is quicker.
         :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a flag no Boolean.
+        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         :raises NotImplementedError: If it is not known how to draw from the likelihood.
         """
         X = check_inputs(self, Xnew, "Xnew")

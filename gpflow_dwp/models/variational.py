@@ -28,7 +28,7 @@ from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms, Estimator
-from gpflow_dwp.validation import check_flags, check_instance, check_integers, check_memory
+from gpflow_dwp.validation import check_instance, check_integers, check_memory
 
 __all__ = ["VariationalModel", "describe_non_finite"]
 
@@ -300,7 +300,6 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, N, Q], or [N, Q].
         """
-        check_flags(full_output_cov=full_output_cov)
         posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
         samples = posterior.sample_f(Xnew, full_cov)
         return samples[..., 0, :, :] if num_samples is None else samples

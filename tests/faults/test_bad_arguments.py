@@ -266,7 +266,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     },
     lambda **given: tiny_model(1).predict_f(X, **given): {
         "num_samples": (0, -1, 1.5, "x", True, NAN),
-        "full_cov": ("no", None),
     },
     lambda **given: tiny_model(1).elbo((X, Y), **given): {
         "estimator": (None, 3, "x"),
