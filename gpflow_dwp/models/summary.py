@@ -79,27 +79,16 @@ class ModelSummary:
         return sum(known) if known else None
 
     def __str__(self) -> str:
-        header, *rows = self._table()
-        alignment = ["left"] * 5 + ["right"] * (len(header) - 5)
-        table = tabulate(rows, header, disable_numparse=True, colalign=alignment)
-        return "\n".join([self._title(), table, *self._remarks()])
+        return "\n".join([self._title(), self._tabulated("simple"), *self._remarks()])
 
     def _repr_html_(self) -> str:
-        names, *rows = self._table()
-        header = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = ""
-        for row in rows:
-            cells = (
-                f'<td style="text-align: {"left" if column < 5 else "right"}">'
-                f"{html.escape(cell)}</td>"
-                for column, cell in enumerate(row)
-            )
-            body += f"<tr>{''.join(cells)}</tr>"
-        return (
-            f"<p>{html.escape(self._title())}</p>"
-            f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
-            + "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
-        )
+        title, *remarks = (html.escape(line) for line in (self._title(), *self._remarks()))
+        return f"<p>{title}</p>{self._tabulated('html')}" + "".join(f"<p>{r}</p>" for r in remarks)
+
+    def _tabulated(self, form: str) -> str:
+        header, *rows = self._table()
+        alignment = ["left"] * 5 + ["right"] * (len(header) - 5)
+        return tabulate(rows, header, form, disable_numparse=True, colalign=alignment)
 
     def _remarks(self) -> list[str]:
         return [f"{part.name} has learned next to nothing" for part in self.parts if part.collapsed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gpflow
@@ -154,7 +155,7 @@ def test_a_notebook_shows_parts_and_parameters() -> None:
     shown = tiny_model(2)._repr_html_()
 
     assert shown.count("<table>") == 2
-    assert '<td style="text-align: left">AB-GW</td>' in shown
+    assert re.search("<td>AB-GW *</td>", shown)
     assert "DeepWishartProcess.inducing_variable.Z" in shown
 
 
