@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["options_as_plain", "read_configuration", "write_configuration"]
 
-# What a run is not made of: where it runs and goes, and what is shown of it.
-_NOT_WRITTEN = (
-    *("config", "resume", "out", "overwrite", "quiet", "json", "retry_failed"),
-    *("ray", "gpus_per_cell"),
-)
+# What a run is not made of: where it goes, and what is shown of it.
+_NOT_WRITTEN = ("config", "resume", "out", "overwrite", "quiet", "json")
 # What goes with --resume.
 _OF_ANY_RUN = ("resume", "quiet", "json")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from cyclopts import CoercionError, CycloptsError
 
-from gpflow_dwp.exceptions import NonFiniteBoundError
+from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 
 __all__ = ["TerminatedError", "UsageError", "explain", "going_on", "user_mistakes"]
 
@@ -113,4 +113,7 @@ def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         to = "" if error.filename2 is None else f" to {error.filename2}"
         return f"{error.filename}{to}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    # A table's problems have a line each.
+    is_table = isinstance(error, TableError) or isinstance(error.__cause__, TableError)
+    lines = str(error).splitlines() if is_table else [str(error)]
+    return "\n  ".join(" ".join(line.split()) for line in lines).strip() or type(error).__name__

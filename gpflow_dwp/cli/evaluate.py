@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from gpflow_dwp.cli.errors import user_mistakes
-from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
+from gpflow_dwp.cli.parameters import FileOptions, Json, NumSamples, Run, Seed
 
 __all__ = ["evaluate"]
 
 
+_FOUND_OUT = FileOptions()
+
+
 def evaluate(
-    run: Run, table: Path, /, *, num_samples: NumSamples = 100, seed: Seed = 0, json: Json = False
+    run: Run,
+    table: Path,
+    /,
+    *,
+    file: FileOptions = _FOUND_OUT,
+    num_samples: NumSamples = 100,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Score the model of a run directory on a table with known targets.
 
@@ -22,18 +33,21 @@ def evaluate(
 
         gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
 
-    :param table: CSV or Parquet file with the columns of training and the target.
+    :param table: CSV, Parquet or Feather file with the columns of training and the target.
     :param seed: Seed of the draws.
     """
-    from gpflow_dwp import evaluation
-    from gpflow_dwp.cli.reports import as_json, named_scores, report_cells
-    from gpflow_dwp.cli.trained_run import read_model
+    from gpflow_dwp.cli.reports import as_json, encoding_notes, named_scores
+    from gpflow_dwp.cli.trained_run import TrainedRun
 
     with user_mistakes():
-        trained, units = read_model(run)
-        cells, X = trained.read_rows(table)
-        Y = trained.read_target(cells)
-    report_cells("evaluate", trained.encoder, cells)
+        trained = TrainedRun.read(run)
+        rows, X = trained.read_rows(table, file)
+        Y = trained.read_target(rows)
+        units = trained.load(run)
+    for note in [*rows.notes, *encoding_notes(trained.encoder, rows.frame)]:
+        print(f"gpflow-dwp evaluate: {note}", file=sys.stderr)
+    from gpflow_dwp import evaluation
+
     judged = evaluation.judge(units, X, Y, num_samples=num_samples, seed=seed)
     scores = named_scores(judged.scores, trained.task) | judged.calibration
     del scores["elbo"], scores["seconds"]  # of training

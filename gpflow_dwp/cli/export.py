@@ -37,11 +37,13 @@ def export(
     :param out: Directory to write; must not hold anything.
     :param seed: Seed of the draws.
     """
-    from gpflow_dwp.cli.trained_run import read_model
-    from gpflow_dwp.serving import export_model
+    from gpflow_dwp.cli.trained_run import TrainedRun
 
     with user_mistakes():
-        trained, units = read_model(run)
+        trained = TrainedRun.read(run)
+        units = trained.load(run)
+        from gpflow_dwp.serving import export_model
+
         columns = {
             "X": trained.encoder.feature_names,
             "Y": [trained.target_name],

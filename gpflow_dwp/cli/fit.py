@@ -1,78 +1,58 @@
-"""``gpflow-dwp fit``: from a table to a run directory."""
+"""``gpflow-dwp fit``: what can be refused is refused before TensorFlow is imported."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import json
-import os
-import sys
-import time
-from pathlib import Path
-from typing import Any
 
-import gpflow
-import numpy as np
-import tensorflow as tf
-
-from gpflow_dwp.base import Array
-from gpflow_dwp.cli.configuration import options_as_plain, write_configuration
+from gpflow_dwp.cli.backend import load_tensorflow
+from gpflow_dwp.cli.configuration import write_configuration
 from gpflow_dwp.cli.errors import going_on, user_mistakes
-from gpflow_dwp.cli.figures import write_figures
-from gpflow_dwp.cli.fit_data import FitData, read_fit_data
-from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.cli.fit_training import Course, choose_strategy, train
-from gpflow_dwp.cli.model_choice import TITLES, build_model, complete
-from gpflow_dwp.cli.reports import (
-    named_scores,
-    plain,
-    scores_as_text,
-    teller,
-)
-from gpflow_dwp.cli.run_directory import (
-    CONFIGURATION,
-    FIGURES,
-    HISTORY,
-    METRICS,
-    MODEL,
-    Run,
-    new_run,
-    resume_run,
-)
-from gpflow_dwp.cli.trained_run import TrainedRun
-from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.evaluation.baselines import simple_scores
-from gpflow_dwp.evaluation.predictions import Judgement, judge
-from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
+from gpflow_dwp.cli.fit_options import FitOptions
+from gpflow_dwp.cli.run_directory import CONFIGURATION, Run, new_run, resume_run
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.files import seal
-from gpflow_dwp.models import DeepKernelProcess, VariationalModel, save_model
-from gpflow_dwp.optional import import_optional
+from gpflow_dwp.optional import find_optional
 
-__all__ = ["run_fit"]
+__all__ = ["fit"]
+
+_DEFAULTS = FitOptions()
 
 
-def run_fit(options: FitOptions) -> int:
-    """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
+def fit(options: FitOptions = _DEFAULTS) -> int:
+    """Train on a table, compare with simpler models, write a run directory.
 
-    Ctrl-C leaves no model but a run that can go on.
+    A deep Wishart process, or one of its rivals, is judged on rows that were held out, next to
+    linear regression, gradient boosting and GPflow's sparse Gaussian process. Without a table it
+    takes the resistance of 308 sailing yachts.
 
-    :raises UsageError: If the input cannot be used; nothing has been trained then.
+    examples:
+
+        gpflow-dwp fit
+        gpflow-dwp fit houses.csv --target price
+        gpflow-dwp fit irises.csv --target species --task classification --depth 2
+        gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
+        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+        gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
+        gpflow-dwp fit --resume runs/houses-1
+        gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
     """
-    options = complete(options)
+    from gpflow_dwp.cli.fit_data import read_fit_data
+    from gpflow_dwp.cli.model_choice import complete
+
     with contextlib.ExitStack() as holding:
         with user_mistakes():
-            for module in ("matplotlib", "yaml"):  # which are needed once training has ended
-                import_optional(module, "cli")
-            strategy = choose_strategy(options.devices)
-            data = read_fit_data(options)
-            with contextlib.nullcontext() if strategy is None else strategy.scope():
-                model = build_model(options, data)
-            run = _begin(options, holding)
+            chosen = complete(options)
+            for package in ("matplotlib", "sklearn"):  # which are needed once training has ended
+                find_optional(package, "cli")
+            data = read_fit_data(chosen)
+            run = _begin(chosen, holding)
         try:
-            _train_and_write(run, data, model, options, strategy)
+            load_tensorflow(f"{data.summary}; TensorFlow is loading")
+            from gpflow_dwp.cli.fit_run import run_fit
+
+            run_fit(run, data, chosen)
         except BaseException as error:
-            if isinstance(error, NonFiniteBoundError) or not run.has_steps:
+            begun_here = options.resume is None and not run.has_steps
+            if isinstance(error, NonFiniteBoundError) or begun_here:
                 run.discard()
                 raise
             with going_on(f"gpflow-dwp fit --resume {run.directory} goes on"):
@@ -80,7 +60,7 @@ def run_fit(options: FitOptions) -> int:
     return 0
 
 
-def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> Run:
+def _begin(options: FitOptions, holding: contextlib.ExitStack) -> Run:
     """The run that is begun, or goes on, and is held."""
     if options.resume is not None:
         return holding.enter_context(resume_run(options.resume))
@@ -90,115 +70,3 @@ def _begin(options: CompleteOptions, holding: contextlib.ExitStack) -> Run:
     if options.log is not None:
         options.log.unlink(missing_ok=True)  # which may be replaced
     return run
-
-
-def _train_and_write(
-    run: Run,
-    data: FitData,
-    model: VariationalModel,
-    options: CompleteOptions,
-    strategy: tf.distribute.Strategy | None,
-) -> None:
-    test, task = data.test, data.train.task
-    show = teller(shown=not options.json)
-    show(data.summary)
-    points = _inducing_points(data, model, options)
-    simple = simple_scores(data.rows, data.test_rows, points, data.likelihood, seed=options.seed)
-    scores = {name: score.in_raw_units(data.target) for name, score in simple.items()}
-    course = train(run, data, model, options, strategy)
-    for line in course.tell():
-        show(line)
-    start = time.perf_counter()
-    judged = judge(
-        RawUnits(course.model, data.inputs, data.target),
-        test.X,
-        test.Y,
-        elbo=course.elbo + data.offset,
-        seconds=course.seconds,
-    )
-    prediction_seconds = time.perf_counter() - start
-    depth = len(course.model.layers) if options.depth == "auto" else options.depth
-    scores[f"{TITLES[options.model]}, depth {depth}"] = judged.scores
-    named = {name: named_scores(score, task) for name, score in scores.items()}
-    show(scores_as_text(named))
-    metrics = plain(
-        {
-            "scores": named,
-            "units": "those of the target" if task == "regression" else "nats, shares",
-            "training_rows": len(data.train.X),
-            "validation_rows": 0 if data.validation is None else len(data.validation.X),
-            "test_rows": len(test.X),
-            "steps": course.history.num_steps,
-            "best_step": course.best_step,
-            "stop_reason": course.history.stop_reason,
-            "candidates": course.candidates,
-            "prediction_seconds": prediction_seconds,
-            **judged.calibration,
-            "provenance": {
-                "command": ["gpflow-dwp", *sys.argv[1:]],
-                "seed": options.seed,
-                **describe_provenance(np.dtype(gpflow.default_float()).name, _threads()),
-            },
-        }
-    )
-    goes_on = course.is_interrupted and run.has_steps
-    _fill(run.work, data, course, judged, metrics, options)
-    run.finish(keep_state=goes_on)
-    show(f"Model, metrics and figures are in {run.directory}")
-    if goes_on:
-        show(f"To go on: gpflow-dwp fit --resume {run.directory}")
-    if options.json:
-        print(json.dumps({"directory": str(run.directory), **metrics}))
-
-
-def _inducing_points(data: FitData, model: VariationalModel, options: CompleteOptions) -> Array:
-    """Where a sparse GP starts: at the model's inducing points, or, without any, on distinct rows.
-
-    :param model: An untrained one.
-    """
-    if isinstance(model, DeepKernelProcess):
-        return model.inducing_variable.Z.numpy()[:, : model.num_inputs]
-    distinct = np.unique(data.rows[0], axis=0)
-    count = min(options.num_inducing or 100, len(distinct))
-    return np.random.default_rng(options.seed).choice(distinct, count, replace=False)
-
-
-def _threads() -> int:
-    """How many TensorFlow may use: as it was told, in the program or before it, or all cores."""
-    told = tf.config.threading.get_intra_op_parallelism_threads()
-    before = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
-    if told or before.isdecimal():
-        return told or int(before)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _fill(
-    directory: Path,
-    data: FitData,
-    course: Course,
-    judged: Judgement,
-    metrics: dict[str, Any],
-    options: CompleteOptions,
-) -> None:
-    """Write the files of a run."""
-    save_model(course.model, directory / MODEL)
-    TrainedRun(
-        data.encoder,
-        data.train.target_name,
-        data.train.task,
-        data.train.classes,
-        data.inputs,
-        data.target,
-        options=options_as_plain("fit", options),
-        versions=list_versions(),
-    ).write(directory)
-    (directory / METRICS).write_text(json.dumps(seal(metrics), indent=1))
-    elbo = course.history.elbo_per_datum + data.offset
-    with (directory / HISTORY).open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["step", "elbo_per_datum"])
-        writer.writerows(enumerate(elbo.tolist(), start=1))
-    write_figures(
-        *(directory / FIGURES, elbo, judged.predictions, data.test),
-        annealing_steps=course.history.kl_annealing_steps,
-    )

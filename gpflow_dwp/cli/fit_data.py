@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_options import FitOptions
-from gpflow_dwp.cli.reports import report_cells
+from gpflow_dwp.cli.reports import encoding_notes
 from gpflow_dwp.data import ColumnEncoder, Standardiser, Table, load_yacht
-from gpflow_dwp.data.reading import SplitTable, read_split_table
+from gpflow_dwp.data.reading import Format
 from gpflow_dwp.data.table import split_table
+from gpflow_dwp.data.tables import SplitTable, read_to_split
 from gpflow_dwp.exceptions import TableError
-from gpflow_dwp.likelihoods.labels import likelihood_of_labels
+
+if TYPE_CHECKING:
+    from gpflow.likelihoods import Likelihood
+
+    from gpflow_dwp.base import Array
 
 __all__ = ["FitData", "read_fit_data"]
 
 
-class FitData(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FitData:
     """What a run is trained and judged on.
 
     :param train: Rows to train on, in raw units.
@@ -29,9 +35,6 @@ class FitData(NamedTuple):
     :param encoder: What made numbers of the table's columns.
     :param inputs: Standardiser of the inputs.
     :param target: Standardiser of the target; None for labels.
-    :param rows: X [N, D] and Y [N, 1] of the rows to train on, in the model's units.
-    :param validation_rows: Likewise.
-    :param test_rows: Likewise.
     """
 
     train: Table
@@ -40,9 +43,6 @@ class FitData(NamedTuple):
     encoder: ColumnEncoder
     inputs: Standardiser
     target: Standardiser | None
-    rows: tuple[Array, Array]
-    validation_rows: tuple[Array, Array] | None
-    test_rows: tuple[Array, Array]
 
     @property
     def summary(self) -> str:
@@ -57,6 +57,8 @@ class FitData(NamedTuple):
     @property
     def likelihood(self) -> Likelihood | None:
         """That of labels; None for a Gaussian one."""
+        from gpflow_dwp.likelihoods.labels import likelihood_of_labels
+
         classes = self.train.classes
         return None if classes is None else likelihood_of_labels(len(classes))
 
@@ -64,6 +66,21 @@ class FitData(NamedTuple):
     def offset(self) -> float:
         """What to add to a bound per row to have it in raw units."""
         return 0.0 if self.target is None else self.target.log_density_offset
+
+    @property
+    def rows(self) -> tuple[Array, Array]:
+        """X [N, D] and Y [N, 1] of the rows to train on, in the model's units."""
+        return self.standardised(self.train)
+
+    @property
+    def validation_rows(self) -> tuple[Array, Array] | None:
+        """Likewise."""
+        return None if self.validation is None else self.standardised(self.validation)
+
+    def standardised(self, table: Table) -> tuple[Array, Array]:
+        """Inputs and targets in the model's units."""
+        Y = table.Y if self.target is None else self.target.transform(table.Y)
+        return self.inputs.transform(table.X), Y
 
 
 def read_fit_data(options: FitOptions) -> FitData:
@@ -81,8 +98,6 @@ def read_fit_data(options: FitOptions) -> FitData:
             message = str(error).replace("test_fraction", "--validation-fraction")
             raise UsageError(message) from error
     _check_training_rows(train)
-    if split.cells is not None:
-        report_cells("fit", split.encoder, split.cells)
     try:
         inputs = Standardiser.fit(train.X, names=train.feature_names)
         target = None
@@ -91,28 +106,11 @@ def read_fit_data(options: FitOptions) -> FitData:
     except ValueError as error:
         raise TableError(f"{options.table}: {error}") from error
     for table in [split.test] if validation is None else [split.test, validation]:
-        for standardiser, values, names in (
-            (inputs, table.X, table.feature_names),
-            (target, table.Y, (table.target_name,)),
-        ):
-            if standardiser is not None:
-                standardiser.check_near(
-                    values,
-                    names=names,
-                    path=options.table,
-                    place=lambda _: "a row that is held out",
-                )
-
-    def standardised(table: Table) -> tuple[Array, Array]:
-        Y = table.Y if target is None else target.transform(table.Y)
-        return inputs.transform(table.X), Y
-
-    return FitData(
-        *(train, validation, split.test, split.encoder, inputs, target),
-        rows=standardised(train),
-        validation_rows=None if validation is None else standardised(validation),
-        test_rows=standardised(split.test),
-    )
+        where, held_out = options.table, "a row that is held out"
+        inputs.check_near(table.X, names=table.feature_names, where=where, place=held_out)
+        if target is not None:
+            target.check_near(table.Y, names=(table.target_name,), where=where, place=held_out)
+    return FitData(train, validation, split.test, split.encoder, inputs, target)
 
 
 def _read(options: FitOptions) -> SplitTable:
@@ -120,17 +118,20 @@ def _read(options: FitOptions) -> SplitTable:
         table = load_yacht()
         parts = split_table(table, options.test_fraction, options.seed)
         return SplitTable(*parts, ColumnEncoder(table.feature_names))
-    return read_split_table(
+    read = read_to_split(
         options.table,
         options.target,
         options.task,
-        test_fraction=options.test_fraction,
-        seed=options.seed,
-        columns=options.columns or None,
+        form=Format(options.separator, options.decimal, options.encoding, options.missing),
+        columns=options.columns,
         drop=options.drop,
         categorical=options.categorical,
         impute=options.impute,
     )
+    split = read.split(options.test_fraction, options.seed)
+    for note in [*read.notes, *encoding_notes(split.encoder, read.file.frame)]:
+        print(f"gpflow-dwp fit: {note}", file=sys.stderr)
+    return split
 
 
 def _check_training_rows(train: Table) -> None:

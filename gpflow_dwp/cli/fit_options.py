@@ -1,4 +1,4 @@
-"""``gpflow-dwp fit``: its options, and the command. Nothing heavy is imported here."""
+"""The options of ``gpflow-dwp fit``. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -10,18 +10,32 @@ from cyclopts import Group, Parameter
 
 from gpflow_dwp.cli.parameters import (
     Config,
+    Decimal,
     Depth,
+    Encoding,
     Fraction,
     Json,
+    Missing,
     Names,
     PositiveInteger,
     Quiet,
     Seed,
+    Separator,
     Size,
 )
 
-__all__ = ["CompleteOptions", "FitOptions", "fit"]
+__all__ = ["CompleteOptions", "FitOptions"]
 
+KernelName = Literal[
+    "ArcCosine",
+    "Exponential",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "RationalQuadratic",
+    "SquaredExponential",
+    "RBF",
+]
 _DATA = Parameter(group=Group.create_ordered("Data"))
 LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
 _MODEL = Parameter(group=Group.create_ordered("Model"))
@@ -36,14 +50,14 @@ _AGAIN = Parameter(group=Group.create_ordered("Runs again"))
 class FitOptions:
     """What a run is made of.
 
-    :param table: CSV file with a header, or Parquet file (default: yacht).
+    :param table: CSV file with a header, Parquet or Feather file (default: yacht).
     :param target: The column to predict.
     :param task: What the target is: a number or a label.
     :param test_fraction: Share of rows that are held out.
     :param columns: The inputs (default: every column but the target).
     :param drop: Columns that are no inputs, such as names of rows.
-    :param categorical: Inputs that hold categories, for each of which the model gets a column of 0
-        and 1.
+    :param categorical: Inputs of numbers that are categories, as text and Boolean columns are: the
+        model gets a column of 0 and 1 for each.
     :param impute: Fill missing numbers of inputs with this of the column's training rows (default:
         they are refused); a missing category is one of its own in any case.
     :param model: Deep Wishart process, the deep GP with the same prior, deep inverse Wishart
@@ -62,8 +76,8 @@ class FitOptions:
         predicts best).
     :param effort: What --depth auto tries: quick for single layers only, thorough for more steps
         and depth 3 (default: default).
-    :param kernel: GPflow's name of the kernel (default: SquaredExponential; with --depth auto the
-        best of three).
+    :param kernel: GPflow's name of the kernel (default: SquaredExponential, also called RBF; with
+        --depth auto the best of three).
     :param width: Degrees of freedom of each layer: its number of features in a DGP (default: number
         of inputs), of hidden units in a VMG (default: 50).
     :param num_pseudo_data: Pseudo-data pairs of each layer of a VMG, at most its inputs (default:
@@ -104,6 +118,10 @@ class FitOptions:
     drop: Annotated[Names, _DATA] = ()
     categorical: Annotated[Names, _DATA] = ()
     impute: Annotated[Literal["mean", "median", "most_frequent"] | None, _DATA] = None
+    separator: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
+    missing: Missing = ()
     model: Annotated[Literal["DWP", "DGP", "DIWP", "VMG"], _MODEL] = "DWP"
     depth: Annotated[Depth | None, _MODEL] = None
     posterior: Annotated[Literal["AB", "A", "GW"] | None, _MODEL] = None
@@ -111,7 +129,7 @@ class FitOptions:
     output_posterior: Annotated[Literal["pseudo_targets", "regression"] | None, _MODEL] = None
     likelihood: Annotated[LikelihoodName | None, _MODEL] = None
     effort: Annotated[Literal["quick", "default", "thorough"] | None, _MODEL] = None
-    kernel: Annotated[str | None, _MODEL] = None
+    kernel: Annotated[KernelName | None, _MODEL] = None
     width: Annotated[Size | None, Parameter(name=("--width", "--hidden-units")), _MODEL] = None
     num_pseudo_data: Annotated[Size | None, _MODEL] = None
     num_inducing: Annotated[Size | None, _MODEL] = None
@@ -142,30 +160,3 @@ class CompleteOptions(FitOptions):
 
     depth: int | str
     num_steps: int
-    num_samples: int
-
-
-_DEFAULTS = FitOptions()
-
-
-def fit(options: FitOptions = _DEFAULTS) -> int:
-    """Train on a table, compare with simpler models, write a run directory.
-
-    A deep Wishart process, or one of its rivals, is judged on rows that were held out, next to
-    linear regression, gradient boosting and GPflow's sparse Gaussian process. Without a table it
-    takes the resistance of 308 sailing yachts.
-
-    examples:
-
-        gpflow-dwp fit
-        gpflow-dwp fit houses.csv --target price
-        gpflow-dwp fit irises.csv --target species --task classification --depth 2
-        gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
-        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
-        gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
-        gpflow-dwp fit --resume runs/houses-1
-        gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
-    """
-    from gpflow_dwp.cli.fit import run_fit
-
-    return run_fit(options)

@@ -10,14 +10,16 @@ import tensorflow as tf
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
-from gpflow_dwp.cli.model_choice import LOGS, choose_protocol, model_arguments
+from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments, number_of_draws
 from gpflow_dwp.cli.run_directory import Run
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.training import (
     PROTOCOLS,
+    CSVLog,
     EarlyStopping,
+    JSONLinesLog,
     TrainingHistory,
     TrainingProgress,
     fit,
@@ -108,7 +110,7 @@ def train(
             estimator=Estimator(options.num_importance_samples),
             num_steps=options.num_steps or None,
             batch_size=options.batch_size,
-            num_samples=options.num_samples,
+            num_samples=number_of_draws(options),
             validation_data=held_out,
             patience=patience,
             seed=options.seed,
@@ -166,4 +168,5 @@ def _make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> RunLo
         return stopping.values[-1] if stopping is not None and judged else float("nan")
 
     name = f"validation_{options.validation_metric or _METRIC}"
-    return LOGS[options.log.suffix](options.log, {} if stopping is None else {name: last_value})
+    kind = JSONLinesLog if options.log.suffix == ".jsonl" else CSVLog
+    return kind(options.log, {} if stopping is None else {name: last_value})

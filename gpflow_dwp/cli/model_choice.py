@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
-
-from gpflow.likelihoods import Likelihood
+from typing import TYPE_CHECKING, Any
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions, FitOptions
-from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
-from gpflow_dwp.models import (
-    VariationalModel,
-    build_deep_gaussian_process,
-    build_deep_inverse_wishart_process,
-    build_deep_wishart_process,
-)
-from gpflow_dwp.training import PROTOCOLS, CSVLog, JSONLinesLog
-from gpflow_dwp.training.protocol import ProtocolName
-from gpflow_dwp.training.run_log import RunLog
+
+if TYPE_CHECKING:
+    from gpflow_dwp.models import VariationalModel
+    from gpflow_dwp.training.protocol import ProtocolName
 
 __all__ = [
-    "LOGS",
     "TITLES",
     "build_model",
     "choose_protocol",
     "complete",
-    "likelihood_of",
     "model_arguments",
+    "number_of_draws",
 ]
 
-_MODELS: dict[str, tuple[str, Callable[..., VariationalModel]]] = {
-    "DWP": ("deep Wishart process", build_deep_wishart_process),
-    "DGP": ("deep GP", build_deep_gaussian_process),
-    "DIWP": ("deep inverse Wishart process", build_deep_inverse_wishart_process),
-    "VMG": ("matrix-Gaussian network", build_matrix_gaussian_network),
+TITLES = {
+    "DWP": "deep Wishart process",
+    "DGP": "deep GP",
+    "DIWP": "deep inverse Wishart process",
+    "VMG": "matrix-Gaussian network",
 }
-TITLES = {name: title for name, (title, _) in _MODELS.items()}
 """What tables of scores call each model."""
-LOGS: dict[str, type[RunLog]] = {".csv": CSVLog, ".jsonl": JSONLinesLog}
-"""What writes the log, by the file's suffix."""
+_LOGS = (".csv", ".jsonl")
+# Options that are not for a model.
+_NOT_FOR: dict[str, tuple[str, ...]] = {
+    "DWP": ("num_pseudo_data",),
+    "DGP": ("num_pseudo_data", "posterior", "whiten"),
+    "DIWP": ("num_pseudo_data", "posterior", "whiten", "width"),
+    "VMG": (
+        *("inducing", "kernel", "latent_dim", "likelihood", "output_posterior", "posterior"),
+        "whiten",
+    ),
+}
 
 # Options that builders and selection take, by what they call them; what is left out has their
 # defaults.
@@ -71,7 +69,7 @@ def complete(options: FitOptions) -> CompleteOptions:
         raise UsageError(mistake)
     protocol = choose_protocol(options)
     defaults: dict[str, Any] = {"depth": 3 if _for_one_model(options) else "auto"}
-    defaults |= {"num_steps": _STEPS[protocol], "num_samples": PROTOCOLS[protocol].num_samples}
+    defaults |= {"num_steps": _STEPS[protocol]}
     if (options.depth or defaults["depth"]) == "auto":
         defaults["num_steps"] = _STEPS_OF_EACH
     else:
@@ -95,12 +93,8 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
     if options.depth == "auto":
         for name in _for_one_model(options):
             yield f"--depth auto cannot go with {name}, which is for one model: give its --depth"
-    if options.model == "VMG" and options.likelihood is not None:
-        yield "--likelihood is not for --model VMG"
-    known, given = _known(options), model_arguments(options)
-    for name, argument in _ARGUMENTS.items():
-        # Inducing points are also those of the sparse GP that is compared with.
-        if argument in given and argument not in known and name != "num_inducing":
+    for name in _NOT_FOR[options.model]:
+        if getattr(options, name) not in (None, False):
             yield f"{_flag(name)} is not for --model {options.model}"
     if options.task == "classification":
         if options.likelihood is not None:
@@ -111,8 +105,8 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
         yield "--importance-samples must be 1 for --model VMG"
     if options.num_importance_samples > 1 and options.latent_dim is None:
         yield "--importance-samples are draws of latent variables: give --latent-dim"
-    if options.log is not None and options.log.suffix not in LOGS:
-        yield f"--log must end in {' or '.join(LOGS)}, got {str(options.log)!r}"
+    if options.log is not None and options.log.suffix not in _LOGS:
+        yield f"--log must end in {' or '.join(_LOGS)}, got {str(options.log)!r}"
     for name in ("patience", "validation_metric"):
         if getattr(options, name) is not None and options.validation_fraction is None:
             yield f"{_flag(name)} goes with --validation-fraction only"
@@ -134,38 +128,44 @@ def build_model(options: CompleteOptions, data: FitData) -> VariationalModel:
 
     :raises ValueError: If an option's value cannot be used.
     """
-    known = _known(options)
-    arguments = {name: value for name, value in model_arguments(options).items() if name in known}
-    likelihood = likelihood_of(options, data.likelihood)
+    from gpflow_dwp import matrix_gaussian, models
+
+    arguments = model_arguments(options)
+    likelihood: Any = data.likelihood
     if options.model == "VMG":
-        likelihood = data.likelihood
+        arguments.pop("num_inducing", None)  # those of the sparse GP that is compared with
         arguments["target_scale"] = 1.0 if data.target is None else float(data.target.scale[0])
-    elif "output" not in arguments and options.batch_size is not None:
-        arguments["output"] = "pseudo_targets"
-    return _MODELS[options.model][1](
+    else:
+        likelihood = likelihood or options.likelihood or "gaussian"
+        if options.batch_size is not None:
+            arguments.setdefault("output", "pseudo_targets")
+    builders: dict[str, Any] = {
+        "DWP": models.build_deep_wishart_process,
+        "DGP": models.build_deep_gaussian_process,
+        "DIWP": models.build_deep_inverse_wishart_process,
+        "VMG": matrix_gaussian.build_matrix_gaussian_network,
+    }
+    model: VariationalModel = builders[options.model](
         data.rows,
         1 if options.depth == "auto" else options.depth,
         likelihood=likelihood,
-        num_samples=options.num_samples,
+        num_samples=number_of_draws(options),
         seed=options.seed,
         **arguments,
     )
+    return model
 
 
-def likelihood_of(options: FitOptions, given: Likelihood | None) -> Any:
-    """Return the likelihood of labels, or the name of that of numbers."""
-    return given if given is not None else options.likelihood or "gaussian"
+def number_of_draws(options: FitOptions) -> int:
+    """Return how many draws estimate the bound."""
+    return options.num_samples or (1 if options.model == "VMG" else 2)
 
 
 def model_arguments(options: FitOptions) -> dict[str, Any]:
     """Return what the user says of the model, by what builders and selection call it."""
     given = {argument: getattr(options, name) for name, argument in _ARGUMENTS.items()}
+    given["kernel"] = {"RBF": "SquaredExponential"}.get(options.kernel or "", options.kernel)
     return {name: value for name, value in given.items() if value not in (None, False)}
-
-
-def _known(options: FitOptions) -> Collection[str]:
-    """What can be said of the model."""
-    return inspect.signature(_MODELS[options.model][1]).parameters
 
 
 def _flag(name: str) -> str:

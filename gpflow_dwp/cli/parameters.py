@@ -6,40 +6,35 @@ Nothing heavy is imported here or where commands are declared, so that help is q
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from cyclopts import Parameter, Token
+from cyclopts import Group, Parameter, Token
 
 __all__ = [
     "LIST",
     "Config",
+    "Decimal",
     "Depth",
-    "Dtype",
+    "Encoding",
+    "FileOptions",
     "Fraction",
     "Json",
+    "Missing",
     "Names",
     "NumSamples",
     "PositiveInteger",
-    "PositiveIntegers",
-    "PositiveNumber",
     "Quiet",
     "Run",
     "Seed",
-    "Settings",
+    "Separator",
     "Size",
-    "Sizes",
-    "Splits",
-    "UciFolder",
-    "assignments",
 ]
 
 _T = TypeVar("_T")
 _LARGEST = 1_000_000
-_MOST_DIGITS = 6
 
 LIST = Parameter(consume_multiple=1, allow_repeating=False)
 """Of an option that takes one value or several, all at once: of two such lists none is dropped."""
@@ -47,10 +42,11 @@ LIST = Parameter(consume_multiple=1, allow_repeating=False)
 
 def _reader(
     name: str, number: Callable[[str], _T], is_right: Callable[[_T], bool], expected: str
-) -> Callable[[str], _T]:
-    """What reads a number that is right."""
+) -> Parameter:
+    """The parameter of a type that reads a number that is right."""
 
-    def read(text: str) -> _T:
+    def read(_: Any, tokens: Sequence[Token]) -> _T:
+        text = tokens[0].value
         with contextlib.suppress(ValueError):
             value = number(text)
             if is_right(value):
@@ -58,100 +54,44 @@ def _reader(
         raise ValueError(f"must be {expected}, got {text!r}")
 
     read.__name__ = name
-    return read
+    return Parameter(converter=read)
 
 
-_positive_integer = _reader("positive_integer", int, lambda value: value > 0, "a positive integer")
-_seed = _reader("seed", int, lambda value: 0 <= value < 2**32, "an integer from 0 to 2**32 - 1")
-_positive_number = _reader(
-    "positive_number", float, lambda value: 0.0 < value < math.inf, "a positive number"
-)
-_fraction = _reader("fraction", float, lambda value: 0.0 < value < 1.0, "between 0 and 1")
+def _as_size(text: str) -> int:
+    value = int(text)
+    return value if value <= _LARGEST else -1
 
 
-def _size(text: str) -> int:
-    """A number of draws, layers or columns: what arrays of this size are made for."""
-    value = _positive_integer(text)
-    if value > _LARGEST:
-        raise ValueError(f"must be at most {_LARGEST}, got {text!r}")
-    return value
+_SIZE = f"a positive integer up to {_LARGEST}"
 
-
-def _depth(text: str) -> int | str:
-    try:
-        return "auto" if text == "auto" else _size(text)
-    except ValueError as error:
-        raise ValueError(f"{error}, or auto") from None
-
-
-def _splits(*texts: str) -> tuple[int, ...]:
-    """Ranges of integers, such as ``0-2,5``; each number is there once, the least first."""
-    found: set[int] = set()
-    for part in ",".join(texts).split(","):
-        first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not dash)):
-            raise ValueError(f"must be like 3, 0-4 or 0-2,5, got {part!r}")
-        if dash and int(last) < int(first):
-            raise ValueError(f"{part!r} runs backwards")
-        if len(last or first) > _MOST_DIGITS:
-            raise ValueError(f"{part!r} has a number of too many digits")
-        found.update(range(int(first), int(last or first) + 1))
-    return tuple(sorted(found))
-
-
-def _settings(*texts: str) -> tuple[str, ...]:
-    """Assignments, such as ``jitter=1e-8``, which stay text."""
-    names = [text.partition("=")[0] for text in texts]
-    for name, text in zip(names, texts, strict=True):
-        if "=" not in text or not name.isidentifier():
-            raise ValueError(f"must be like jitter=1e-8, got {text!r}")
-        if names.count(name) > 1:
-            raise ValueError(f"must give each name once, got {name} twice")
-    return texts
-
-
-def assignments(texts: Sequence[str]) -> dict[str, object]:
-    """Return the values of ``--set`` by their names.
-
-    :param texts: Such as ``jitter=1e-8``; what is no JSON is a text.
-    """
-    found: dict[str, object] = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
-
-
-def _reads(read: Callable[..., Any], *, each: bool = False) -> Parameter:
-    """The parameter of a type that reads its texts at once, or each of them by itself."""
-
-    def convert(_: Any, tokens: Sequence[Token]) -> Any:
-        texts = [token.value for token in tokens]
-        return tuple(map(read, texts)) if each else read(*texts)
-
-    convert.__name__ = read.__name__
-    return Parameter(converter=convert)
-
-
-PositiveInteger = Annotated[int, _reads(_positive_integer)]
-PositiveNumber = Annotated[float, _reads(_positive_number)]
-PositiveIntegers = Annotated[tuple[int, ...], LIST, _reads(_positive_integer, each=True)]
-Size = Annotated[int, _reads(_size)]
-Sizes = Annotated[tuple[int, ...], LIST, _reads(_size, each=True)]
-Depth = Annotated[int | str, _reads(_depth)]
-Fraction = Annotated[float, _reads(_fraction)]
+PositiveInteger = Annotated[
+    int, _reader("positive_integer", int, lambda value: value > 0, "a positive integer")
+]
+Size = Annotated[int, _reader("size", _as_size, lambda value: value > 0, _SIZE)]
+"""A number of draws, layers or columns: what arrays of this size are made for."""
+Depth = Annotated[
+    int | str,
+    _reader(
+        "depth",
+        lambda text: "auto" if text == "auto" else _as_size(text),
+        lambda value: value == "auto" or int(value) > 0,
+        f"{_SIZE}, or auto",
+    ),
+]
+Fraction = Annotated[
+    float, _reader("fraction", float, lambda value: 0.0 < value < 1.0, "between 0 and 1")
+]
+Seed = Annotated[
+    int,
+    _reader("seed", int, lambda value: 0 <= value < 2**32, "an integer from 0 to 2**32 - 1"),
+]
 Names = Annotated[tuple[str, ...], LIST]
-Splits = Annotated[tuple[int, ...], LIST, _reads(_splits)]
-Settings = Annotated[tuple[str, ...], LIST, _reads(_settings), Parameter(name="--set")]
-Dtype = Annotated[Literal["float64", "float32"], Parameter(help="Precision.")]
-Seed = Annotated[int, _reads(_seed)]
 
 Run = Annotated[Path, Parameter(help="A directory that fit wrote.")]
 NumSamples = Annotated[
-    int, _reads(_size), Parameter(help="Draws that make up the predictive mixture.")
+    int,
+    _reader("size", _as_size, lambda value: value > 0, _SIZE),
+    Parameter(help="Draws that make up the predictive mixture."),
 ]
 Json = Annotated[bool, Parameter(help="Print the result as one line of JSON, for programs.")]
 Quiet = Annotated[bool, Parameter(help="Show no progress.")]
@@ -162,9 +102,32 @@ Config = Annotated[
         "options of the command line go before it."
     ),
 ]
-UciFolder = Annotated[
-    Path | None,
+
+_FILE = Parameter(group=Group.create_ordered("Table's file"))
+Separator = Annotated[
+    str | None, _FILE, Parameter(help="Between columns of a CSV file (default: found out).")
+]
+Decimal = Annotated[
+    Literal[".", ","] | None, _FILE, Parameter(help="Before decimals (default: found out).")
+]
+Encoding = Annotated[
+    str | None, _FILE, Parameter(help="Of the text, such as latin-1 (default: found out).")
+]
+Missing = Annotated[
+    Names,
+    _FILE,
     Parameter(
-        help="Folder of the data sets (default: that of GPFLOW_DWP_UCI, else they are downloaded)."
+        help="Marks of missing values, besides empty cells, NA, n/a, nan, none, null, #N/A and ?."
     ),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How a table's file is written."""
+
+    separator: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
+    missing: Missing = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,20 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.parameters import Json, NumSamples, Run, Seed
+from gpflow_dwp.cli.parameters import FileOptions, Json, NumSamples, Run, Seed
 from gpflow_dwp.files import replacing
-from gpflow_dwp.optional import import_optional
+from gpflow_dwp.optional import find_optional
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from gpflow_dwp.cli.trained_run import TrainedRun
-    from gpflow_dwp.data.cells import Cells
-    from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
+    from gpflow_dwp.data.reading import Format, TableFile
 
 __all__ = ["predict"]
 
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+_FOUND_OUT = FileOptions()
+_PERCENT = "95"
 
 
 def predict(
@@ -30,7 +29,8 @@ def predict(
     table: Path,
     /,
     *,
-    out: Annotated[Path, Parameter(alias="-o")],
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    file: FileOptions = _FOUND_OUT,
     num_samples: NumSamples = 100,
     seed: Seed = 0,
     overwrite: bool = False,  # which the gate of outputs asks for
@@ -40,106 +40,114 @@ def predict(
 
     They are the mean and 95% interval of each row, or the probability of each class.
 
-    example:
+    examples:
 
+        gpflow-dwp predict runs/houses-1 new-houses.csv
         gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
 
-    :param table: CSV or Parquet file with the columns of training.
-    :param out: File to write: the table with columns added, Parquet if it ends in .parquet, else
-        CSV.
+    :param table: CSV, Parquet or Feather file with the columns of training.
+    :param out: File to write: the table with columns added, Parquet if it ends in .parquet or .pq,
+        else CSV (default: standard output, as CSV).
     :param overwrite: Replace --out if it exists.
     :param seed: Seed of the draws.
     """
-    from gpflow_dwp import evaluation
-    from gpflow_dwp.cli.reports import as_json, report_cells
-    from gpflow_dwp.cli.trained_run import read_model
+    from gpflow_dwp.cli.reports import as_json, encoding_notes
+    from gpflow_dwp.cli.trained_run import TrainedRun
 
     with user_mistakes():
-        if _is_parquet(out):
-            import_optional("pyarrow", "cli")
-        if _packing(out) == "zstd" and find_spec("zstandard") is None:
-            raise UsageError(
-                f"{out} needs zstandard, which is not installed: python -m pip install zstandard"
-            )
-        trained, units = read_model(run)
-        cells, X = trained.read_rows(table)
-        if _is_parquet(out):
-            cells.check_has(cells.header, "further")  # once each
-        names = _names(trained)
-        clash = sorted({*names} & {*cells.header, *map(str, cells.original.index.names)})
+        if out is not None:
+            _check_packages(out)
+        elif json:
+            raise UsageError("--json tells of the file that is written: give --out")
+        trained = TrainedRun.read(run)
+        rows, X = trained.read_rows(table, file)
+        added = _names(trained)
+        known = [*rows.original, *rows.original.index.names]
+        clash = sorted({*added} & {str(name) for name in known})
         if clash:
             raise UsageError(f"{table} has a column {clash[0]!r} already")
+        if out is not None and _is_parquet(out) and len({*rows.frame}) < rows.frame.shape[1]:
+            raise UsageError(f"{table} has two columns of one name, which {out} cannot have")
+        units = trained.load(run)
     encoder = trained.encoder
-    report_cells("predict", encoder, cells)
+    for note in [*rows.notes, *encoding_notes(encoder, rows.frame)]:
+        print(f"gpflow-dwp predict: {note}", file=sys.stderr)
+    from gpflow_dwp import evaluation
+
     predictions = evaluation.predict(units, X, num_samples=num_samples, seed=seed)
-    columns = dict(zip(names, _columns(predictions, trained), strict=True))
+    columns = dict(zip(added, _columns(predictions, trained), strict=True))
     with user_mistakes():
-        _write(out, _typed(cells, trained, out).assign(**columns))
+        _write(out, _with_columns(_typed(rows, trained, out), columns), rows.format)
     if json:
-        counts = {"unseen": encoder.unseen(cells), "filled": encoder.count_filled(cells)}
-        print(as_json({"out": str(out), "rows": len(X), **counts}))
-    else:
+        unseen, filled = encoder.unseen(rows.frame), encoder.count_filled(rows.frame)
+        print(as_json({"out": str(out), "rows": len(X), "unseen": unseen, "filled": filled}))
+    elif out is not None:
         print(f"{len(X)} predictions are in {out}")
+
+
+def _check_packages(out: Path) -> None:
+    """Refuse a file that could not be written in the end."""
+    if _is_parquet(out):
+        find_optional("pyarrow", "cli")
+    if out.suffix.lower() == ".zst" and find_spec("zstandard") is None:
+        raise UsageError(
+            f"{out} needs zstandard, which is not installed: python -m pip install zstandard"
+        )
 
 
 def _names(run: TrainedRun) -> list[str]:
     """Names of the columns that are added to the user's table."""
-    from gpflow_dwp.evaluation.predictions import INTERVAL
-
-    name, percent = run.target_name, f"{100 * INTERVAL:g}"
     if run.classes is None:
-        parts = ["mean", "sd", f"lower_{percent}", f"upper_{percent}"]
+        parts = ["mean", "sd", f"lower_{_PERCENT}", f"upper_{_PERCENT}"]
     else:
         parts = ["predicted", *(f"probability_{label}" for label in run.classes)]
-    return [f"{name}_{part}" for part in parts]
+    return [f"{run.target_name}_{part}" for part in parts]
 
 
-def _columns(
-    predictions: NumberPredictions | LabelPredictions, run: TrainedRun
-) -> list[npt.NDArray[Any]]:
+def _columns(predictions: Any, run: TrainedRun) -> list[Any]:
     """What these columns hold."""
-    import numpy as np
-
-    from gpflow_dwp.evaluation.predictions import NumberPredictions
-
-    if isinstance(predictions, NumberPredictions):
+    if run.classes is None:
         return [predictions.mean, predictions.deviation, predictions.lower, predictions.upper]
-    return [np.array(run.classes)[predictions.labels], *predictions.probabilities.T]
+    labels = [run.classes[label] for label in predictions.labels]
+    return [labels, *predictions.probabilities.T]
 
 
-def _typed(cells: Cells, run: TrainedRun, path: Path) -> Any:
-    """The rows of a table with the types of its file, or with numbers where only text is known."""
-    if not _is_parquet(path) or cells.lines is None:
-        return cells.original
-    frame = cells.original.copy()
-    for name in run.encoder.columns:
-        if name not in run.encoder.categories:
-            frame[name] = cells.numbers(name, missing=True)
+def _typed(rows: TableFile, run: TrainedRun, out: Path | None) -> Any:
+    """The rows as their file has them, or with numbers where only text is known of columns."""
+    if out is None or not _is_parquet(out) or not rows.is_text:
+        return rows.original
+    from pandas import to_numeric
+
+    numeric = [name for name in run.encoder.columns if name not in run.encoder.categories]
+    return _with_columns(rows.original, {name: to_numeric(rows.frame[name]) for name in numeric})
+
+
+def _with_columns(frame: Any, columns: dict[str, Any]) -> Any:
+    frame = frame.copy()
+    for name, values in columns.items():
+        frame[name] = values
     return frame
 
 
-def _write(path: Path, frame: Any) -> None:
+def _write(out: Path | None, frame: Any, form: Format) -> None:
     """Write a file as a whole or not at all; with the table's index, if it has a name."""
     index = any(name is not None for name in frame.index.names)
-    with replacing(path) as partial:
-        if _is_parquet(path):
+    separator = form.separator or ","
+    written = {"sep": "," if separator == " " else separator, "decimal": form.decimal or "."}
+    if out is None:
+        frame.to_csv(sys.stdout, index=index, **written)
+        return
+    with replacing(out) as partial:
+        if _is_parquet(out):
             frame.to_parquet(partial, index=index)
         else:
-            packing = _packing(path)
-            frame.to_csv(partial, index=index, encoding="utf-8", compression=packing)
-
-
-def _packing(path: Path) -> str | dict[str, str] | None:
-    """How pandas writes a CSV file of this name, such as predictions.csv.gz, to read it again."""
-    name, suffix = path.name.lower(), path.suffix.lower()
-    if suffix == ".tar":
-        return {"method": "tar", "mode": "w"}
-    if name.endswith((".tar.gz", ".tar.bz2", ".tar.xz")):
-        return {"method": "tar", "mode": f"w:{suffix[1:]}"}
-    if suffix == ".zip":
-        return {"method": "zip", "archive_name": path.stem}
-    return _PACKED.get(suffix)
+            packing: Any = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}.get(
+                out.suffix.lower()
+            )
+            if out.suffix.lower() == ".zip":
+                packing = {"method": "zip", "archive_name": out.stem}
+            frame.to_csv(partial, index=index, encoding="utf-8", compression=packing, **written)
 
 
 def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() == ".parquet"
+    return path.suffix.lower() in (".parquet", ".pq")

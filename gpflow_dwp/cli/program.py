@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -39,7 +39,7 @@ exit codes:
 _DEBUG = "--debug"
 
 COMMANDS = {
-    "fit": "gpflow_dwp.cli.fit_options:fit",
+    "fit": "gpflow_dwp.cli.fit:fit",
     "predict": "gpflow_dwp.cli.predict:predict",
     "evaluate": "gpflow_dwp.cli.evaluate:evaluate",
     "export": "gpflow_dwp.cli.export:export",
@@ -122,13 +122,12 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     command, bound = parse(arguments)
     if _is_help(command):
-        for name in COMMANDS if arguments[0] not in COMMANDS else ():
-            app[name]  # which has the line that the list of commands shows
+        if not arguments or arguments[0] not in COMMANDS:
+            for name in COMMANDS:
+                app[name]  # which has the line that the list of commands shows
         command(*bound.args, **bound.kwargs)
         return 0
     check_outputs(arguments[0], options_by_name(bound))
-    if command is not completion:
-        _load_tensorflow()
     return command(*bound.args, **bound.kwargs) or 0
 
 
@@ -140,7 +139,7 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArg
     """
     command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
     asked = {*app.help_flags, *app.version_flags} & {*arguments}
-    if _is_help(command) and not asked:
+    if _is_help(command) and not asked and arguments:
         raise CycloptsError(msg="a COMMAND is missing", command_chain=arguments)
     bound.apply_defaults()
     return command, bound
@@ -153,9 +152,10 @@ def _is_help(command: Callable[..., object]) -> bool:
 
 def options_by_name(bound: BoundArguments) -> dict[str, Any]:
     """Return the options of a command, also those that it takes as one object."""
-    found = dict(bound.arguments)
-    options = found.pop("options", None)
-    return found if options is None else {**found, **asdict(options)}
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        found |= asdict(value) if is_dataclass(value) else {name: value}  # type: ignore[arg-type]
+    return found
 
 
 def _end(number: int, _: object) -> NoReturn:
@@ -169,23 +169,3 @@ def _discard_output() -> None:
     except OSError:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _load_tensorflow() -> None:
-    """Import TensorFlow, and discard what its libraries write to standard error meanwhile.
-
-    They report on instruction sets and missing GPUs before any log level is obeyed, which would
-    drown the one line that tells of a mistake.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        import tensorflow as tf
-
-        tf.config.list_physical_devices()  # looking for GPUs is what writes most
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)

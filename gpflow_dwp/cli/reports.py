@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from gpflow_dwp.data import ColumnEncoder
-from gpflow_dwp.data.cells import Cells
-from gpflow_dwp.data.table import Task
-from gpflow_dwp.evaluation import Scores
+from gpflow_dwp.data.array_checks import Task
 
-__all__ = [
-    "SCORES",
-    "as_json",
-    "named_scores",
-    "plain",
-    "report_cells",
-    "scores_as_text",
-    "teller",
-]
+if TYPE_CHECKING:
+    from gpflow_dwp.evaluation import Scores
+
+__all__ = ["SCORES", "as_json", "encoding_notes", "named_scores", "plain", "scores_as_text"]
 
 _MANY_CATEGORIES = 30
 SCORES = {
@@ -59,34 +50,28 @@ def plain(values: Any) -> Any:
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
-def report_cells(command: str, encoder: ColumnEncoder, cells: Cells) -> None:
+def encoding_notes(encoder: ColumnEncoder, frame: Any) -> list[str]:
     """Say which columns have many categories, which training did not see, and what is missing.
 
     :param encoder: Fitted on training rows.
+    :param frame: Rows of a table.
     """
-    lines = [
+    notes = [
         f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
         "ones, or leave it out (--drop)"
         for name, categories in encoder.categories.items()
         if len(categories) > _MANY_CATEGORIES
     ]
-    for name, counts in encoder.unseen(cells).items():
+    for name, counts in encoder.unseen(frame).items():
         found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
-        lines.append(
+        notes.append(
             f"column {name!r} holds categories that training did not see, taken as none of the "
             f"known ones: {found}"
         )
-    lines += [
+    return notes + [
         f"column {name!r}: {count} missing cells filled with {encoder.fill[name]}"
-        for name, count in encoder.count_filled(cells).items()
+        for name, count in encoder.count_filled(frame).items()
     ]
-    for line in lines:
-        print(f"gpflow-dwp {command}: {line}", file=sys.stderr)
-
-
-def teller(*, shown: bool, to: TextIO | None = None) -> Callable[[str], None]:
-    """Return what prints a line at once, or nothing; ``to`` is standard output by default."""
-    return partial(print, file=to, flush=True) if shown else lambda _: None
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:

@@ -102,8 +102,11 @@ class Run:
             shutil.rmtree(place / STATE, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove what is unfinished."""
+        """Remove what is unfinished, and ``runs`` if nothing else is there."""
         shutil.rmtree(self.work, ignore_errors=True)
+        if self.work.parent == Path("runs").resolve():
+            with contextlib.suppress(OSError):
+                self.work.parent.rmdir()
 
     def _beside(self, suffix: str) -> Path:
         place = self.directory.resolve()

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gpflow_dwp.base import Array
+from gpflow_dwp.cli.backend import load_tensorflow
 from gpflow_dwp.cli.errors import UsageError
+from gpflow_dwp.cli.parameters import FileOptions
 from gpflow_dwp.cli.run_directory import DESCRIPTION, FORMAT, MODEL, Run
 from gpflow_dwp.data import ColumnEncoder, Standardiser
-from gpflow_dwp.data.cells import Cells, read_cells
-from gpflow_dwp.data.table import Task
-from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.data.array_checks import Task
+from gpflow_dwp.data.reading import Format, TableFile, read_file
+from gpflow_dwp.data.tables import read_target
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.files import seal, unseal, write_whole
-from gpflow_dwp.models import load_model
 
-__all__ = ["TrainedRun", "read_model"]
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
+    from gpflow_dwp.evaluation import RawUnits
+    from gpflow_dwp.models import VariationalModel
+
+__all__ = ["TrainedRun", "describe_model"]
 
 _FORMAT_VERSION = 2
 
@@ -37,6 +40,7 @@ class TrainedRun:
     :param target: Standardiser of the target; None for classification.
     :param options: The options of the command that made the run.
     :param versions: Versions of the packages that it ran with.
+    :param model: What its model is: see :func:`describe_model`.
     :raises ValueError: If these do not fit together.
     """
 
@@ -48,6 +52,7 @@ class TrainedRun:
     target: Standardiser | None
     options: dict[str, Any]
     versions: dict[str, str]
+    model: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.inputs.mean) != len(self.encoder.feature_names):
@@ -73,6 +78,7 @@ class TrainedRun:
             "target": None if self.target is None else self.target.to_dict(),
             "options": self.options,
             "versions": self.versions,
+            "model": self.model,
         }
 
     def write(self, directory: Path) -> None:
@@ -80,14 +86,15 @@ class TrainedRun:
         write_whole(directory / DESCRIPTION, json.dumps(seal(self.to_dict()), indent=1))
 
     @classmethod
-    def read(cls, directory: Path) -> TrainedRun:
+    def read(cls, run: Path) -> TrainedRun:
         """Read ``run.json``.
 
+        :param run: A directory.
         :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
         """
-        path = directory / DESCRIPTION
+        path = Run(run).folder / DESCRIPTION
         if not path.is_file():
-            raise UsageError(f"{directory} is not a run directory: it has no {DESCRIPTION}")
+            raise UsageError(f"{run} is not a run directory: it has no {DESCRIPTION}")
         try:
             sealed = json.loads(path.read_bytes())
             if (sealed["format"], sealed["format_version"]) != (FORMAT, _FORMAT_VERSION):
@@ -103,52 +110,65 @@ class TrainedRun:
                 None if target is None else Standardiser.from_dict(target),
                 fields["options"],
                 fields["versions"],
+                fields.get("model", {}),
             )
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise UsageError(f"{path} is damaged: {error}") from error
 
-    def read_rows(self, path: Path) -> tuple[Cells, Array]:
-        """Return a table's cells, and its inputs in raw units, [N, D].
+    def read_rows(self, path: Path, options: FileOptions) -> tuple[TableFile, Array]:
+        """Return a table, and its inputs in raw units, [N, D].
 
         :raises TableError: If the table cannot be used.
         """
-        cells = read_cells(path)
-        cells.check_has(self.encoder.columns, "feature")
-        if not len(cells):
-            raise TableError(f"{cells.path}: no data rows below the header")
-        X, names = self.encoder.transform(cells), self.encoder.feature_names
-        self.inputs.check_near(X, names=names, path=cells.path, place=cells.place)
-        return cells, X
+        missing = (*self.options.get("missing", ()), *options.missing)
+        form = Format(options.separator, options.decimal, options.encoding, missing)
+        file = read_file(path, form)
+        if not len(file.frame):
+            raise TableError(f"{file.path}: no data rows below the header")
+        X = self.encoder.transform(file.frame, where=path)
+        self.inputs.check_near(X, names=self.encoder.feature_names, where=path)
+        return file, X
 
-    def read_target(self, cells: Cells) -> Array:
+    def read_target(self, file: TableFile) -> Array:
         """Return the target of a table's rows, in raw units or as class indices, [N, 1].
 
         :raises TableError: If a target is missing, or cannot be used.
         """
-        name = self.target_name
-        cells.check_has([name], "target")
+        Y = read_target(file.frame, self.target_name, self.classes, file.path)
         if self.target is not None:
-            Y = cells.numbers(name)[:, None]
-            self.target.check_near(Y, names=(name,), path=cells.path, place=cells.place)
-            return Y
-        cells.check_complete(name)
-        classes = self.classes or ()
-        labels = cells.names(name, classes)
-        for row, label in enumerate(labels):
-            if label not in classes:
-                raise TableError(
-                    f"{cells.path}: column {name!r} holds {label!r} in {cells.place(row)}, which "
-                    f"training did not see; the classes are {', '.join(classes)}"
-                )
-        return np.array([[float(classes.index(label))] for label in labels])
+            self.target.check_near(Y, names=(self.target_name,), where=file.path)
+        return Y
+
+    def load(self, run: Path) -> RawUnits:
+        """Load the run's model, from the table's units to the target's.
+
+        :raises SavedModelError: If it cannot be read.
+        """
+        load_tensorflow("TensorFlow is loading")
+        from gpflow_dwp.evaluation import RawUnits
+        from gpflow_dwp.models import load_model
+
+        return RawUnits(load_model(Run(run).folder / MODEL), self.inputs, self.target)
 
 
-def read_model(directory: Path) -> tuple[TrainedRun, RawUnits]:
-    """Read what a run says of itself, and its model, from the table's units to the target's.
+def describe_model(model: VariationalModel) -> dict[str, Any]:
+    """Return what a model is, in plain values."""
+    from gpflow_dwp.models import model_summary
 
-    :raises UsageError: If the directory is not a run, or its ``run.json`` is damaged.
-    :raises SavedModelError: If the model cannot be read.
-    """
-    folder = Run(directory).folder
-    run = TrainedRun.read(folder)
-    return run, RawUnits(load_model(folder / MODEL), run.inputs, run.target)
+    layers = []
+    for layer in model.layers:
+        kernel = getattr(layer, "kernel", None)
+        of = "" if kernel is None else f" ({type(kernel).__name__})"
+        layers.append(f"{type(layer).__name__}{of}")
+    parts = [part for part in model_summary(model).parts if part.name.startswith("layers[")]
+    sizes = [int(variable.shape.num_elements()) for variable in model.trainable_variables]
+    return {
+        "class": type(model).__name__,
+        "layers": layers,
+        "nats": [None if part.kl is None else round(part.kl, 2) for part in parts],
+        "collapsed_layers": [part.name for part in parts if part.collapsed],
+        "likelihood": type(model.likelihood).__name__,
+        "inputs": model.num_inputs,
+        "trainable_parameters": sum(sizes),
+        "dtype": model.trainable_variables[0].dtype.name if sizes else None,
+    }

@@ -1,16 +1,14 @@
-"""Data: tables read and checked, a standardiser for training rows, UCI splits, digits, toys."""
+"""Data: tables read and checked, a standardiser for training rows, UCI splits, toys."""
 
 from gpflow_dwp.data.embedded import load_diabetes, load_yacht
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.data.mnist import MNIST, load_mnist
-from gpflow_dwp.data.reading import read_table
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.data.table import Table
+from gpflow_dwp.data.tables import read_table
 from gpflow_dwp.data.toy import step_function, varying_sine
 from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
 
 __all__ = [
-    "MNIST",
     "UCI_DATASETS",
     "ColumnEncoder",
     "Standardiser",
@@ -18,7 +16,6 @@ __all__ = [
     "UCIDataset",
     "UCISplit",
     "load_diabetes",
-    "load_mnist",
     "load_uci",
     "load_yacht",
     "read_table",

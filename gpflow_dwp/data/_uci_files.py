@@ -6,13 +6,16 @@ import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import DatasetError
 from gpflow_dwp.optional import import_optional
+
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = ["FOLDER_VARIABLE", "find_files", "read_indices", "read_matrix"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.validation import as_real_array
+
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = ["Task", "as_numbers", "check_labels", "check_matrix", "check_task"]
 

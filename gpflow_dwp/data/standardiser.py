@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import TableError
+
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = ["Standardiser"]
 
@@ -93,16 +96,16 @@ class Standardiser:
         values: npt.ArrayLike,
         *,
         names: Sequence[str],
-        path: object,
-        place: Callable[[int], str],
+        where: object,
+        place: str | None = None,
     ) -> None:
         """Refuse numbers so far from those of training that the square of one, as in a distance, is
         not finite.
 
         :param values: In raw units, [N, D].
         :param names: Names of the columns.
-        :param path: Of the table; None for one that is no file.
-        :param place: Says where a row is, given its index.
+        :param where: What the message begins with: the table's path.
+        :param place: Where the rows are; None for their numbers.
         :raises TableError: If there is one.
         """
         rows = np.asarray(values, np.float64)
@@ -110,8 +113,9 @@ class Standardiser:
             wrong = np.argwhere(~np.isfinite(np.square(self.transform(rows))))
         for row, column in wrong[:1]:
             raise TableError(
-                f"{path}: column {names[column]!r} holds {rows[row, column]:g} in {place(row)}, "
-                "too far from what is trained on to be computed with"
+                f"{where}: column {names[column]!r} holds {rows[row, column]:g} in "
+                f"{place or f'data row {row + 1}'}, too far from what is trained on to be computed "
+                "with"
             )
 
     def inverse_transform(self, values: npt.ArrayLike) -> Array:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import (
     Task,
     as_numbers,
@@ -19,6 +18,9 @@ from gpflow_dwp.data.array_checks import (
 )
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.optional import import_optional
+
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = [
     "Table",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpflow_dwp.base import Array
-from gpflow_dwp.random import as_generator
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = ["step_function", "varying_sine"]
 
@@ -39,6 +40,8 @@ def _noisy(
         raise ValueError(f"num_data must be at least 1, got {num_data}")
     if noise < 0.0:
         raise ValueError(f"noise must not be negative, got {noise}")
+    from gpflow_dwp.random import as_generator  # which needs TensorFlow
+
     rng = as_generator(seed)
     X = np.sort(rng.uniform(-1.0, 1.0, size=(num_data, 1)), axis=0)
     return X, function(X) + noise * rng.normal(size=X.shape)

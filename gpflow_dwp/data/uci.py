@@ -11,16 +11,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.exceptions import DatasetError, TableError
 from gpflow_dwp.validation import check_choice
+
+if TYPE_CHECKING:
+    from gpflow_dwp.base import Array
 
 __all__ = ["UCI_DATASETS", "UCIDataset", "UCISplit", "load_uci"]
 

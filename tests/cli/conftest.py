@@ -17,7 +17,7 @@ from command_line import TrainedRun, columns, fit_options, run, write_csv
 from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.training import EarlyStopping, TrainingHistory
 
-FIT = "gpflow_dwp.cli.fit"
+FIT = "gpflow_dwp.cli.fit_run"
 
 
 def fit_for_real(task: str, folder: Path) -> TrainedRun:
@@ -47,7 +47,7 @@ def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_, **__: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
     stopping = partial(EarlyStopping, num_samples=3)
-    monkeypatch.setattr(f"{FIT}_training.EarlyStopping", stopping)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.EarlyStopping", stopping)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def untrained(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
-    monkeypatch.setattr(f"{FIT}_training.fit", take_no_step)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", take_no_step)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def refused(
         raise AssertionError("training began")
 
     monkeypatch.chdir(tmp_path)
-    learning = (f"{FIT}_training.fit", f"{FIT}.simple_scores")
+    learning = ("gpflow_dwp.cli.fit_training.fit", f"{FIT}.simple_scores")
     using = ("gpflow_dwp.evaluation.predict", "gpflow_dwp.evaluation.judge")
 
     def refuse(*arguments: object) -> str:
@@ -85,7 +85,8 @@ def refused(
         output, message = capsys.readouterr()
         assert output == ""
         assert message.startswith(f"gpflow-dwp {arguments[0]}: error: ")
-        assert message.endswith("\n") and len(message.splitlines()) == 1
+        first, *more = message.splitlines()  # of a table's problems each has a line
+        assert all(line.startswith("  ") for line in more), (first, more)
         assert sorted(tmp_path.rglob("*")) == before
         return message
 

@@ -83,14 +83,18 @@ def test_scores_that_are_no_numbers_are_null(
         (
             "regression",
             {"a": [1.0], "b": [2.0], "price": ["dear"]},
-            "'dear' in data row 1 (line 2)",
+            "'dear' in data row 1",
         ),
         (
             "three classes",
             {"a": [1.0], "b": [2.0], "label": ["perhaps"]},
-            "holds 'perhaps' in data row 1 (line 2), which training did not see; the classes are",
+            "holds 'perhaps' in data row 1, which training did not see; the classes are",
         ),
-        ("three classes", {"a": [1.0], "b": [2.0], "label": [""]}, "column 'label' is empty"),
+        (
+            "three classes",
+            {"a": [1.0], "b": [2.0], "label": [""]},
+            "column 'label' has no value in data row 1",
+        ),
     ],
 )
 def test_refuses(

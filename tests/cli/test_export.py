@@ -42,7 +42,7 @@ def test_regression(
     wanted = target.inverse_transform_variance(variance)
     np.testing.assert_allclose(got["variance"], wanted, rtol=1e-8)
     columns = json.loads(Path("assets.extra/columns.json").read_text())
-    encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}}
+    encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}, "origins": {}}
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
 
 
@@ -68,9 +68,11 @@ def test_refuses_what_is_there(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("precious")
 
-    for place in ("full", "full/notes.txt"):
-        message = refused("export", trained("regression").directory, "-o", place)
-        assert f"{place} exists and is not an empty directory" in message
+    directory = trained("regression").directory
+    message = refused("export", directory, "-o", "full")
+    assert "full exists and is not an empty directory" in message
+    message = refused("export", directory, "-o", "full/notes.txt")
+    assert "full/notes.txt is there already, and no directory" in message
 
 
 def test_refuses_what_is_no_run(refused: Callable[..., str]) -> None:

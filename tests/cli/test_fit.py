@@ -223,7 +223,7 @@ def test_training_that_fails_leaves_no_run(
     assert run("fit", table, *REGRESSION) == code
     printed = capsys.readouterr().err
     assert printed.startswith(f"gpflow-dwp fit: {message}") and len(printed.splitlines()) == 1
-    assert list(Path("runs").iterdir()) == []
+    assert not Path("runs").exists()
 
 
 @pytest.mark.usefixtures("untrained")
@@ -411,15 +411,15 @@ def test_refuses_tables(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--kernel", ""], "kernel must be one of .*, got ''"),
-        (["--kernel", "Linear"], "kernel must be one of .*SquaredExponential, got 'Linear'"),
+        (["--kernel", ""], "Invalid value .* for --kernel. Choose from: .ArcCosine"),
+        (["--kernel", "Linear"], "Invalid value .Linear. for --kernel. Choose from"),
         (["--posterior", "B"], 'Invalid value "B" for --posterior. Choose from: "AB"'),
         (["--model", "GP"], 'Invalid value "GP" for --model. Choose from: "DWP"'),
         (["--model", "DGP", "--posterior", "A"], "--posterior is not for --model DGP"),
         (["--model", "DGP", "--whiten"], "--whiten is not for --model DGP"),
         (["--model", "DIWP", "--width", "3"], "--width is not for --model DIWP"),
         (["--num-pseudo-data", "3"], "--num-pseudo-data is not for --model DWP"),
-        (["--model", "VMG", "--kernel", ""], "--kernel is not for --model VMG"),
+        (["--model", "VMG", "--kernel", "RBF"], "--kernel is not for --model VMG"),
         (["--model", "VMG", "--latent-dim", "1"], "--latent-dim is not for --model VMG"),
         (["--model", "VMG", "--likelihood", "warped"], "--likelihood is not for --model VMG"),
         (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
@@ -428,7 +428,7 @@ def test_refuses_tables(
             "--importance-samples must be 1 for --model VMG",
         ),
         (["--devices", "2"], "--devices 2 needs as many GPUs; TensorFlow finds CPU:0"),
-        (["--width", "0"], "--width: must be a positive integer, got '0'"),
+        (["--width", "0"], "--width: must be a positive integer up to 1000000, got '0'"),
         (["--test-fraction", "0"], "--test-fraction: must be between 0 and 1, got '0'"),
         (["--test-fraction", "0.999"], "test_fraction 0.999 of 40 rows is 40: none is left"),
         (["--seed", "-1"], "--seed"),

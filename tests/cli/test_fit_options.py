@@ -9,7 +9,7 @@ from cyclopts import CoercionError
 
 def test_every_option_is_explained() -> None:
     options = [*declared_options()]
-    assert len(options) > 150
+    assert len(options) > 60
     for command, option in options:
         assert option.parameter.help, f"{command} {option.name}"
 
@@ -32,7 +32,7 @@ def test_every_option_is_explained() -> None:
     ],
 )
 def test_counts_are_positive_integers(option: str, text: str) -> None:
-    with pytest.raises(CoercionError, match=f"positive integer, got '{text}'") as caught:
+    with pytest.raises(CoercionError, match=f"positive integer.*, got '{text}'") as caught:
         parse("fit", f"{option}={text}")
     assert option in caught.value.argument.names
 

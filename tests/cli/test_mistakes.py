@@ -103,4 +103,4 @@ def test_sizes_that_fit_in_no_machine(
 ) -> None:
     assert run(*arguments) == 2
     (message,) = capsys.readouterr().err.splitlines()
-    assert "must be at most 1000000" in message
+    assert "must be a positive integer up to 1000000" in message

@@ -51,7 +51,7 @@ def check(command: str) -> None:
                 "other/x.csv": "other, which holds a run",
                 "link/x.csv": "run, which holds a run",
                 "link.csv": "run, which holds a run",
-                "run/model/x.csv": "run/model, which holds a saved model",
+                "run/model/x.csv": "which holds a",
                 "export/x.csv": "export, which holds an exported model",
                 "t.csv": "t.csv is the table that is read",
                 "run/../t.csv": "t.csv is the table that is read",

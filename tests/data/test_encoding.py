@@ -1,4 +1,4 @@
-"""Categories, missing cells and Parquet files: against scikit-learn's encoder and imputer."""
+"""Categories, times and missing cells: against scikit-learn's encoder and imputer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from gpflow_dwp.data import ColumnEncoder, read_table
-from gpflow_dwp.data.cells import read_cells
-from gpflow_dwp.data.reading import read_split_table
+from gpflow_dwp.data.reading import read_file
 from gpflow_dwp.data.table import split_rows
+from gpflow_dwp.data.tables import read_to_split
 from gpflow_dwp.exceptions import TableError
 
 Write = Callable[[pandas.DataFrame], Path]
@@ -59,34 +59,25 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
 
 
 def test_whole_numbers_are_categories_with_and_without_decimals(write: Write) -> None:
+    """Would catch 1 and 1.0 as two categories: a column with a missing cell has floats."""
     data = pandas.DataFrame({"floor": [1, 2, 2, 10] * 5, "price": np.arange(20.0)})
-    encoder = ColumnEncoder.fit(
-        read_cells(write(data)), ["floor"], categorical=["floor"], impute="median"
-    )
+    encoder = ColumnEncoder.fit(read_file(write(data)).frame, ["floor"], categorical=["floor"])
     assert (encoder.categories["floor"], encoder.fill) == (("1", "10", "2"), {})
 
     data["floor"] = data["floor"].astype(float)
     data.loc[[0, 3], "floor"] = [np.nan, 7.0]
-    cells = read_cells(write(data))
+    read = read_file(write(data)).frame
 
-    assert encoder.transform(cells)[:4].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    assert encoder.unseen(cells) == {"floor": {"(missing)": 1, "7.0": 1}}
-    assert ColumnEncoder.fit(
-        cells, ["floor"], categorical=["floor"], impute="median"
-    ).feature_names == ("floor=(missing)", "floor=1", "floor=10", "floor=2", "floor=7")
+    assert encoder.transform(read)[:4].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert encoder.unseen(read) == {"floor": {"(missing)": 1, "7": 1}}
 
 
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
+    """Would catch fillings or categories that test rows have a part in."""
     data = frame()
-    train, test, encoder, cells = read_split_table(
-        write(data),
-        "price",
-        test_fraction=0.3,
-        seed=1,
-        categorical=["colour", "town"],
-        impute=strategy,
-    )
+    read = read_to_split(write(data), "price", impute=strategy)
+    train, test, encoder = read.split(0.3, 1)
 
     rows, others = split_rows(data[["price"]].to_numpy(), "regression", 0.3, 1)
     numbers, labels = ["size", "floor"], ["colour", "town"]
@@ -117,29 +108,43 @@ def test_encodes_as_scikit_learn_does(write: Write, strategy: Any) -> None:
         encoded = expected.transform(plain(part))[:, columns].astype(float)
         np.testing.assert_allclose(table.X, encoded, rtol=1e-14)
         np.testing.assert_array_equal(table.Y[:, 0], data["price"].iloc[part])
-    assert train.feature_names == encoder.feature_names
     assert train.feature_names[1:5] == tuple(f"colour={name}" for name in colours)
-    assert cells is not None
-    assert encoder.count_filled(cells) == {"size": 2, "floor": 3}
+    assert encoder.count_filled(read.file.frame) == {"size": 2, "floor": 3}
+    assert "colour, town: text or Boolean, taken as categories" in read.notes[-1]
+
+
+def test_times_are_seconds_from_the_first_of_training(write: Write) -> None:
+    """Would catch times that are refused, in nanoseconds, or from another first in new rows."""
+    when = pandas.date_range("2020-02-28 12:00", periods=12, freq="D")
+    data = pandas.DataFrame({"when": when, "old": np.arange(12) > 5, "price": np.arange(12.0)})
+    read = read_to_split(write(data), "price")
+    table, encoder = read.whole(), read.split(0.2, 0).encoder
+    assert table.feature_names == ("when", "old=False", "old=True")
+    assert table.X[:, 0].tolist() == [86400.0 * day for day in range(12)]
+    assert "when: times, taken as seconds from the first" in read.notes[-1]
+    later = pandas.DataFrame({"when": ["2020-03-01 12:00:30+00:00"], "old": ["True"]})
+    again = ColumnEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    first = pandas.Timestamp(encoder.origins["when"])
+    seconds = (pandas.Timestamp("2020-03-01 12:00:30") - first).total_seconds()
+    assert again == encoder and again.transform(later).tolist() == [[seconds, 0.0, 1.0]]
 
 
 def test_numbers_are_those_of_a_plain_table(write: Write) -> None:
+    """Would catch numbers that are not those of the file to the last bit."""
     data = frame()[["price", "floor"]].fillna(1.0)
     path = write(data)
-
-    train, test, encoder, _ = read_split_table(path, "price", test_fraction=0.2, seed=0)
-
+    train, test, encoder = read_to_split(path, "price").split(0.2, 0)
     table = read_table(path, "price")
     rows, others = split_rows(table.Y, "regression", 0.2, 0)
     np.testing.assert_array_equal(train.X, table.X[rows])
     np.testing.assert_array_equal(test.X, table.X[others])
-    np.testing.assert_array_equal(table.Y[:, 0], data["price"])  # to the last bit
+    np.testing.assert_array_equal(table.Y[:, 0], data["price"])
     assert encoder == ColumnEncoder(("floor",))
 
 
 def test_an_encoder_is_read_back_from_json() -> None:
-    encoder = ColumnEncoder(("a", "b"), {"b": ("x", "y")}, {"a": 0.1, "b": "x"})
-
+    """Would catch a saved encoder that is damaged and taken."""
+    encoder = ColumnEncoder(("a", "b"), {"b": ("x", "y")}, {"a": 0.1})
     assert ColumnEncoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
     with pytest.raises(ValueError, match="a saved encoder needs categories, fill"):
         ColumnEncoder.from_dict({"columns": ["a"]})
@@ -150,100 +155,52 @@ def test_an_encoder_is_read_back_from_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"categorical": ["colour", "town"]},
-            "'size' has no value in data row 3.*in 1 more; missing",
-        ),
-        ({}, r"'colour' is not numeric: .*; columns of cat.* \(--categorical colour town\)"),
-        (
-            {"impute": "mean", "categorical": ["town"]},
-            r"'colour' is not .* \(--categorical colour\)",
-        ),
+        ({}, r"'size' has no value in data row 3, and in 1 more; missing inputs are filled by --"),
         ({"impute": "zero"}, "impute must be one of mean, median, most_frequent, got 'zero'"),
         ({"categorical": ["color"]}, "no categorical column 'color'; .* did you mean 'colour'"),
         ({"categorical": ["price"]}, "'price' is the target, not an input"),
+        ({"columns": ["floor", "x"]}, "no input column 'x'"),
         (
             {"categorical": ["town"], "drop": ["town"]},
             r"'town' is named as categorical \(--categorical\), but is no input \(--columns, --dr",
         ),
+        ({"drop": ["size", "colour", "floor", "town"]}, "'price' is the only column"),
     ],
 )
 def test_refuses(write: Write, arguments: dict[str, Any], message: str) -> None:
+    """Would catch a mistake that is not named."""
     with pytest.raises(TableError, match=message):
-        # All of the rows with missing cells are training rows.
-        read_split_table(write(frame()), "price", test_fraction=0.1, seed=4, **arguments)
+        read_to_split(write(frame()), "price", **arguments)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (250, "'id' holds 250 categories, such as 'n0', .* at most 100 can be used"),
-        (15, "'id' holds 15 categories, such as 'n0', in 15 rows; more than 10 need"),
-    ],
-)
-def test_names_of_rows_are_no_categories(tmp_path: Path, rows: int, message: str) -> None:
+@pytest.mark.parametrize("rows", [250, 15])
+@pytest.mark.parametrize("named", [[], ["id"]])
+def test_names_of_rows_are_no_categories(rows: int, named: list[str]) -> None:
+    """Would catch a table that gets an input for each of its rows."""
     data = pandas.DataFrame({"id": [f"n{row}" for row in range(rows)]})
-    data.to_csv(tmp_path / "table.csv", index=False)
-    cells = read_cells(tmp_path / "table.csv")
-
+    message = f"column 'id' holds {rows} different texts, such as 'n0', in {rows} rows; .*--drop id"
     with pytest.raises(TableError, match=message):
-        ColumnEncoder.fit(cells, ["id"], categorical=["id"])
-    assert len(ColumnEncoder.fit(cells.take(np.arange(10)), ["id"], categorical=["id"]).categories)
+        ColumnEncoder.fit(data, ["id"], categorical=named)
+    assert len(ColumnEncoder.fit(data[:10], ["id"], categorical=named).categories["id"]) == 10
 
 
-def test_an_index_is_no_column(tmp_path: Path) -> None:
-    path = tmp_path / "table.parquet"
-    data = frame().set_index("size")
-    data.to_parquet(path)
-    with pytest.raises(
-        TableError, match="'size'.* has an index of this name: write it as a column"
+def test_columns_are_chosen(write: Write) -> None:
+    """Would catch columns in another order than the file's."""
+    data = frame().fillna({"size": 0.0, "floor": 0.0})
+    assert read_to_split(write(data), "price", columns=["floor", "size"]).columns == (
+        "size",
+        "floor",
+    )
+    assert read_to_split(write(data), "price", drop=["town", "colour"]).columns == ("size", "floor")
+
+
+def test_new_rows_that_cannot_be_used_are_named() -> None:
+    """Would catch a column that is missing in new rows, or not of the kind of training."""
+    encoder = ColumnEncoder(("a", "b"))
+    for data, message in (
+        ({"a": [1.0], "bb": [1.0]}, "no feature column 'b'; .* did you mean 'bb'"),
+        ({"a": [1.0, 2.0], "b": ["1", "x"]}, "column 'b' is not numeric: 'x' in data row 2"),
+        ({"a": [1.0, None], "b": [1.0, 2.0]}, "column 'a' has no value in data row 2"),
     ):
-        read_cells(path).check_has(["size"], "feature")
-    data.assign(size=1.0).to_parquet(path)
-    with pytest.raises(TableError, match="the index and a column are both named 'size'"):
-        read_cells(path)
-
-
-def test_inputs_are_named_or_left_out(write: Write) -> None:
-    """Catches columns in another order than the file's, and names that are not checked."""
-    path = write(frame().dropna())
-
-    def names(**choice: Any) -> tuple[str, ...]:
-        split = read_split_table(path, "price", test_fraction=0.2, seed=0, **choice)
-        return split.train.feature_names
-
-    assert names(columns=["floor", "size"]) == ("size", "floor")
-    assert names(drop=["colour", "town"]) == ("size", "floor")
-    with pytest.raises(TableError, match="no input column 'sise'; .* did you mean 'size'"):
-        names(columns=["sise"])
-    with pytest.raises(TableError, match="'price' is the target, not an input"):
-        names(drop=["price"])
-    with pytest.raises(TableError, match="no column is left as an input"):
-        names(drop=["size", "colour", "floor", "town"])
-    with pytest.raises(ValueError, match="drop must be empty where columns are named"):
-        names(drop=["size"], columns=["floor"])
-
-
-def test_refuses_an_empty_column(write: Write) -> None:
-    data = frame().assign(size=np.nan)
-    with pytest.raises(TableError, match="column 'size' is empty"):
-        read_split_table(
-            write(data), "price", test_fraction=0.2, seed=0, categorical=["colour"], impute="mean"
-        )
-
-
-def test_rows_without_a_value_stay(write: Write) -> None:
-    data = frame().astype({"colour": object, "town": object})
-    data.loc[[0, 9, 19]] = None
-    cells = read_cells(write(data))
-    assert len(cells) == len(data) and cells.rows[-1] == len(data)
-    encoder = ColumnEncoder(("size", "town"), {"town": ("(missing)",)}, {"size": 7.0})
-    np.testing.assert_array_equal(encoder.transform(cells)[[0, 9, 19]], [[7.0, 1.0]] * 3)
-
-
-def test_refuses_what_is_no_parquet(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "table.parquet"
-    path.write_text("a,b")
-    with pytest.raises(TableError, match=r"table.parquet: cannot be read: "):
-        read_cells(path)
+        with pytest.raises(TableError, match=message):
+            encoder.transform(pandas.DataFrame(data))

@@ -105,8 +105,10 @@ def test_a_number_that_is_too_far_is_named() -> None:
     standardiser = Standardiser([2.0, 20.0], [1.0, 10.0])
 
     def check(values: list[list[float]]) -> None:
-        standardiser.check_near(values, names="ab", path="t.csv", place="row {}".format)
+        standardiser.check_near(values, names="ab", where="t.csv")
 
     check([[1.0, 10.0], [1e100, -1e100]])
-    with pytest.raises(TableError, match=r"t.csv: column 'b' holds -1e\+200 in row 1, too far"):
+    with pytest.raises(
+        TableError, match=r"t.csv: column 'b' holds -1e\+200 in data row 2, too far"
+    ):
         check([[1.0, 10.0], [1.0, -1e200]])

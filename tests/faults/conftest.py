@@ -62,7 +62,7 @@ def quick_commands() -> Iterator[None]:
     tf.config.run_functions_eagerly(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matplotlib.figure.Figure, "savefig", save)
-        patch.setattr("gpflow_dwp.cli.fit.simple_scores", lambda *_, **__: {})
+        patch.setattr("gpflow_dwp.cli.fit_run.simple_scores", lambda *_, **__: {})
         patch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
         yield
     tf.config.run_functions_eagerly(False)
@@ -93,7 +93,7 @@ def begin_run(*options: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit.judge", press)
+        patch.setattr("gpflow_dwp.cli.fit_run.judge", press)
         assert command("fit", *FIT, *FEW, *options).code == 130
 
 
@@ -115,7 +115,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
         raise NonFiniteBoundError("it was taken", step=0)
 
     monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.fit.simple_scores", begin)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_run.simple_scores", begin)
     monkeypatch.setattr("gpflow_dwp.evaluation.predict", begin)
     monkeypatch.setattr("gpflow_dwp.evaluation.judge", begin)
 

@@ -87,19 +87,13 @@ def cells() -> list[Row]:
     """Each bad cell, in an input and in the target; what cannot be scaled is no matter of a row."""
     rows = []
     for cell in CELLS:
-        for column, commands in (("b", ("fit", "predict")), ("price", ("fit",))):
+        is_missing = cell.strip() in ("", "NaN")  # without a target, a row is left out
+        for column, commands in (("b", ("fit", "predict")), ("price", ("fit",)))[: 2 - is_missing]:
             content = text(with_cell(column, cell)).encode()
             rows.append(
-                Row("t.csv", content, f"'{column}'.*row 6|too (large|far)|zero byte", commands)
+                Row("t.csv", content, f"'{column}'.*row 6|too (large|far)|the byte 0", commands)
             )
     return rows
-
-
-def encodings() -> list[Row]:
-    names = ("utf-16", "utf-32", "utf-16-le", "utf-16-be", "cp037")
-    rows = [Row("t.csv", GOOD.decode().encode(name), "t.csv") for name in names]
-    latin = GOOD.replace(b"a,b", b"\xe9,a,b").replace(b"\n", b"\n1,").removesuffix(b"1,")
-    return [*rows, Row("t.csv", latin, "t.csv.*(UTF-8|utf-8)")]
 
 
 def packed() -> list[Row]:
@@ -129,7 +123,6 @@ def packed() -> list[Row]:
 def structures() -> list[Row]:
     """Other things that are wrong with a file."""
     more = "".join([*LINES[:4], LINES[4].rstrip() + ",1,2\n", *LINES[5:]])
-    fewer = "".join([*LINES[:4], "1\n", *LINES[5:]])
     open_quote = "".join([*LINES[:4], '"' + LINES[4], *LINES[5:]])
     return [
         Row("t.csv", b"", "t.csv"),
@@ -138,14 +131,13 @@ def structures() -> list[Row]:
         Row("t.csv", bytes(range(256)) * 8, "t.csv"),
         Row("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(99), "t.csv"),
         Row("t.csv", more.encode(), "t.csv"),
-        Row("t.csv", fewer.encode(), "t.csv"),
+        Row("t.csv", GOOD.decode().encode("cp037"), "t.csv"),
         Row("t.csv", open_quote.encode(), "t.csv"),
         Row("t.csv", GOOD.replace(b"a,b", b"a,a"), "t.csv.*'?a'?"),
-        Row("t.csv", GOOD.replace(b"a,b", b",b"), "t.csv", ("fit", "predict")),
+        Row("t.csv", GOOD.replace(b"a,b", b",b"), "'a'", ("predict",)),
         Row("t.csv", GOOD.replace(b"a,b", b"c,d"), "a.*(not|no) ", ("predict",)),
         Row("t.csv", GOOD.replace(b"price", b"cost"), "price", ("fit",)),
-        Row("t.csv", text(TABLE, ";").encode(), "comma"),
-        Row("t.csv", text(TABLE, "\t").encode(), "comma|price|'a'"),
+        Row("t.csv", text(TABLE, "^").encode(), "--separator"),
         Row("t.csv", b"".join(line.encode() for line in LINES[:6]), "10", ("fit",)),
         Row("t.csv", text({"price": TABLE["price"]}).encode(), "only column|'a'"),
         Row("t.csv", text({**TABLE, "price": [1.0] * 12}).encode(), "constant", ("fit",)),
@@ -187,14 +179,12 @@ def parquets() -> list[Row]:
         Row(name, lambda path: pd.DataFrame(TABLE).iloc[:0].to_parquet(path), name),
         Row(name, parquet(a=[[1.0, 2.0]] * 12), "'a'"),
         Row(name, parquet(a=[{"x": 1}] * 12), "'a'"),
-        Row(name, parquet(a=times), "'a'"),
-        Row(name, parquet(a=times - times[0]), "'a'"),
+        Row(name, parquet(a=times), "'a'", ("predict",)),
         Row(name, parquet(a=[b"x"] * 12), "'a'"),
         Row(name, parquet(a=[None] * 12), "'a'"),
-        Row(name, parquet(a=pd.Categorical(["x", "y"] * 6)), "'a'"),
+        Row(name, parquet(a=pd.Categorical(["x", "y"] * 6)), "'a'", ("predict",)),
         Row(name, parquet(a=[float("inf")] * 12), "'a'"),
         Row(name, parquet(price=times), "'price'", ("fit",)),
-        Row(name, parquet(price=[None, *TABLE["price"][1:]]), "'price'", ("fit",)),
     ]
 
 
@@ -204,7 +194,7 @@ def test_tables_of_no_use_are_refused(
 ) -> None:
     finish_run()
     request.getfixturevalue("no_training")
-    rows = [*cells(), *encodings(), *packed(), *structures()]
+    rows = [*cells(), *packed(), *structures()]
     cases = [(row, name) for row in rows for name in row.commands]
     for number, (row, name) in enumerate(some(cases, is_long, IN_SHORT)):
         folder = here / str(number)
