@@ -132,7 +132,8 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Convert numbers to float64, and refuse what would change its meaning on the way.
 
     Text is refused even where it looks like numbers: "007" is most likely a label, and Python
-    reads "1_0" and "infinity" as numbers. Whoever means a number converts it.
+    reads "1_0" and "infinity" as numbers. Whoever means a number converts it. Integers beyond 2**53
+    that no float64 is equal to are refused, too: identifiers, and times in nanoseconds.
 
     :param values: Real numbers, also as Python objects; of any shape. Complex numbers, dates,
         records, text, what is masked and anything else that is no real number are refused; the
@@ -150,7 +151,15 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
                 raise ValueError(f"{name} must hold numbers, got {value!r}")
     elif array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    return np.asarray(array, np.float64)
+    converted = np.asarray(array, np.float64)
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 4:
+        for value in array[np.abs(converted) >= 2**53].flat:
+            if int(value) != int(float(value)):
+                raise ValueError(
+                    f"{name} must hold numbers that stay apart in float64, got {value}: whole "
+                    "numbers beyond 2**53 do not; subtract the least first"
+                )
+    return converted
 
 
 def check_path(**arguments: object) -> None:

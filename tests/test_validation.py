@@ -127,6 +127,7 @@ def test_real_numbers_are_converted(values: Any) -> None:
         ([[1.0], [1.0, 2.0]], "X must hold numbers: .* inhomogeneous"),
         (np.ma.masked_array([1.0, 2.0], [True, False]), "X must .*, got a masked array"),
         (tf.constant([["1"]]), "X must hold numbers, got b'1'"),
+        (np.array([2**53 + 1]), "numbers that stay apart in float64, got 9007199254740993"),
     ],
 )
 def test_what_float64_would_change_in_meaning_is_refused(values: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,15 @@ def write_figures(
     test: Table,
     *,
     annealing_steps: int = 0,
+    effects: tuple[str, Sequence[str] | None, Array, Any, dict[str, float]] | None = None,
 ) -> None:
     """Write the learning curve and pictures of the predictions as PNG.
 
     :param directory: Where to; made here.
     :param elbo: Bound per training row at each step, [T].
     :param annealing_steps: When the weight of the log ratios had grown to 1.
+    :param effects: The most relevant column, its categories, values and predictions of them, and
+        the relevance of all columns; None for no figures of them.
     """
     curve = plot_learning_curve(
         np.arange(1, len(elbo) + 1),
@@ -54,6 +58,8 @@ def write_figures(
         if predictions.below is not None:
             figures["calibration"] = plot_calibration(predictions.below)
             figures["calibration"].set_title(title, fontsize="medium")
+    if effects is not None:
+        figures |= _of_inputs(test, *effects)
     directory.mkdir(exist_ok=True)
     for name, axes in figures.items():
         axes.figure.savefig(directory / f"{name}.png", dpi=120)
@@ -77,6 +83,36 @@ def _of_labels(predictions: LabelPredictions, test: Table) -> dict[str, Any]:
         "predictions": axes,
         "calibration": plot_reliability(predictions.probabilities.max(axis=1), right),
     }
+
+
+def _of_inputs(
+    test: Table,
+    column: str,
+    categories: Sequence[str] | None,
+    values: Array,
+    predictions: NumberPredictions | LabelPredictions,
+    relevance: dict[str, float],
+) -> dict[str, Any]:
+    """The relevance of each column, and the effect of the most relevant one with its band."""
+    figure = import_optional("matplotlib.figure", "cli").Figure
+    names = [_plain(name) for name in relevance]
+    bars = figure(figsize=(5.6, 1.2 + 0.3 * len(names)), layout="constrained").add_subplot()
+    bars.barh(names[::-1], [*relevance.values()][::-1])
+    bars.set_xlabel("change of predictions where rows exchange the input (standard deviations)")
+    axes = figure(layout="constrained").add_subplot()
+    if isinstance(predictions, LabelPredictions):
+        for name, line in zip(test.classes or (), predictions.probabilities.T, strict=True):
+            axes.plot(values, line, marker="." if categories else "", label=_plain(name))
+        axes.set_ylabel("probability")
+        axes.legend()
+    else:
+        axes.plot(values, predictions.mean, marker="." if categories else "")
+        axes.fill_between(values, predictions.lower, predictions.upper, alpha=0.2)
+        axes.set_ylabel(f"{_plain(test.target_name)}: mean and {100 * INTERVAL:g}% interval")
+    if categories:
+        axes.set_xticks(values, [_plain(name) for name in categories])
+    axes.set_xlabel(f"{_plain(column)} (other inputs at their medians)")
+    return {"relevance": bars, "effect": axes}
 
 
 def _plain(name: str) -> str:

@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.cli.configuration import options_as_plain
+from gpflow_dwp.cli.effects import effect_of, relevances
 from gpflow_dwp.cli.errors import user_mistakes
 from gpflow_dwp.cli.figures import write_figures
 from gpflow_dwp.cli.fit_data import FitData
@@ -41,6 +42,8 @@ from gpflow_dwp.models import DeepKernelProcess, VariationalModel, save_model
 
 __all__ = ["run_fit"]
 
+_SHOWN_INPUTS = 5
+
 
 def run_fit(run: Run, data: FitData, options: CompleteOptions) -> None:
     """Train on a table, judge on held-out rows, print a table of scores, write a run directory.
@@ -62,19 +65,23 @@ def run_fit(run: Run, data: FitData, options: CompleteOptions) -> None:
     course = train(run, data, model, options, strategy)
     for line in course.tell():
         show(line)
+    units = RawUnits(course.model, data.inputs, data.target)
     start = time.perf_counter()
     judged = judge(
-        RawUnits(course.model, data.inputs, data.target),
+        units,
         test.X,
         test.Y,
         elbo=course.elbo + data.offset,
         seconds=course.seconds,
     )
     prediction_seconds = time.perf_counter() - start
+    relevance = relevances(units, data.train.X, data.encoder, options.seed)
     depth = len(course.model.layers) if options.depth == "auto" else options.depth
     scores[f"{TITLES[options.model]}, depth {depth}"] = judged.scores
     named = {name: named_scores(score, task) for name, score in scores.items()}
     show(scores_as_text(named))
+    most = [f"{name} {value:.2f}" for name, value in [*relevance.items()][:_SHOWN_INPUTS]]
+    show(f"Predictions change most with {', '.join(most)} (of their standard deviation)")
     metrics = plain(
         {
             "scores": named,
@@ -86,6 +93,7 @@ def run_fit(run: Run, data: FitData, options: CompleteOptions) -> None:
             "best_step": course.best_step,
             "stop_reason": course.history.stop_reason,
             "candidates": course.candidates,
+            "relevance": relevance,
             "prediction_seconds": prediction_seconds,
             **judged.calibration,
             "provenance": {
@@ -153,7 +161,11 @@ def _fill(
         writer = csv.writer(file)
         writer.writerow(["step", "elbo_per_datum"])
         writer.writerows(enumerate(elbo.tolist(), start=1))
+    column = next(iter(metrics["relevance"]))
+    units = RawUnits(course.model, data.inputs, data.target)
+    effect = effect_of(column, units, data.train.X, data.encoder, options.seed)
     write_figures(
         *(directory / FIGURES, elbo, judged.predictions, data.test),
         annealing_steps=course.history.kl_annealing_steps,
+        effects=(column, data.encoder.categories.get(column), *effect, metrics["relevance"]),
     )

@@ -157,13 +157,12 @@ def read_to_split(
     kinds, problems = column_kinds(
         file.frame, features, categorical=categorical, impute=impute, where=file.path
     )
-    Y, classes = None, None
     try:
         Y, classes = _read_new_target(file.frame[target], task)
     except TableError as error:
-        problems.insert(0, str(error))
+        refuse(file.path, [str(error), *problems])
+        raise
     refuse(file.path, problems)
-    assert Y is not None
     notes += _tell_kinds(file.path, kinds, categorical)
     options = {"categorical": categorical, "impute": impute}
     return TableToSplit(file, features, target, task, Y, classes, options, tuple(notes))

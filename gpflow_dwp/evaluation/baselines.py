@@ -21,13 +21,14 @@ from gpflow_dwp.optional import import_optional
 
 __all__ = [
     "boosting_scores",
+    "gp_scores",
     "linear_scores",
     "logistic_scores",
     "simple_scores",
-    "sparse_gp_scores",
     "train_sparse_classifier",
 ]
 
+_MOST_EXACT_ROWS = 1_000
 _SCIPY_ITERATIONS = 200
 _ADAM_STEPS = 1_000
 _BATCH_SIZE = 1_000
@@ -42,7 +43,9 @@ def simple_scores(
     *,
     seed: int = 0,
 ) -> dict[str, Scores]:
-    """Train a linear model, boosting and a sparse GP, and return their scores by name.
+    """Train a linear model, boosting and a GP, and return their scores by name.
+
+    Of numbers the GP is exact up to 1,000 rows.
 
     :param train: X [N, D] and Y [N, 1].
     :param test: Test rows, in the same form.
@@ -52,12 +55,14 @@ def simple_scores(
     :raises ImportError: If scikit-learn is not installed.
     """
     is_regression = likelihood is None
+    is_exact = is_regression and len(train[0]) <= _MOST_EXACT_ROWS
+    sparse = f"sparse GP (GPflow's {'SGPR' if is_regression else 'SVGP'})"
     linear = linear_scores if is_regression else logistic_scores
     return {
         f"{'linear' if is_regression else 'logistic'} regression": linear(train, test),
         "gradient boosting": boosting_scores(train, test, is_regression=is_regression, seed=seed),
-        f"sparse GP (GPflow's {'SGPR' if is_regression else 'SVGP'})": sparse_gp_scores(
-            train, test, inducing_inputs, likelihood, seed=seed
+        "exact GP (GPflow's GPR)" if is_exact else sparse: gp_scores(
+            train, test, None if is_exact else inducing_inputs, likelihood, seed=seed
         ),
     }
 
@@ -132,22 +137,22 @@ def boosting_scores(
     return Scores.of_labels(targets, predicted, log_likelihood=log_likelihood, seconds=seconds)
 
 
-def sparse_gp_scores(
+def gp_scores(
     train: tuple[Array, Array],
     test: tuple[Array, Array],
-    inducing_inputs: Array,
+    inducing_inputs: Array | None,
     likelihood: Likelihood | None = None,
     *,
     seed: int = 0,
 ) -> Scores:
-    """Scores of GPflow's sparse GP with a squared exponential kernel and one lengthscale per input.
+    """Scores of GPflow's GP with a squared exponential kernel and one lengthscale per input.
 
-    Regression is ``gpflow.models.SGPR``, trained by L-BFGS; with a likelihood it is
+    Regression is ``gpflow.models.GPR`` or ``SGPR``, trained by L-BFGS; with a likelihood it is
     ``gpflow.models.SVGP``, trained by Adam.
 
     :param train: X [N, D] and Y [N, 1].
     :param test: Test rows, in the same form.
-    :param inducing_inputs: Where inducing inputs start, [M, D].
+    :param inducing_inputs: Where inducing inputs start, [M, D]; None for an exact regression.
     :param likelihood: None for regression with Gaussian noise; otherwise that of labels.
     :param seed: For SVGP's minibatches, and TensorFlow's global seed.
     """
@@ -155,18 +160,22 @@ def sparse_gp_scores(
     start = time.perf_counter()
     if likelihood is None:
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1]))
-        model = gpflow.models.SGPR(
-            train, kernel, inducing_inputs.copy(), noise_variance=float(np.exp(-4.0))
-        )
+        noise = float(np.exp(-4.0))
+        if inducing_inputs is None:
+            model = gpflow.models.GPR(train, kernel, noise_variance=noise)
+        else:
+            points = inducing_inputs.copy()
+            model = gpflow.models.SGPR(train, kernel, points, noise_variance=noise)
         gpflow.optimizers.Scipy().minimize(
             model.training_loss_closure(compile=False),
             model.trainable_variables,
             options={"maxiter": _SCIPY_ITERATIONS},
             tf_fun_args={"autograph": False},
         )
-        elbo = float(model.elbo())
+        elbo = float(model.maximum_log_likelihood_objective())
     else:
-        model, elbo = train_sparse_classifier(train, inducing_inputs, likelihood, seed=seed)
+        points = train[0] if inducing_inputs is None else inducing_inputs
+        model, elbo = train_sparse_classifier(train, points, likelihood, seed=seed)
     seconds = time.perf_counter() - start
     elbo /= len(train[0])
     mean, variance = (moment.numpy() for moment in model.predict_y(test[0]))
@@ -190,7 +199,7 @@ def train_sparse_classifier(
     *,
     seed: int = 0,
 ) -> tuple[gpflow.models.SVGP, float]:
-    """Train GPflow's SVGP on labels by Adam, as :func:`sparse_gp_scores` does.
+    """Train GPflow's SVGP on labels by Adam, as :func:`gp_scores` does.
 
     :param train: X [N, D] and Y [N, 1].
     :param inducing_inputs: Where inducing inputs start, [M, D].

@@ -26,7 +26,6 @@ from command_line import (
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge
 
-from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
 from gpflow_dwp.objectives import Estimator
@@ -41,6 +40,10 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
 
 
+FIGURES = [
+    f"{name}.png"
+    for name in ("calibration", "effect", "learning_curve", "predictions", "relevance")
+]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -48,19 +51,19 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_prints_a_table_of_scores(trained: Trained, task: str) -> None:
     result = trained(task)
     assert result.exit_code == 0
-    first, head, rule, *rows, last = result.printed.splitlines()
+    first, head, rule, *rows, relevance, last = result.printed.splitlines()
     target = "price" if task == "regression" else "label"
     assert first == f"{target}: 30 training rows, 10 test rows, 2 inputs"
+    assert relevance.startswith("Predictions change most with ")
     error, named = ("RMSE", "rmse") if task == "regression" else ("error rate", "error_rate")
     assert head.split("  ")[0] == "model"
     for name in ("ELBO per datum", "log-likelihood", error, "seconds"):
         assert name in head
     assert set(rule) == {"-", " "}
-    simple, sparse = (
-        ("linear regression", "SGPR") if task == "regression" else ("logistic regression", "SVGP")
-    )
-    sparse_gp = f"sparse GP (GPflow's {sparse})"
-    names = [simple, "gradient boosting", sparse_gp, "deep Wishart process, depth 2"]
+    simple, process = ("logistic regression", "sparse GP (GPflow's SVGP)")
+    if task == "regression":
+        simple, process = "linear regression", "exact GP (GPflow's GPR)"
+    names = [simple, "gradient boosting", process, "deep Wishart process, depth 2"]
     assert list(result.metrics["scores"]) == names
     for name, row in zip(names, rows, strict=True):
         assert row.startswith(name)
@@ -150,7 +153,7 @@ def test_what_a_run_leaves(trained: Trained, task: str) -> None:
     assert description["options"]["table"] == str(result.table)
 
     figures = content(result.directory / "figures")
-    assert sorted(figures) == ["calibration.png", "learning_curve.png", "predictions.png"]
+    assert sorted(figures) == FIGURES
     assert all(figure.startswith(PNG) and len(figure) > 1_000 for figure in figures.values())
 
     history = read_csv(result.directory / "history.csv")
@@ -316,20 +319,6 @@ def test_every_model_is_trained_saved_and_predicts(
         assert [layer.num_pseudo_data for layer in trained.layers] == [1, 1]
         standardised = np.std(table["price"])
         assert trained.likelihood.prior_rate == pytest.approx(6.0 / standardised**2, rel=0.5)
-
-
-def test_a_network_is_compared_with_a_sparse_gp(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches a model without inducing points that leaves the sparse GP without any."""
-    points: list[np.ndarray] = []
-
-    def look(*arguments: Any, **_: Any) -> Scores:
-        points.append(arguments[2])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("gpflow_dwp.evaluation.baselines.sparse_gp_scores", look)
-    table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, *REGRESSION, "--model", "VMG", "--num-inducing", "5") == 130
-    assert points[0].shape == (5, 2)
 
 
 @pytest.mark.usefixtures("untrained")

@@ -12,7 +12,7 @@ import tensorflow as tf
 from scipy import special, stats
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 
-from gpflow_dwp.evaluation.baselines import linear_scores, logistic_scores, sparse_gp_scores
+from gpflow_dwp.evaluation.baselines import gp_scores, linear_scores, logistic_scores
 
 Data = tuple[np.ndarray, np.ndarray]
 BASELINES = "gpflow_dwp.evaluation.baselines"
@@ -120,7 +120,9 @@ def test_sparse_bound_with_all_points_is_nearly_the_evidence() -> None:
         exact.training_loss, exact.trainable_variables, options={"maxiter": 200}
     )
     evidence = float(exact.log_marginal_likelihood())
-    scores = sparse_gp_scores(train, test, train[0])
+    own = gp_scores(train, test, None)
+    assert own.elbo == pytest.approx(evidence / 25, rel=1e-6)
+    scores = gp_scores(train, test, train[0])
     assert scores.elbo is not None
     assert evidence - 0.05 < 25 * scores.elbo < evidence + 1e-4
     mean, _ = exact.predict_y(test[0])
@@ -134,14 +136,14 @@ def test_arrays_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     train = curved_data(25, 0)
     points = train[0][:5].copy()
     before = [array.copy() for array in (*train, points)]
-    sparse_gp_scores(train, train, points)
+    gp_scores(train, train, points)
     for array, old in zip((*train, points), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
 
 def test_sparse_gp_of_two_classes(svgp: list[gpflow.models.SVGP]) -> None:
     train, (X, Y) = labels(60, 0, 2), labels(30, 1, 2)
-    scores = sparse_gp_scores(train, (X, Y), train[0][:8], gpflow.likelihoods.Bernoulli())
+    scores = gp_scores(train, (X, Y), train[0][:8], gpflow.likelihoods.Bernoulli())
     (model,) = svgp
     mean, variance = (part.numpy() for part in model.predict_f(X))
     probability = stats.norm.cdf(mean / np.sqrt(1.0 + variance))
@@ -157,7 +159,7 @@ def test_sparse_gp_of_two_classes(svgp: list[gpflow.models.SVGP]) -> None:
 def test_sparse_gp_of_three_classes(svgp: list[gpflow.models.SVGP]) -> None:
     train, (X, Y) = labels(60, 0, 3), labels(30, 1, 3)
     likelihood = gpflow.likelihoods.Softmax(3)
-    scores = sparse_gp_scores(train, (X, Y), train[0][:8], likelihood)
+    scores = gp_scores(train, (X, Y), train[0][:8], likelihood)
     (model,) = svgp
     mean, variance = (part.numpy() for part in model.predict_f(X))
     noise = np.random.default_rng(0).normal(size=[20_000, 30, 3])
@@ -177,7 +179,7 @@ def test_bound_from_minibatches_is_that_of_all_rows(
 ) -> None:
     monkeypatch.setattr(f"{BASELINES}._BATCH_SIZE", 30)
     train = labels(60, 0, 2)
-    scores = sparse_gp_scores(train, train, train[0][:8], gpflow.likelihoods.Bernoulli())
+    scores = gp_scores(train, train, train[0][:8], gpflow.likelihoods.Bernoulli())
     (model,) = svgp
     # 20 batches are 10 times all rows, but for shuffled copies at the seams.
     assert scores.elbo == pytest.approx(float(model.elbo(train)) / 60, rel=0.02)
