@@ -32,8 +32,10 @@ _STAGES = ((0.13, None), (0.33, 2), (0.54, 1))
 _ONE_STAGE = ((1.0, None),)
 _FEW_ROWS = 120
 # After each stage candidates go on whose log density of all rows is not less than the best single
-# layer's by more than so many nats: the later steps of those that win gain tens.
+# layer's by more than so many nats: the later steps of those that win gain tens. With few rows it
+# is so many nats for each, after the first stage.
 _REACH = (20.0, 10.0)
+_NATS_OF_A_ROW = 0.2
 _DRAWS = 40
 
 
@@ -122,6 +124,8 @@ def halve(
         trials = [trial for trial in trials if np.isfinite(trial.log_density)]
         if single is not None:
             reach = _REACH[min(stage, len(_REACH) - 1)]
+            if stage == 0 and len(trainer.X) <= _ROWS_FOR_KERNELS:
+                reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
             trials = [trial for trial in trials if _in_reach(trial.scores, single, reach)]
         if not trials:
             return None

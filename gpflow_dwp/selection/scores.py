@@ -14,6 +14,7 @@ __all__ = ["RowScores", "is_better", "no_worse"]
 
 
 _TOLERANCE = 0.05
+_LEAST_NATS = 0.02
 
 
 class RowScores(NamedTuple):
@@ -77,11 +78,15 @@ def is_better(scores: RowScores, reference: RowScores) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
     Differences of rows are paired. One of the two scores may be undecided, within a standard error
-    of none, but not both, and neither may speak for the reference by more than that.
+    of none, but not both, and neither may speak for the reference by more than that. What gains
+    next to nothing is not better.
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
     """
+    nats = float(np.mean(scores.log_density - reference.log_density))
+    if nats < _LEAST_NATS and scores.crps.mean() > (1.0 - _LEAST_NATS) * reference.crps.mean():
+        return False
     gains = (scores.log_density - reference.log_density, reference.crps - scores.crps)
     ratios = []
     for gain in gains:

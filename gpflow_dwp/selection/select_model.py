@@ -230,7 +230,7 @@ class _Search:
         if likelihood == "heteroskedastic":
             return self.by_bound(heteroskedastic, depth)
         start = (
-            singles.best_likelihood(plain[0])
+            singles.best_likelihood(plain)
             if likelihood == "auto"
             else singles.with_likelihood(plain[0], likelihood)
         )

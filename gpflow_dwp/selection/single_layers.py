@@ -47,6 +47,8 @@ _NATS_OF_LENGTHSCALE = 1.0
 # Heavy tails have to gain as little: where there are none they cost nothing, and where there are
 # some, Gaussian noise can cost more for a single new row.
 _NATS_OF_TAILS = 1.0
+# With so much more evidence a gain of leave-one-out density need not be significant by itself.
+_SURE_NATS = 10.0
 # Moments may be so far outside of what was observed, in units of its range.
 _MARGIN = 2.0
 
@@ -117,16 +119,21 @@ class SingleLayers:
             start = self._refit(start, self._heavy(start))
         return start
 
-    def best_likelihood(self, plain: Start) -> Start:
-        """Choose a warp, and tails, by evidence, if leave-one-out scores do not object."""
-        best = plain
-        changes = [self._warped, self._heavy]
-        if has_atoms(self.Y, self.steps):
-            changes = [self._heavy]
-        for make in changes:
-            other = self._refit(best, make(best))
-            if other.evidence > best.evidence and self._predicts(other, best, plain):
-                best = other
+    def best_likelihood(self, plain: Sequence[Start]) -> Start:
+        """Choose a warp, and tails, by evidence, if leave-one-out scores do not object.
+
+        :param plain: Processes with Gaussian noise, best first. With a warp the best kernel may be
+            another, so each is tried.
+        """
+        best = plain[0]
+        if not has_atoms(self.Y, self.steps):
+            kernels = {start.name: start for start in reversed(plain)}.values()
+            warped = best_start([self._refit(start, self._warped(start)) for start in kernels])
+            if warped.evidence > best.evidence and self._predicts(warped, best, best):
+                best = warped
+        heavy = self._refit(best, self._heavy(best))
+        if heavy.evidence > best.evidence and self._predicts(heavy, best, plain[0]):
+            best = heavy
         return best
 
     def _predicts(self, other: Start, best: Start, plain: Start) -> bool:
@@ -134,10 +141,11 @@ class SingleLayers:
         if other.scores is None or best.scores is None or plain.scores is None:
             return False
         gain = other.scores.log_density - best.scores.log_density
+        is_sure = other.evidence > best.evidence + _SURE_NATS
         return (
             other.scores.is_sane
             and no_worse(other.scores.crps, plain.scores.crps)
-            and bool(gain.mean() > gain.std() / math.sqrt(len(gain)))
+            and bool(gain.mean() > (0.0 if is_sure else gain.std() / math.sqrt(len(gain))))
         )
 
     def _initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:

@@ -7,13 +7,12 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
-from gpflow_dwp.selection import gaussian_process as module
-from gpflow_dwp.selection.gaussian_process import _log_density, fit_gaussian_process
+from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (40, 2))
@@ -77,16 +76,16 @@ def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     def threads() -> set[int]:
         return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
-    def noting(Y: Any, K: Any) -> Any:
+    def noting(self: Evidence, vector: Any) -> Any:
         seen.append(threads())
-        return differentiated(Y, K)
+        return evaluate(self, vector)
 
     seen: list[set[int]] = []
-    differentiated = module._differentiated_log_density
-    monkeypatch.setattr(module, "_differentiated_log_density", noting)
+    evaluate = Evidence.__call__
+    monkeypatch.setattr(Evidence, "__call__", noting)
     with threadpool_limits(2, user_api="blas"):
         before = threads()
-        kernel, likelihood = gpflow.kernels.Matern12(), gpflow.likelihoods.Gaussian(0.1)
+        kernel, likelihood = gpflow.kernels.Matern52(), gpflow.likelihoods.Gaussian(0.1)
         fit_gaussian_process((X, Y), kernel, likelihood, max_iterations=2)
         assert threads() == before
     assert seen and all(each == {1} for each in seen)
@@ -100,27 +99,3 @@ def test_noise_below_rounding_is_no_fit() -> None:
             (X, Y), kernel, gpflow.likelihoods.Gaussian(1e-5), max_iterations=0
         )
         assert fitted.elbo == -np.inf
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-def test_density_and_gradients_are_those_of_autodiff(dtype: Any, tolerance: float) -> None:
-    """Catches a half of a gradient that is counted twice or not at all, as of several columns."""
-    inputs, root = tf.constant(X, dtype), tf.Variable(RNG.standard_normal((2, 2)), dtype=dtype)
-    targets = tf.Variable(RNG.standard_normal((40, 3)), dtype=dtype)
-
-    def of_autodiff(targets: tf.Tensor, covariance: tf.Tensor) -> tf.Tensor:
-        tril = tf.linalg.cholesky(covariance)
-        return tf.reduce_sum(gpflow.logdensities.multivariate_normal(targets, 0.0 * targets, tril))
-
-    results = []
-    for density in (_log_density, tf.function(_log_density), of_autodiff):
-        with tf.GradientTape() as tape:
-            features = tf.tanh(inputs @ root)
-            covariance = tf.matmul(features, features, transpose_b=True) + tf.eye(40, dtype=dtype)
-            value = density(targets, covariance)
-        results.append([value, *tape.gradient(value, [root, targets])])
-    for own, compiled, expected in zip(*results, strict=True):
-        assert own.dtype == compiled.dtype == dtype
-        np.testing.assert_allclose(own, expected, rtol=tolerance, atol=tolerance)
-        np.testing.assert_allclose(compiled, expected, rtol=tolerance, atol=tolerance)
-    assert np.isnan(_log_density(targets, -covariance))
