@@ -15,7 +15,9 @@ from gpflow_dwp.likelihoods.warped_gaussian import WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["LikelihoodName", "likelihood_by_name", "name_of_likelihood"]
+__all__ = ["LikelihoodName", "likelihood_by_name", "name_of_likelihood", "warp_of_range"]
+
+_MARGIN = 0.25
 
 LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
 """How observations scatter around functions: Gaussian noise, of a function of the observations that
@@ -34,8 +36,8 @@ def likelihood_by_name(
     :param name: Which one.
     :param num_outputs: Number of output columns, P.
     :param variance: Where the variance of the noise starts.
-    :param observations: [N, P], of which NaN are missing; outside of them a warp is straight. None
-        for no such limits.
+    :param observations: [N, P], of which NaN are missing: see :func:`warp_of_range`. None for one
+        that bends everywhere.
     :raises ValueError: If there is no likelihood of that name.
     """
     check_choice(get_args(LikelihoodName), likelihood=name)
@@ -44,11 +46,19 @@ def likelihood_by_name(
     start = np.full(num_outputs, variance) if num_outputs > 1 else variance
     likelihood = Gaussian(start)
     if name.startswith("warped"):
-        ends = {}
-        if observations is not None:
-            ends = {"lower": np.nanmin(observations, 0), "upper": np.nanmax(observations, 0)}
-        likelihood = WarpedGaussian(SinhArcsinh(num_outputs, **ends), start)
+        warp = SinhArcsinh(num_outputs) if observations is None else warp_of_range(observations)
+        likelihood = WarpedGaussian(warp, start)
     return WarpedStudentT.of(likelihood) if name.endswith("student_t") else likelihood
+
+
+def warp_of_range(observations: npt.NDArray[np.float64]) -> SinhArcsinh:
+    """Return a warp that is straight beyond the observations and a quarter of their range.
+
+    :param observations: [N, P], of which NaN are missing.
+    """
+    low, high = np.nanmin(observations, axis=0), np.nanmax(observations, axis=0)
+    margin = _MARGIN * (high - low)
+    return SinhArcsinh(observations.shape[1], lower=low - margin, upper=high + margin)
 
 
 def name_of_likelihood(likelihood: Likelihood) -> str:

@@ -13,7 +13,8 @@ import tensorflow as tf
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.named import warp_of_range
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection._starts import (
@@ -126,11 +127,12 @@ class SingleLayers:
             another, so each is tried.
         """
         best = plain[0]
-        if not has_atoms(self.Y, self.steps):
-            kernels = {start.name: start for start in reversed(plain)}.values()
-            warped = best_start([self._refit(start, self._warped(start)) for start in kernels])
-            if warped.evidence > best.evidence and self._predicts(warped, best, best):
-                best = warped
+        if has_atoms(self.Y, self.steps):
+            return best
+        kernels = {start.name: start for start in reversed(plain)}.values()
+        warped = best_start([self._refit(start, self._warped(start)) for start in kernels])
+        if warped.evidence > best.evidence and self._predicts(warped, best, best):
+            best = warped
         heavy = self._refit(best, self._heavy(best))
         if heavy.evidence > best.evidence and self._predicts(heavy, best, plain[0]):
             best = heavy
@@ -192,9 +194,7 @@ class SingleLayers:
 
     def _warped(self, start: Start) -> Gaussian:
         with positive_by_exp():
-            ends = {"lower": self.Y.min(0), "upper": self.Y.max(0)}
-            warp = SinhArcsinh(self.Y.shape[1], **ends)
-            return WarpedGaussian(warp, noise_variance(start.likelihood))
+            return WarpedGaussian(warp_of_range(self.Y), noise_variance(start.likelihood))
 
     def _heavy(self, start: Start) -> Gaussian:
         with positive_by_exp():

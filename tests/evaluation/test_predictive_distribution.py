@@ -180,3 +180,20 @@ def test_scores_of_other_libraries_models_are_their_own() -> None:
     np.testing.assert_allclose(of_ridge.log_density(Y[:5])[:, 0], expected, rtol=1e-12)
     ends = stats.norm.ppf([[0.05], [0.95]], mean, std)
     np.testing.assert_allclose(of_ridge.quantile([0.05, 0.95])[..., 0], ends, rtol=1e-8)
+
+
+def test_a_recorded_target_has_the_probability_of_its_cell_by_its_width() -> None:
+    """Catches a width in the wrong unit, and a density where a step is given."""
+    rng = np.random.default_rng(0)
+    means, variances = rng.standard_normal((3, 4, 2)), rng.uniform(0.1, 1.0, (3, 4, 2))
+    target = Standardiser(np.array([1.0, -2.0]), np.array([10.0, 0.5]))
+    distribution = PredictiveDistribution(means, variances, target, SinhArcsinh(2, tailweight=0.7))
+    y, step = target.inverse_transform(rng.standard_normal((4, 2))), np.array([5.0, 0.0])
+    cells = distribution.cdf(y + 0.5 * step) - distribution.cdf(y - 0.5 * step)
+    found = distribution.log_density(y, step)
+    np.testing.assert_allclose(found[:, 0], np.log(cells[:, 0] / 5.0))
+    np.testing.assert_allclose(found[:, 1], distribution.log_density(y)[:, 1])
+    tail = distribution.log_density(y + 1e4 * step, step)
+    assert np.isfinite(tail).all() and np.all(tail[:, 0] < -100.0)
+    with pytest.raises(ValueError, match="step must be finite and not negative"):
+        distribution.log_density(y, -1.0)

@@ -111,3 +111,16 @@ def test_starting_values_are_named(name: str, value: object, kind: str) -> None:
     """Catches what NumPy or GPflow would say of it, which is not of which argument."""
     with pytest.raises(ValueError, match=f"{name} must be a {kind} number, or 2 of them, got"):
         SinhArcsinh(2, **{name: value})  # type: ignore[arg-type]
+
+
+def test_it_goes_on_in_a_straight_line() -> None:
+    """Catches an inverse that runs away beyond the data, a kink, and a slope of the wrong end."""
+    warp = SinhArcsinh(scale=1e-3, tailweight=0.2, skewness=0.3, lower=-0.5, upper=2.0)
+    y = tf.constant([[-3.0], [-0.5], [0.3], [2.0], [9.0]], tf.float64)
+    z = warp.forward(y)
+    np.testing.assert_allclose(warp.inverse(z), y, rtol=1e-9)
+    slopes = np.exp(warp.log_derivative(y))
+    np.testing.assert_allclose(slopes[[0, 4]], slopes[[1, 3]])
+    np.testing.assert_allclose(z[4] - z[3], 7.0 * slopes[3])
+    free = SinhArcsinh(scale=1e-3, tailweight=0.2, skewness=0.3)
+    np.testing.assert_allclose(warp.forward(y[1:4]), free.forward(y[1:4]))

@@ -14,7 +14,7 @@ from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
-from gpflow_dwp.selection.observations import odd_targets
+from gpflow_dwp.selection.observations import has_atoms, odd_targets
 from gpflow_dwp.selection.scores import RowScores, is_better
 
 RNG = np.random.default_rng(0)
@@ -118,3 +118,11 @@ def test_rows_are_scored_by_the_probability_of_their_cells() -> None:
     np.testing.assert_allclose(scores.log_density, np.log((ends[0] - ends[1]) / 0.5))
     assert scores.is_sane
     assert not RowScores.of(found, Y, np.array([0.5]), margin=1e-3).is_sane
+
+
+def test_atoms_are_told_from_counts() -> None:
+    """Catches counts that are not warped, and a mass at zero that is."""
+    zeros = np.where(RNG.uniform(size=(100, 1)) < 0.4, 0.0, np.exp(RNG.standard_normal((100, 1))))
+    counts = RNG.poisson(1.0, (100, 1)).astype(float)
+    assert has_atoms(zeros, recorded_steps(zeros))
+    assert not has_atoms(counts, recorded_steps(counts))
