@@ -158,7 +158,8 @@ class PredictiveDistribution:
             ends = [self._warped(values + sign * half) for sign in (-1.0, 1.0)]
             probability = log_normal_probability(*((end - self.means) / deviation for end in ends))
             with np.errstate(divide="ignore"):
-                each = np.where(half > 0.0, probability - np.log(steps), each)
+                widths = np.where(half > 0.0, steps, 1.0)
+                each = np.where(half > 0.0, probability - np.log(widths), each)
         count = len(self.means)
         weights = np.full(count, 1.0 / count) if self.weights is None else self.weights
         with np.errstate(divide="ignore"):

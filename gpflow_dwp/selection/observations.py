@@ -47,7 +47,7 @@ def recorded_steps(Y: Array) -> Array:
 def has_atoms(Y: Array, steps: Array) -> bool:
     """Whether many rows have one value of a column that is recorded finely: a mass of its own.
 
-    A warp would be as steep as it may be there, and a Student's noise as narrow, and both say nothing
+    A warp would be as steep as it may be there, and Student noise as narrow, and both say nothing
     of the other rows.
 
     :param Y: Observations, [N, P].
