@@ -23,7 +23,7 @@ from typing import Any
 
 from cyclopts import App, Parameter
 from uci import figures, tables
-from uci.cells import Cell, check_names, make_cells, run_cell
+from uci.cells import Cell, make_cells, run_cell
 
 from gpflow_dwp.evaluation.provenance import describe_provenance
 
@@ -190,7 +190,6 @@ def run(
     :param jobs: Cells at a time on this machine (default: one a processor).
     :param gpus: GPUs of each cell, such as 0.25.
     """
-    check_names(datasets, models)
     folder = None if uci_folder is None else str(uci_folder.resolve())
     cells: list[Cell] = make_cells(
         datasets,

@@ -91,9 +91,6 @@ def _of(part: str, sizes: list[_Sizes]) -> list[Operation]:
 class Floor:
     """Runs the operations of a step, on operands that are prepared here, and nothing else.
 
-    Operands are in Fortran order and results have their place, so that products and solves copy
-    nothing; a Cholesky factorisation copies its argument.
-
     :param operations: What :func:`floor_operations` returns.
     :param num_operands: How many different operands each operation has, taken in turn: S.
     :param dtype: "float32" or "float64".

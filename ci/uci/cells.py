@@ -17,7 +17,7 @@ import numpy as np
 from gpflow.base import RegressionData
 from uci.scores import prediction_scores, whole_data_bound
 
-from gpflow_dwp.data import UCI_DATASETS, load_uci
+from gpflow_dwp.data import load_uci
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
@@ -165,6 +165,8 @@ def make_cells(
     cells: dict[str, Cell] = {}
     for dataset, depth, split, model in product(datasets, depths, splits, models):
         X, Y = load_uci(dataset, split, folder=uci_folder).train
+        if model not in BUILDERS:
+            raise ValueError(f"models must be among {', '.join(BUILDERS)}, got {model}.")
         own = "vmg" if model == "VMG" and protocol == "papers" else protocol
         layers = BUILDERS[model][1].get("architecture", "").split("-").count("GP")
         of_vmg = _OPTIONS_OF_VMG.get(dataset, {}) if own == "vmg" else {}
@@ -259,10 +261,3 @@ class _Watch:
         if len(steps) < 2:
             return history.seconds / history.num_steps
         return float(np.median(np.diff(times) / np.diff(steps)))
-
-
-def check_names(datasets: Sequence[str], models: Sequence[str]) -> None:
-    """Refuse names that there are not, before anything is computed."""
-    for names, known in ((datasets, UCI_DATASETS), (models, BUILDERS)):
-        if unknown := sorted(set(names) - set(known)):
-            raise ValueError(f"expected names among {', '.join(known)}, got {', '.join(unknown)}.")

@@ -15,7 +15,7 @@ import tensorflow as tf
 from model_reference import randomise, tiny_model, toy_data
 from scipy import stats
 from uci import scores
-from uci.cells import BUILDERS, Cell, check_names, make_cells, run_cell
+from uci.cells import BUILDERS, Cell, make_cells, run_cell
 from uci.scores import prediction_scores, whole_data_bound
 
 from gpflow_dwp.data import Standardiser
@@ -89,7 +89,7 @@ def test_every_combination_has_one_cell(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         make_cells(["yacht"], [2], ["A"], [0], options={"nope": 1}, uci_folder=folder)
     with pytest.raises(ValueError, match="got nope"):
-        check_names(["yacht"], ["nope"])
+        make_cells(["yacht"], [2], ["nope"], [0], uci_folder=folder)
 
 
 @pytest.mark.parametrize("model", BUILDERS)
