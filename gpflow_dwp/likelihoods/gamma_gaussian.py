@@ -6,15 +6,17 @@ import math
 from typing import Any, Protocol, runtime_checkable
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow import Parameter, default_float
 from gpflow.likelihoods import ScalarLikelihood
-from gpflow.logdensities import gaussian
 from gpflow.utilities import positive
 
-from gpflow_dwp.validation import check_positive
+from gpflow_dwp.validation import check_not_negative, check_positive
 
 __all__ = ["GammaGaussian", "GammaPrecision", "HasDivergence"]
+
+_NUM_NODES = 192
 
 
 @runtime_checkable
@@ -28,19 +30,26 @@ class HasDivergence(Protocol):
 class GammaPrecision(gpflow.Module):
     """τ with the prior Gam(a₀, b₀) and the posterior Gam(a, b), of concentration and rate.
 
+    Of n numbers z_i ~ N(0, 1/τ) the best posterior is a = a₀ + n/2, whatever else is learned, and
+    b = b₀ + ½ E Σ z_i². So a is fixed; b is trained, and starts where E[τ] is that of the prior.
+
     :param prior_concentration: Shape of the prior, a₀, positive.
     :param prior_rate: b₀, positive, in the inverse units of τ.
-    :raises ValueError: If one of them is not positive.
+    :param count: How many numbers have this precision, n.
+    :raises ValueError: If one of the first two is not positive, or the last one negative.
     """
 
-    def __init__(self, prior_concentration: float, prior_rate: float) -> None:
+    def __init__(self, prior_concentration: float, prior_rate: float, count: float = 0.0) -> None:
         super().__init__(name="GammaPrecision")
         check_positive(prior_concentration=prior_concentration, prior_rate=prior_rate)
+        check_not_negative(count=count)
         self.prior_concentration = float(prior_concentration)
         self.prior_rate = float(prior_rate)
         dtype, transform = default_float(), positive(base="exp", lower=0.0)
-        self.concentration = Parameter(prior_concentration, dtype=dtype, transform=transform)
-        self.rate = Parameter(prior_rate, dtype=dtype, transform=transform)
+        best = prior_concentration + 0.5 * count
+        self.concentration = Parameter(best, dtype=dtype, transform=transform, trainable=False)
+        start = prior_rate * best / prior_concentration
+        self.rate = Parameter(start, dtype=dtype, transform=transform)
 
     @property
     def mean(self) -> tf.Tensor:
@@ -74,29 +83,40 @@ class GammaPrecision(gpflow.Module):
 
 
 class GammaGaussian(ScalarLikelihood):
-    """y ~ N(f, 1/τ) with τ ~ Gam(a₀, b₀), and a posterior Gam(a, b) that is learned.
+    """y ~ N(f, 1/τ) with τ ~ Gam(a₀, b₀), and a posterior Gam(a, b): see :class:`GammaPrecision`.
 
-    Expectations over τ are exact in :meth:`variational_expectations`. Predictions take the mean of
-    1/τ as a Gaussian's variance; that differs from the exact Student t by O(1/a), and a grows with
-    the data.
+    Expectations over τ are exact in :meth:`variational_expectations`. Given f, the columns of a row
+    are jointly Student's t with 2a degrees of freedom; where f is Gaussian, predictive densities
+    are integrals over τ, in its logarithm, with an error below 1e-6 nats for a up to 1,000 and
+    observations as far as 100 deviations.
 
     :param prior_concentration: a₀, positive; above 1 for a prior that predicts with a variance.
     :param prior_rate: b₀, positive, in squared units of y.
+    :param num_observations: Numbers that are observed, n: rows times columns, less missing ones,
+        rows counted by their weights. With 0, a stays at a₀.
     """
 
     def __init__(
-        self, prior_concentration: float = 6.0, prior_rate: float = 6.0, **kwargs: Any
+        self,
+        prior_concentration: float = 6.0,
+        prior_rate: float = 6.0,
+        num_observations: float = 0.0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.prior_concentration, self.prior_rate = prior_concentration, prior_rate
-        self.precision = GammaPrecision(prior_concentration, prior_rate)
+        self.num_observations = num_observations
+        self.precision = GammaPrecision(prior_concentration, prior_rate, num_observations)
 
     def kl_divergence(self) -> tf.Tensor:
         """KL of the precision's posterior from its prior, in nats, []."""
         return self.precision.kl_divergence()
 
     def _scalar_log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-        return gaussian(Y, F, self.precision.mean_inverse)
+        return self._student_t(tf.square(Y - F), 1)
+
+    def _log_prob(self, X: Any, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        return self._student_t(tf.reduce_sum(tf.square(Y - F), axis=-1), Y.shape[-1])
 
     def _conditional_mean(self, X: Any, F: tf.Tensor) -> tf.Tensor:
         return tf.identity(F)
@@ -112,8 +132,24 @@ class GammaGaussian(ScalarLikelihood):
     def _predict_log_density(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
     ) -> tf.Tensor:
-        densities = gaussian(Y, Fmu, Fvar + self.precision.mean_inverse)
-        return tf.reduce_sum(densities, axis=-1)
+        a, b = (
+            tf.convert_to_tensor(x) for x in (self.precision.concentration, self.precision.rate)
+        )
+        squares = tf.square(Y - Fmu)
+        half = 0.5 * Y.shape[-1]
+        # The integrand over log τ has its modes between those of the posterior given y and f, and
+        # given neither; it is no narrower than 1 / √(a + P/2), and falls like τ^a to the left.
+        reach = tf.sqrt(72.0 / a)
+        low = tf.math.log(a / (b + 0.5 * tf.reduce_sum(squares, axis=-1))) - reach - 36.0 / a
+        width = tf.math.log((a + half) / b) + reach - low
+        steps = tf.constant(np.linspace(0.0, 1.0, _NUM_NODES), a.dtype)
+        logs = low[..., None] + width[..., None] * steps
+        noise = tf.exp(-logs)[..., None]
+        variance = Fvar[..., None, :] + noise
+        normals = tf.math.log(2.0 * math.pi * variance) + squares[..., None, :] / variance
+        each = a * (logs + tf.math.log(b)) - b * tf.exp(logs) - tf.math.lgamma(a)
+        each -= 0.5 * tf.reduce_sum(normals, axis=-1)
+        return tf.reduce_logsumexp(each, axis=-1) + tf.math.log(width / (_NUM_NODES - 1.0))
 
     def _variational_expectations(
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
@@ -121,3 +157,14 @@ class GammaGaussian(ScalarLikelihood):
         squares = self.precision.mean * (tf.square(Y - Fmu) + Fvar)
         constant = self.precision.mean_log - math.log(2.0 * math.pi)
         return 0.5 * tf.reduce_sum(constant - squares, axis=-1)
+
+    def _student_t(self, squares: tf.Tensor, num_columns: int) -> tf.Tensor:
+        """The log density of columns of which the sum of squared residuals is given."""
+        a, b = (
+            tf.convert_to_tensor(x) for x in (self.precision.concentration, self.precision.rate)
+        )
+        half = 0.5 * num_columns
+        constant = (
+            tf.math.lgamma(a + half) - tf.math.lgamma(a) - half * tf.math.log(2.0 * math.pi * b)
+        )
+        return constant - (a + half) * tf.math.log1p(0.5 * squares / b)

@@ -46,8 +46,8 @@ def build_matrix_gaussian_network(
     :param data: Training inputs [N, D] and observations [N, P].
     :param depth: Number of weight matrices: ``depth - 1`` hidden layers.
     :param width: Units of each hidden layer, or of each in turn.
-    :param num_pseudo_data: Pseudo-data pairs of each layer, or of each in turn. A layer gets at
-        most as many as it has inputs, the limit of section 2.4.
+    :param num_pseudo_data: Pseudo-data pairs of each layer, or of each in turn, also where a layer
+        has fewer inputs.
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate. The paper names 0.005 and
         0.05 for regression, without saying which is for what, 0.2 for its toy problems and 0.25 for
         MNIST; the authors' published example, yacht, has 0.005.
@@ -57,7 +57,8 @@ def build_matrix_gaussian_network(
     :param learn_precision: See :class:`MatrixGaussianLayer`.
     :param activation: Activation function between the layers.
     :param likelihood: None for a Gaussian one, whose precision has a Gam(6, 6) prior in the
-        targets' raw units. GPflow's Gaussian and Student's t likelihood get scaled outputs as well.
+        targets' raw units and a posterior that counts the observations. GPflow's Gaussian and
+        Student's t likelihood get scaled outputs as well.
     :param num_samples: Number of draws in each training step, S; the paper's number is 1.
     :param target_scale: What one unit of the observations is in raw units: the standard deviation
         if they have been standardised.
@@ -65,7 +66,8 @@ def build_matrix_gaussian_network(
     :raises ValueError: If an argument is not one of its choices, not a positive integer, or does
         not fit the data; or if the data are not two finite matrices of one length.
     """
-    X, Y = check_arrays(*as_weighted(data)[:2], may_miss=True)
+    X, Y, weights = as_weighted(data)
+    X, Y = check_arrays(X, Y, may_miss=True)
     check_integers(depth=depth, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     check_positive(target_scale=target_scale)
@@ -77,7 +79,9 @@ def build_matrix_gaussian_network(
     for units in hidden:
         check_integers(width=units)
     if likelihood is None:
-        likelihood = GammaGaussian(6.0, 6.0 / target_scale**2)
+        observed = np.sum(np.isfinite(Y), axis=1)
+        count = float(np.sum(observed if weights is None else np.asarray(weights) * observed))
+        likelihood = GammaGaussian(6.0, 6.0 / target_scale**2, count)
     check_observations(likelihood, Y)
     widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
     for below, above in itertools.pairwise(widths):
@@ -88,13 +92,13 @@ def build_matrix_gaussian_network(
             num_outputs,
             row_covariance=row_covariance,
             column_covariance=column_covariance,
-            num_pseudo_data=min(count, num_inputs),
+            num_pseudo_data=pairs,
             largest_dropout=largest_dropout,
             zero_mean=zero_mean,
             learn_precision=learn_precision,
             seed=int(layer_seed),
         )
-        for num_inputs, num_outputs, count, layer_seed in zip(
+        for num_inputs, num_outputs, pairs, layer_seed in zip(
             widths[:-1],
             widths[1:],
             counts,

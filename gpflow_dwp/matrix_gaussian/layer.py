@@ -80,12 +80,14 @@ class MatrixGaussianLayer(Layer):
     :param num_outputs: Number of output columns, Q.
     :param row_covariance: Family of U^½, [D, D].
     :param column_covariance: Family of V^½, [Q, Q].
-    :param num_pseudo_data: Number of pseudo-data, P, less than D; 0 for none.
+    :param num_pseudo_data: Number of pseudo-data, P; 0 for none. The paper asks for less than D,
+        the rank of the linear kernel; jitter on its diagonal allows for any number.
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate α, above 0, at most 1.
     :param zero_mean: Whether M is zero (equation 10).
     :param learn_precision: Whether the prior is MN(0, I/τ_r, I/τ_c) with Gam(1, ½) priors and
         Gamma posteriors over both precisions (section 4.1), instead of MN(0, I, I).
-    :param seed: For the starting values: M as He et al. (2015), Ã and B̃ uniform in ±0.01.
+    :param seed: For the starting values: M as He et al. (2015), that is, with M/√D of variance 2
+        over the number of inputs, and zero in the row of the biases; Ã and B̃ uniform in ±0.01.
     :raises ValueError: If an argument is not one of its choices or out of range.
     """
 
@@ -107,11 +109,6 @@ class MatrixGaussianLayer(Layer):
         super().__init__(name="MatrixGaussianLayer")
         check_integers(num_inputs=num_inputs, num_outputs=num_outputs)
         check_integers(at_least=0, num_pseudo_data=num_pseudo_data)
-        if num_pseudo_data > num_inputs:
-            raise ValueError(
-                f"num_pseudo_data must be at most num_inputs={num_inputs}: the linear kernel has "
-                f"finite rank; got {num_pseudo_data}."
-            )
         check_flags(zero_mean=zero_mean, learn_precision=learn_precision)
         check_positive(largest_dropout=largest_dropout)
         if largest_dropout > 1.0:
@@ -131,13 +128,14 @@ class MatrixGaussianLayer(Layer):
         self.zero_mean, self.learn_precision = zero_mean, learn_precision
         rng = as_generator(seed)
         dtype, width = default_float(), num_inputs + 1
-        # Inputs are divided by √D, which He et al. put into the weights.
-        start = rng.normal(scale=np.sqrt(2.0), size=(width, num_outputs))
+        start = rng.normal(scale=np.sqrt(2.0 * width / num_inputs), size=(width, num_outputs))
+        start[-1] = 0.0
         self.mean = None if zero_mean else Parameter(start, dtype=dtype)
         self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
         self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
-        self.row_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
-        self.column_precision = GammaPrecision(1.0, 0.5) if learn_precision else None
+        count = width * num_outputs
+        self.row_precision = GammaPrecision(1.0, 0.5, count) if learn_precision else None
+        self.column_precision = GammaPrecision(1.0, 0.5, count) if learn_precision else None
         if num_pseudo_data:
             bounded = tfp.bijectors.Sigmoid(
                 low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)

@@ -45,9 +45,10 @@ class MatrixGaussianNetwork(VariationalModel):
     layer's Gaussian is integrated over by the likelihood, which has less variance than drawing
     from it. The outputs are f ⊙ scale + loc.
 
-    With pseudo-data, :meth:`elbo` is the paper's objective and no lower bound of the evidence: the
-    data's term is under the posterior given the pseudo-data, q(W | Ã, B̃), the divergence is that
-    of q(W). It is not to be compared with the bounds of other models.
+    With pseudo-data, what :meth:`elbo` returns is the paper's objective (11), which is no lower
+    bound of the evidence and may exceed it: the data's term is under the posterior given the
+    pseudo-data, q(W | Ã, B̃), the divergence is that of q(W). It is not to be compared with the
+    bounds of other models. Without pseudo-data it is a lower bound.
 
     :param layers: Bottom first; each one's inputs are the outputs of the one below.
     :param likelihood: Any GPflow likelihood.

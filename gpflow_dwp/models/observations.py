@@ -54,12 +54,19 @@ def _sample(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> t
 
 
 @_sample.register(likelihoods.Gaussian)
-@_sample.register(GammaGaussian)
 @_sample.register(HeteroskedasticGaussian)
 def _normal(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    # A GammaGaussian's variance is the mean of 1/τ, as in its predictive density.
     mean, variance = likelihood.conditional_mean(X, F), likelihood.conditional_variance(X, F)
     return mean + tf.sqrt(variance) * normal(tf.shape(mean), seed, F.dtype)
+
+
+@_sample.register
+def _gamma_gaussian(likelihood: GammaGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    normal_seed, gamma_seed = split_seed(seed, 2)
+    posterior = likelihood.precision
+    shape = tf.fill([tf.shape(F)[0], 1], tf.cast(posterior.concentration, F.dtype))
+    precision = _gamma(shape, gamma_seed) / tf.cast(posterior.rate, F.dtype)
+    return F + normal(tf.shape(F), normal_seed, F.dtype) / tf.sqrt(precision)
 
 
 @_sample.register

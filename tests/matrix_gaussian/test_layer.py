@@ -72,7 +72,7 @@ def test_pseudo_data_condition_as_gp_regression_with_the_linear_kernel() -> None
 
     output = part.propagate(tf.constant(X)[None], 3, as_seed(0))
 
-    np.testing.assert_allclose(output.mean, np.broadcast_to(mean, [3, POINTS, Q]), rtol=1e-4)
+    np.testing.assert_allclose(output.mean, np.broadcast_to(mean, [3, POINTS, Q]), atol=1e-4)
     np.testing.assert_allclose(
         output.row_variance, np.broadcast_to(variance, [3, POINTS]), rtol=1e-4
     )
@@ -119,9 +119,22 @@ def test_zero_mean_has_no_mean_matrix() -> None:
     assert np.isfinite(part.kl_divergence())
 
 
-def test_more_pseudo_data_than_inputs_are_refused() -> None:
-    with pytest.raises(ValueError, match="num_pseudo_data must be at most num_inputs=3"):
-        MatrixGaussianLayer(D, Q, num_pseudo_data=4)
+def test_more_pseudo_data_than_inputs() -> None:
+    """Catches a limit: the kernel of rank D + 1 has jitter on its diagonal."""
+    part = layer(num_pseudo_data=D + 3)
+
+    output = part.propagate(tf.constant(RNG.normal(size=(1, POINTS, D))), 2, as_seed(0))
+
+    assert np.all(np.isfinite(output.mean)) and np.all(output.row_variance > 0.0)
+
+
+def test_means_start_as_he_et_al_have_them() -> None:
+    """Catches a variance over the wrong number of inputs, and biases that do not start at 0."""
+    part = MatrixGaussianLayer(50, 400)
+
+    start = part.mean.numpy() / np.sqrt(51.0)
+    np.testing.assert_array_equal(start[-1], 0.0)
+    np.testing.assert_allclose(start[:-1].var(), 2.0 / 50.0, rtol=0.05)
 
 
 @pytest.mark.parametrize(

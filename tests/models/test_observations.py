@@ -41,7 +41,10 @@ CONTINUOUS: dict[str, tuple[Callable[[], Any], Callable[[float, float], Any]]] =
     "gaussian": (lambda: likelihoods.Gaussian(0.3), lambda x, f: stats.norm(f, np.sqrt(0.3))),
     "gaussian_by_scale": (lambda: likelihoods.Gaussian(scale=0.3), lambda x, f: stats.norm(f, 0.3)),
     "gaussian_of_x": (noise_of_x, lambda x, f: stats.norm(f, np.sqrt(x + 0.5))),
-    "gamma_gaussian": (lambda: GammaGaussian(3.0, 4.0), lambda x, f: stats.norm(f, np.sqrt(2.0))),
+    "gamma_gaussian": (
+        lambda: GammaGaussian(3.0, 4.0),
+        lambda x, f: stats.t(6.0, loc=f, scale=np.sqrt(4.0 / 3.0)),
+    ),
     "student_t": (
         lambda: likelihoods.StudentT(0.7, df=2.0),
         lambda x, f: stats.t(2.0, loc=f, scale=0.7),
