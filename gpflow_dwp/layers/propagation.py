@@ -117,7 +117,8 @@ def _expected_blocks(
     def expect(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         return hidden[index].expect(draw, blocks)
 
-    assert output.inputs is not None
+    if output.inputs is None:
+        raise ValueError("output must have inputs of its own, as a regression on data has.")
     blocks = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect)
     if output.rows is None:
         return blocks, None

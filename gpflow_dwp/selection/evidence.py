@@ -129,8 +129,7 @@ class Evidence:
             w = self._warp
             rows = (w.location, _log(w.scale), w.skewness, _log(w.tailweight), w.shift)
             parts.append(np.stack([np.asarray(row) for row in rows]).reshape(-1))
-        if self._has_tails:
-            assert isinstance(self.likelihood, WarpedStudentT)
+        if isinstance(self.likelihood, WarpedStudentT):
             parts += [np.log([float(self.likelihood.df.numpy()) - 2.0]), np.log(self._lambda)]
         low, high = self.limits().T
         return np.clip(np.concatenate(parts), low, high)

@@ -1,0 +1,308 @@
+"""The search for a model: single layers, then depth, and what each of them predicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+
+from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian
+from gpflow_dwp.likelihoods.named import name_of_likelihood
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection._starts import Start, num_lengthscales
+from gpflow_dwp.selection.candidates import Auto, Candidate, Effort, Selection
+from gpflow_dwp.selection.depth import Trial, deep_trials, halve
+from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
+from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
+from gpflow_dwp.selection.single_layers import SingleLayers
+from gpflow_dwp.selection.trainer import Trainer, deepened
+from gpflow_dwp.training import TrainingHistory
+
+__all__ = ["Search"]
+
+# Gradient steps: of a deep regression, by effort, and of any other model.
+_STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
+_STEPS_OF_OTHERS = 1_000
+_DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
+# What is left of a model that gradient steps train, after the first stage, has to be so near to the
+# best one, in nats a row.
+_FIRST_STAGE = 0.4
+_NATS_IN_REACH = 0.02
+# Up to so many rows depth is tried with the single layer's warp, too, where plain it does not pay.
+_ROWS_FOR_WARPED_DEPTH = 250
+# A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
+# away from the prior, and leave-one-out scores given its draws are too good.
+_NATS_OF_FIT = 0.25
+# Noise that differs from row to row can be tiny where equal values are: no density can tell then.
+_MOST_TIES = 0.1
+
+
+@dataclasses.dataclass
+class Search:
+    """What was tried, and how."""
+
+    trainer: Trainer
+    effort: Effort
+    num_steps: int | None
+    candidates: list[Candidate] = dataclasses.field(default_factory=list)
+
+    def of_numbers(self, kernels: tuple[str, ...], likelihood: str, depth: int | Auto) -> Selection:
+        """Choose among models of numbers."""
+        trainer = self.trainer
+        singles = SingleLayers(
+            trainer.X,
+            trainer.Y,
+            trainer.weights,
+            trainer.steps,
+            100 if self.num_steps is None else self.num_steps,
+            trainer.seed,
+            self._record_start,
+        )
+        plain = singles.plain(kernels)
+        heteroskedastic = trainer.heteroskedastic(plain[0])
+        if likelihood == "heteroskedastic":
+            return self.by_bound(heteroskedastic, depth)
+        start = (
+            singles.best_likelihood(plain)
+            if likelihood == "auto"
+            else singles.with_likelihood(plain[0], likelihood)
+        )
+        may_vary = likelihood == "auto" and trainer.output != "regression"
+        if not self._has_leave_one_out:
+            return self.by_bound(start, depth, heteroskedastic if may_vary else None)
+        deepest = _DEEPEST[self.effort] if depth == "auto" else int(depth)
+        best = single = self._single(start) if depth in (1, "auto") else None
+        reason = "A single layer was asked for." if depth == 1 else "Only single layers were tried."
+        if deepest > 1:
+            starts = plain if likelihood in ("auto", "gaussian") else [start]
+            best, reason = self._deepen(single, starts, depth)
+            is_warped = isinstance(start.likelihood, WarpedGaussian)
+            if best is single and is_warped and len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH:
+                best, reason = self._deepen(single, [start], depth)
+        if best is None:
+            raise ValueError(f"depth must be 1 or more, got {depth!r}.")
+        if best is single and may_vary:
+            best = self._compare_bounds(best, heteroskedastic)
+            if best is not single:
+                reason = "Heteroskedastic noise has a higher bound than the best single layer."
+        return self._selection(best, reason)
+
+    @property
+    def _has_leave_one_out(self) -> bool:
+        trainer = self.trainer
+        return (
+            trainer.batch_size is None
+            and not trainer.latent_dim
+            and trainer.output != "pseudo_targets"
+        )
+
+    def _single(self, start: Start) -> _Found:
+        """Fit a single layer to all rows."""
+        began = time.perf_counter()
+        model = self.trainer.build(start, 1)
+        if self.trainer.Y.shape[1] == 1:
+            history = self.trainer.fit_single_layer(model, start)
+        else:  # each output has a noise of its own
+            history = self.trainer.take_steps(model, self._steps // 2)
+        return self._found(model, history, start, began)
+
+    def _deepen(
+        self, single: _Found | None, plain: list[Start], depth: int | Auto
+    ) -> tuple[_Found, str]:
+        """Train deep candidates, and compare the last of them with a single layer."""
+        scores = None if single is None else single.scores
+        names = None if len({start.name for start in plain}) > 1 else [plain[0].name]
+        first = 2 if depth == "auto" else int(depth)
+        steps = self.num_steps or _STEPS[self.effort]
+        is_asked_for = single is None and names is not None
+        trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
+        trial = halve(self.trainer, trials, scores, steps)
+        for other in trials:
+            if other is not trial and other.histories:
+                self._found_trial(other)
+        if trial is None:
+            if single is None:
+                raise CholeskyError("No deep model could be trained: none had a finite bound.")
+            return single, _SINGLE_FAR_AHEAD
+        deep = self._found_trial(trial)
+        if single is None or scores is None:
+            return deep, f"Depth {depth} was asked for."
+        least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
+        if deep.candidate.elbo < least or not is_better(trial.scores, scores):
+            return single, _compared("Depth 2", "no better than", deep, single)
+        best, reason = deep, _compared("Depth 2", "better than", deep, single)
+        for deeper in range(3, _DEEPEST[self.effort] + 1):
+            last = halve(
+                self.trainer,
+                [
+                    dataclasses.replace(
+                        trial,
+                        depth=deeper,
+                        model=deepened(self.trainer, trial.start, best.model),
+                        scores=RowScores.none(len(self.trainer.X)),
+                        histories=[],
+                        seconds=0.0,
+                    )
+                ],
+                best.scores,
+                steps,
+            )
+            if last is None:
+                break
+            found = self._found_trial(last)
+            if not is_better(last.scores, trial.scores):
+                break
+            reason = _compared(f"Depth {deeper}", "better than", found, best)
+            best, trial = found, last
+        return best, reason
+
+    def by_bound(
+        self, start: Start, depth: int | Auto, heteroskedastic: Start | None = None
+    ) -> Selection:
+        """Choose among depths, and noise, by the bound."""
+        first = 1 if depth == "auto" else int(depth)
+        best = self._trained(start, first)
+        if best is None:
+            raise CholeskyError("The model could not be trained: its bound is not finite.")
+        reason = f"Depth {depth} was asked for."
+        if depth == "auto":
+            reason = "No other model that was tried has a higher bound."
+            for deeper in range(2, _DEEPEST[self.effort] + 1):
+                other = self._trained(start, deeper, best)
+                if other is None or not other.candidate.elbo > best.candidate.elbo:
+                    break
+                best = other
+        if heteroskedastic is not None and first == 1:
+            best = self._compare_bounds(best, heteroskedastic)
+        return self._selection(best, reason)
+
+    def _compare_bounds(self, best: _Found, heteroskedastic: Start) -> _Found:
+        """The better one of a model and a single layer with heteroskedastic noise."""
+        Y = self.trainer.Y
+        ties = 1.0 - min(len(np.unique(column)) for column in Y.T) / len(Y)
+        if ties > _MOST_TIES:
+            return best
+        other = self._trained(heteroskedastic, 1, best)
+        if other is None or not other.candidate.elbo > best.candidate.elbo:
+            return best
+        scores, of_best = other.scores, best.scores
+        if scores is None or of_best is None:
+            return other
+        gain = float(np.mean(scores.log_density - of_best.log_density))
+        is_kept = scores.is_sane and gain > 0.0 and no_worse(scores.crps, of_best.crps)
+        return other if is_kept else best
+
+    def _trained(self, start: Start, depth: int, best: _Found | None = None) -> _Found | None:
+        """Train a model, to the end if after a first stage it may be better than the best."""
+        began, trainer = time.perf_counter(), self.trainer
+        if depth > 2 and best is not None:
+            model = deepened(trainer, start, best.model)
+        else:
+            model = trainer.build(start, depth)
+        output = model.output_layer
+        if depth == 1 and isinstance(output, RegressionGPLayer) and trainer.Y.shape[1] == 1:
+            return self._found(model, trainer.fit_single_layer(model, start), start, began)
+        steps = self._steps
+        if depth == 1 and name_of_likelihood(start.likelihood) != "heteroskedastic":
+            steps = max(1, steps // 2)
+        if best is None:
+            return self._found(model, trainer.take_steps(model, steps), start, began)
+        try:
+            first = max(1, round(_FIRST_STAGE * steps))
+            history = trainer.take_steps(model, first)
+            bound = trainer.estimate_bound(model)
+            reach = _NATS_IN_REACH * len(trainer.X)
+            if bound > best.candidate.elbo - reach and steps > first:
+                more = trainer.take_steps(model, steps - first, is_first=False, seed=1)
+                history = history.followed_by(more)
+        except (CholeskyError, NonFiniteBoundError):
+            return None
+        return self._found(model, history, start, began)
+
+    @property
+    def _steps(self) -> int:
+        return _STEPS_OF_OTHERS if self.num_steps is None else self.num_steps
+
+    def _found(
+        self, model: DeepWishartProcess, history: TrainingHistory, start: Start, began: float
+    ) -> _Found:
+        scores, trainer = None, self.trainer
+        distribution = None
+        if self._has_leave_one_out and isinstance(model.output_layer, RegressionGPLayer):
+            distribution = leave_one_out(model)
+        elif self._has_leave_one_out and isinstance(model.likelihood, HeteroskedasticGaussian):
+            distribution = leave_one_out_of_heteroskedastic(model, trainer.X, trainer.Y)
+        if distribution is not None:
+            scores = RowScores.of(distribution, trainer.Y, trainer.steps, margin=2.0)
+        return self._kept(model, history, start, scores, time.perf_counter() - began)
+
+    def _found_trial(self, trial: Trial) -> _Found:
+        return self._kept(trial.model, trial.history, trial.start, trial.scores, trial.seconds)
+
+    def _kept(
+        self,
+        model: DeepWishartProcess,
+        history: TrainingHistory,
+        start: Start,
+        scores: RowScores | None,
+        seconds: float,
+    ) -> _Found:
+        hidden = model.hidden_layers
+        candidate = Candidate(
+            len(model.layers),
+            start.name,
+            num_lengthscales(start.kernel) > 1,
+            name_of_likelihood(model.likelihood),
+            hidden[0].df if hidden else None,
+            len(self.trainer.X),
+            self.trainer.estimate_bound(model),
+            None if scores is None else scores.mean,
+            seconds,
+        )
+        self.candidates.append(candidate)
+        return _Found(model, history, candidate, scores)
+
+    def _record_start(self, start: Start, num_rows: int, began: float) -> None:
+        self.candidates.append(
+            Candidate(
+                1,
+                start.name,
+                num_lengthscales(start.kernel) > 1,
+                name_of_likelihood(start.likelihood),
+                None,
+                num_rows,
+                start.elbo,
+                None if start.scores is None else start.scores.mean,
+                time.perf_counter() - began,
+            )
+        )
+
+    def _selection(self, best: _Found, reason: str) -> Selection:
+        return Selection(best.model, best.history, best.candidate, tuple(self.candidates), reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """A model that was fitted to all rows."""
+
+    model: DeepWishartProcess
+    history: TrainingHistory
+    candidate: Candidate
+    scores: RowScores | None
+
+
+_SINGLE_FAR_AHEAD = (
+    "A single layer predicts each row from all others far better than any deep candidate did after "
+    "its first steps."
+)
+
+
+def _compared(what: str, how: str, deep: _Found, single: _Found) -> str:
+    (a, b), (c, d) = (model.scores.mean if model.scores else (0.0, 0.0) for model in (deep, single))
+    return (
+        f"{what} predicts each row from all others {how} depth {len(single.model.layers)}: log "
+        f"density {a:.3f} and {c:.3f}, CRPS {b:.3g} and {d:.3g}, standardised."
+    )
