@@ -24,18 +24,19 @@ __all__ = ["Trial", "deep_trials", "halve"]
 # many: a layer needs room to bend.
 _ROOM = 5
 _INPUTS_WITH_ROOM = 4
-# With more rows than this, one kernel is tried, the better one of a single layer.
-_ROWS_FOR_KERNELS = 250
+# With more rows than this, one kernel is tried, the better one of a single layer, and weak
+# candidates are dropped sooner.
+_FEW_ROWS = 120
 _DEEP_KERNELS = ("SquaredExponential", "Matern52")
 # Shares of the steps that each candidate, the best two, or all of few rows, and the best one take.
 _STAGES = ((0.13, None), (0.33, 2), (0.54, 1))
 _ONE_STAGE = ((1.0, None),)
-_FEW_ROWS = 120
 # After each stage candidates go on whose log density of all rows is not less than the best single
-# layer's by more than so many nats: the later steps of those that win gain tens. With few rows it
-# is so many nats for each, after the first stage.
-_REACH = (20.0, 10.0)
-_NATS_OF_A_ROW = 0.2
+# layer's by more than so many nats: the later steps of those that win gain tens. Up to so many
+# rows it is so many nats for each, after the first stage.
+_REACH = (20.0, 0.0)
+_REACH_OF_FEW = (20.0, 10.0)
+_NATS_OF_A_ROW, _ROWS_IN_REACH = 0.2, 250
 _DRAWS = 40
 
 
@@ -91,7 +92,7 @@ def deep_trials(
     chosen = [start for start in plain if kernels is None or start.name in kernels]
     if kernels is None:
         chosen = [start for start in chosen if start.name in _DEEP_KERNELS] or list(plain[:1])
-        if num_data > _ROWS_FOR_KERNELS:
+        if num_data > _FEW_ROWS:
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
     widths: list[int | None] = [trainer.architecture["width"]]
@@ -123,8 +124,9 @@ def halve(
             _train(trainer, trial, max(1, round(share * num_steps)), is_first=stage == 0)
         trials = [trial for trial in trials if np.isfinite(trial.log_density)]
         if single is not None:
-            reach = _REACH[min(stage, len(_REACH) - 1)]
-            if stage == 0 and len(trainer.X) <= _ROWS_FOR_KERNELS:
+            reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
+            reach = reaches[min(stage, len(reaches) - 1)]
+            if stage == 0 and len(trainer.X) <= _ROWS_IN_REACH:
                 reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
             trials = [trial for trial in trials if _in_reach(trial.scores, single, reach)]
         if not trials:

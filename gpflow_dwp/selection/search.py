@@ -33,6 +33,7 @@ _FIRST_STAGE = 0.4
 _NATS_IN_REACH = 0.02
 # Up to so many rows depth is tried with the single layer's warp, too, where plain it does not pay.
 _ROWS_FOR_WARPED_DEPTH = 250
+_GAIN_OF_DEPTH = 0.05  # nats a row
 # A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
 # away from the prior, and leave-one-out scores given its draws are too good.
 _NATS_OF_FIT = 0.25
@@ -80,7 +81,8 @@ class Search:
             starts = plain if likelihood in ("auto", "gaussian") else [start]
             best, reason = self._deepen(single, starts, depth)
             is_warped = isinstance(start.likelihood, WarpedGaussian)
-            if best is single and is_warped and len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH:
+            few = len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH
+            if best is single and is_warped and few and self._depth_gains(plain[0]):
                 best, reason = self._deepen(single, [start], depth)
         if best is None:
             raise ValueError(f"depth must be 1 or more, got {depth!r}.")
@@ -98,6 +100,12 @@ class Search:
             and not trainer.latent_dim
             and trainer.output != "pseudo_targets"
         )
+
+    def _depth_gains(self, plain: Start) -> bool:
+        """Whether a plain deep model that was tried predicts better than a plain single layer."""
+        found = [each.loo.log_density for each in self.candidates if each.depth > 1 and each.loo]
+        of_plain = -np.inf if plain.scores is None else plain.scores.mean.log_density
+        return max(found, default=-np.inf) > of_plain + _GAIN_OF_DEPTH
 
     def _single(self, start: Start) -> _Found:
         """Fit a single layer to all rows."""
