@@ -214,14 +214,14 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-MISSING = object()
+MISSING = "missing"
 
 
 def damage(folder: Path, **changes: Any) -> None:
     """Change the description as someone would who knows how it is sealed."""
     path = folder / "model.json"
     description = unseal(json.loads(path.read_text())) | changes
-    kept = {name: value for name, value in description.items() if value is not MISSING}
+    kept = {name: value for name, value in description.items() if value != MISSING}
     path.write_text(json.dumps(seal(kept)))
 
 
