@@ -104,7 +104,9 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
     _check_parts(kernel, num_columns)
     if not tf.executing_eagerly():
         return
-    points = tf.zeros([3, num_columns], gpflow.default_float())
+    default = gpflow.default_float()  # of sums and products, and of kernels without a variance
+    dtype = getattr(getattr(kernel, "variance", None), "dtype", default)
+    points = tf.zeros([3, num_columns], dtype)
     try:
         shape, reason = kernel(points).shape, ""
     except Exception as error:  # of whatever kind its formula meets

@@ -173,4 +173,5 @@ def _escalate(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
         return attempt + 1, total, tf.linalg.cholesky(tf.linalg.set_diag(matrix, diagonal))
 
     start = (tf.constant(0), jitter, tf.linalg.cholesky(matrix))
-    return tf.while_loop(not_done, grow, start, name="escalation")[2]
+    shapes = tuple(tf.TensorShape([None] * rank) for rank in (0, 1, 3))
+    return tf.while_loop(not_done, grow, start, shape_invariants=shapes, name="escalation")[2]

@@ -120,7 +120,7 @@ def select_model(
     X, Y = check_arrays(X, Y)
     weights = None if weights is None else check_weights(weights, len(X))
     for name, number in (("depth", depth), ("num_inducing", num_inducing)):
-        if number != "auto":
+        if not isinstance(number, str) or number != "auto":
             check_integers(**{name: number})
     if not _is_auto(kernel):
         check_choice(KERNELS, kernel=kernel)

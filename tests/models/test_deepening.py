@@ -34,7 +34,7 @@ def moved(model: DeepKernelProcess) -> DeepKernelProcess:
 @pytest.mark.parametrize(
     ("build", "settings"),
     [
-        (build_deep_wishart_process, {"output": "regression", "noise": "student_t"}),
+        (build_deep_wishart_process, {"output": "regression", "likelihood": "student_t"}),
         (build_deep_wishart_process, {"output": "pseudo_targets", "latent_dim": 1}),
         (build_deep_gaussian_process, {"mean_function": gpflow.functions.Constant()}),
         (build_deep_gaussian_process, {"hidden_ard": True}),
