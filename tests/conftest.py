@@ -74,15 +74,15 @@ def _checked_shapes(request: pytest.FixtureRequest) -> None:
     set_enable_check_shapes(ShapeCheckingState.ENABLED if checked else ShapeCheckingState.DISABLED)
 
 
-def _forget_kept() -> None:
+def _forget_steps() -> None:
     if "gpflow_dwp.training" in sys.modules:
-        sys.modules["gpflow_dwp.training._kept"].forget_kept()
+        sys.modules["gpflow_dwp.training.loop"].forget_steps()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_kept_functions() -> None:
     """Let tests find what those of the same module have compiled, and no others."""
-    _forget_kept()
+    _forget_steps()
 
 
 @pytest.fixture(autouse=True)
@@ -90,10 +90,10 @@ def _no_replaced_functions(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let a test that replaces parts compile them, and no other test find what it compiled."""
     replaces = "monkeypatch" in request.fixturenames
     if replaces:
-        _forget_kept()
+        _forget_steps()
     yield
     if replaces:
-        _forget_kept()
+        _forget_steps()
 
 
 @pytest.fixture

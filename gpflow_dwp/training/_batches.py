@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import tensorflow as tf
 from gpflow.base import RegressionData
@@ -12,29 +13,44 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
-from gpflow_dwp.training._internals import iterator_resources
 
-__all__ = ["Batches", "Minibatches", "are_on_gpu", "make_batches"]
+__all__ = ["Batches", "CapturedBatches", "Minibatches", "are_on_gpu", "make_batches"]
 
 
-@runtime_checkable
-class Batches(Protocol):
-    """Draws batches in a compiled function that others can be given to."""
+class Batches(abc.ABC):
+    """Where a run's batches come from: a function of arrays, within what is compiled."""
+
+    arrays: tuple[Any, ...] = ()
+    """The data: tensors, or an iterator."""
+    state: tuple[tf.Variable, ...] = ()
+    """What a draw changes."""
+    key: Hashable = None
+    """What the function depends on besides these; None if that is not known."""
+    place: Any | None = None
+    """What holds the place in the data, for a checkpoint, if anything does."""
 
     @property
-    def key(self) -> Hashable:
-        """What the function depends on, apart from the resources."""
+    def specs(self) -> tuple[Any, ...]:
+        """What ``arrays`` may be, for whoever compiles the function."""
+        return tuple(map(_any_length, self.arrays))
 
-    @property
-    def resources(self) -> list[Any]:
-        """Variables and iterators that the function uses."""
+    @abc.abstractmethod
+    def draw(
+        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
+        """Return the next batch and the state after it."""
 
-    @property
-    def place(self) -> Any | None:
-        """What holds the place in the data, for a checkpoint, if anything does."""
 
-    def __call__(self) -> RegressionData:
-        """Return the next batch."""
+class CapturedBatches(Batches):
+    """Batches of any function, which may hold what it likes."""
+
+    def __init__(self, function: Callable[[], RegressionData]) -> None:
+        self._function = function
+
+    def draw(
+        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
+        return self._function(), state
 
 
 def make_batches(
@@ -77,37 +93,49 @@ def _untuned(batches: tf.data.Dataset) -> tf.data.Dataset:
     return batches.with_options(options)
 
 
-class _AllRows:
+class _AllRows(Batches):
     """The same batch at every step.
 
     :param any_number: Whether the function is for any number of rows. On a GPU it is not: the host
         waits for shapes less often.
     """
 
-    place = None
-
     def __init__(self, data: RegressionData, any_number: bool) -> None:
-        variable = _any_length if any_number else lambda part: tf.Variable(part, trainable=False)
-        self.resources = [variable(part) for part in data]
-        self.key = "all rows", *(tuple(variable.shape) for variable in self.resources)
+        self.arrays = tuple(data)
+        self._any_number = any_number
+        self.key = "all rows", self.specs
 
-    def __call__(self) -> RegressionData:
-        return tuple(variable.read_value() for variable in self.resources)
+    @property
+    def specs(self) -> tuple[Any, ...]:
+        return (
+            super().specs if self._any_number else tuple(map(tf.type_spec_from_value, self.arrays))
+        )
+
+    def draw(
+        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
+        return arrays, state
 
 
-class _Stream:
+class _Stream(Batches):
     """Batches of a dataset."""
 
     def __init__(self, batches: tf.data.Dataset) -> None:
         self.place = iter(batches)
+        self.arrays = (self.place,)
         self.key = "stream", batches.element_spec
-        self.resources = iterator_resources(self.place)
 
-    def __call__(self) -> RegressionData:
-        return tuple(next(self.place))
+    @property
+    def specs(self) -> tuple[Any, ...]:
+        return (tf.type_spec_from_value(self.place),)
+
+    def draw(
+        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
+        return tuple(next(arrays[0])), state
 
 
-class Minibatches:
+class Minibatches(Batches):
     """Draw rows without replacement within each epoch; a batch may go over into the next epoch.
 
     :param data: X [N, D] and Y [N, P], and weights [N] if there are any, as tensors.
@@ -117,41 +145,35 @@ class Minibatches:
 
     def __init__(self, data: RegressionData, batch_size: int, seed: Seed) -> None:
         self._batch_size = batch_size
-        self._data = [_any_length(part) for part in data]
-        # A GPU holds no variable of 32-bit integers.
-        self._seed = tf.Variable(tf.cast(seed, tf.int64), trainable=False)
-        self._position = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self._order = _any_length(self._shuffled(tf.constant(0, tf.int64)))
-        columns = (tuple(variable.shape[1:]) for variable in self._data)
-        self.key = "minibatches", batch_size, *columns
-        self.resources = [*self._data, self._seed, self._position, self._order]
-        self.place = {"_position": self._position, "_order": self._order}
+        self.arrays = (*data, tf.convert_to_tensor(seed))
+        position = tf.Variable(0, dtype=tf.int64, trainable=False)
+        order = _shuffled(tf.shape(data[0])[:1], self.arrays[-1], tf.constant(0, tf.int64))
+        self.state = position, tf.Variable(order, trainable=False, shape=[None])
+        self.key = "minibatches", batch_size, self.specs
+        self.place = {"_position": position, "_order": self.state[1]}
 
-    def __call__(self) -> RegressionData:
-        num_rows = tf.shape(self._data[0], tf.int64)[0]
-        start = self._position.read_value()
+    def draw(
+        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
+        (*data, seed), (start, old) = arrays, state
+        num_rows = tf.shape(data[0], tf.int64)[0]
         places = start + tf.range(self._batch_size, dtype=tf.int64)
         epochs, places = places // num_rows, places % num_rows
         before, last = tf.maximum(start - 1, 0) // num_rows, epochs[-1]
-        old = self._order.read_value()
-        new = tf.cond(last > before, lambda: self._order.assign(self._shuffled(last)), lambda: old)
+        shape = tf.shape(data[0])[:1]
+        new = tf.cond(last > before, lambda: _shuffled(shape, seed, last), lambda: old)
         rows = tf.where(epochs == last, tf.gather(new, places), tf.gather(old, places))
-        self._position.assign_add(self._batch_size)
-        return tuple(tf.gather(part, rows) for part in self._data)
-
-    def _shuffled(self, epoch: tf.Tensor) -> tf.Tensor:
-        # Integers of a named algorithm are the same everywhere; ties are as good as impossible.
-        keys = tf.random.stateless_uniform(
-            tf.shape(self._data[0])[:1],
-            fold_in(self._seed, epoch),
-            minval=None,
-            maxval=None,
-            dtype=tf.int64,
-            alg="philox",
-        )
-        return tf.cast(tf.argsort(keys, direction="DESCENDING"), tf.int64)
+        return tuple(tf.gather(part, rows) for part in data), (start + self._batch_size, new)
 
 
-def _any_length(values: tf.Tensor) -> tf.Variable:
-    """A variable of any number of rows."""
-    return tf.Variable(values, trainable=False, shape=[None, *values.shape[1:]])
+def _shuffled(shape: tf.Tensor, seed: Seed, epoch: tf.Tensor) -> tf.Tensor:
+    # Integers of a named algorithm are the same everywhere; ties are as good as impossible.
+    keys = tf.random.stateless_uniform(
+        shape, fold_in(seed, epoch), minval=None, maxval=None, dtype=tf.int64, alg="philox"
+    )
+    return tf.ensure_shape(tf.cast(tf.argsort(keys, direction="DESCENDING"), tf.int64), [None])
+
+
+def _any_length(values: tf.Tensor) -> tf.TensorSpec:
+    """What a tensor of any number of rows is."""
+    return tf.TensorSpec([None, *values.shape[1:]], values.dtype)

@@ -158,7 +158,7 @@ class TrainingRun:
 def _cut(terms: BoundTerms, step: int) -> list[StepRecords]:
     """The records before a step and from it on."""
     return [
-        StepRecords(BoundTerms(terms.data[part], terms.log_ratios[part]), False, np.array([]))
+        StepRecords(BoundTerms(terms.data[part], terms.log_ratios[part]), False, ())
         for part in (slice(step), slice(step, None))
     ]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
-import hashlib
+import operator
 import types
-import weakref
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,7 @@ from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.models import VariationalModel
 
-__all__ = ["Structure", "may_draw_globally", "names_of", "structure_of"]
+__all__ = ["holding", "may_draw_globally", "names_of", "structure_of"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type, enum.Enum, tf.DType, np.dtype)
 _PACKAGES = ("check_shapes", "gpflow", "gpflow_dwp", "tensorflow", "tensorflow_probability")
@@ -28,31 +28,57 @@ _OF_THE_RUN = ("num_data", "num_prediction_samples")
 _BOOKS = ("_name", "_name_scope", "_scope_name", "_obj_reference_counts_dict", "_setattr_tracking")
 
 
-class Structure(NamedTuple):
-    """A description that is equal for models of which one step can be compiled.
+def structure_of(model: VariationalModel) -> Hashable | None:
+    """Describe all that there is in a model, but for the values of its variables.
 
-    Its variables come in the order in which the description comes to them.
+    Numbers and arrays are there by value. None if there is something that cannot be described: a
+    function, or an object of a class from elsewhere, of which nobody knows what it depends on.
     """
-
-    key: Hashable
-    variables: list[tf.Variable]
-
-
-def structure_of(model: VariationalModel) -> Structure | None:
-    """Describe all that there is in a model, numbers and arrays by value.
-
-    Objects of classes from elsewhere, and functions, stand for themselves: a description with one
-    in it is equal only to those with the same one. It does not keep them alive. None if there is
-    something that cannot be described.
-    """
-    walk = _Walk()
     attributes = {name: value for name, value in vars(model).items() if name not in _OF_THE_RUN}
     try:
-        key = (walk.kind(model), walk.attributes(attributes))
+        walk = _Walk()
+        key = walk.kind(model), walk.attributes(attributes)
         hash(key)
     except (NotImplementedError, TypeError):
         return None
-    return Structure(key, walk.variables)
+    return key
+
+
+@contextlib.contextmanager
+def holding(
+    model: VariationalModel,
+    variables: Sequence[tf.Variable],
+    values: Sequence[tf.Tensor],
+    num_data: tf.Tensor,
+) -> Iterator[None]:
+    """Let a model be one of arrays: they stand where its variables and the size of its data do."""
+    by_id = {id(variable): value for variable, value in zip(variables, values, strict=True)}
+    held: list[tuple[dict[str, Any], str, Any]] = []
+    for module in (model, *model.submodules):
+        attributes = module.__dict__
+        for name, value in attributes.items():
+            if not name.startswith("_self_") and _with_values(value, by_id) is not value:
+                held.append((attributes, name, value))
+    held.append((model.__dict__, "num_data", model.num_data))
+    try:
+        for attributes, name, value in held:
+            attributes[name] = num_data if name == "num_data" else _with_values(value, by_id)
+        yield
+    finally:
+        for attributes, name, value in held:
+            attributes[name] = value
+
+
+def _with_values(value: Any, by_id: Mapping[int, tf.Tensor]) -> Any:
+    if isinstance(value, tf.Variable):
+        return by_id.get(id(value), value)
+    if isinstance(value, Mapping):
+        changed = {key: _with_values(part, by_id) for key, part in value.items()}
+        return changed if any(changed[key] is not part for key, part in value.items()) else value
+    if isinstance(value, list | tuple):
+        parts = [_with_values(part, by_id) for part in value]
+        return parts if any(map(operator.is_not, parts, value)) else value
+    return value
 
 
 def names_of(model: VariationalModel, variables: Iterable[tf.Variable]) -> list[str]:
@@ -78,7 +104,6 @@ class _Walk:
     """Goes through objects, and comes to each of them once."""
 
     def __init__(self) -> None:
-        self.variables: list[tf.Variable] = []
         self._seen: dict[int, tuple[int, object]] = {}
 
     def describe(self, value: Any) -> Hashable:
@@ -88,13 +113,11 @@ class _Walk:
             return "again", self._seen[id(value)][0]
         self._seen[id(value)] = len(self._seen), value  # alive, so that its id stays its own
         if isinstance(value, tf.Variable):
-            self.variables.append(value)
             shape = _dimensions(value.shape)
             return "variable", value.dtype, shape, value.trainable, value.device
         if isinstance(value, tf.Tensor | np.ndarray | np.generic):
             array = np.asarray(value)
-            digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-            return "array", array.dtype.str, array.shape, digest
+            return "array", array.dtype.str, array.shape, array.tobytes()
         if isinstance(value, tf.TensorShape):
             return "shape", _dimensions(value)
         if isinstance(value, slice):
@@ -105,15 +128,14 @@ class _Walk:
             return "sequence", self._each(*value)
         if isinstance(value, types.MethodType):
             return "method", self._each(value.__self__, value.__func__)
-        if isinstance(value, types.FunctionType):
-            return weakref.ref(value)
         if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
             return self.kind(value), self.describe(dict(value.parameters))
         return self.kind(value), self.attributes(getattr(value, "__dict__", {}))
 
-    def kind(self, value: object) -> Any:
-        """What an object is: its class, or itself."""
-        return type(value) if _is_known(type(value)) else weakref.ref(value)
+    def kind(self, value: object) -> type:
+        if isinstance(value, types.FunctionType) or not _is_known(type(value)):
+            raise NotImplementedError
+        return type(value)
 
     def attributes(self, attributes: Mapping[str, Any]) -> Hashable:
         return tuple(

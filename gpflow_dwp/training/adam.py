@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from gpflow_dwp.training.distribution import aggregated
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "AdamState", "adam_step"]
+
+
+class AdamState(NamedTuple):
+    """The state of Adam: number of steps taken, [], and moments of the gradient, [P]."""
+
+    iterations: tf.Tensor
+    means: tf.Tensor
+    square_means: tf.Tensor
+
+
+def adam_step(
+    state: AdamState, gradient: tf.Tensor, settings: tf.Tensor
+) -> tuple[tf.Tensor, AdamState]:
+    """Return what a step of Adam takes off all parameters, [P], and its new state.
+
+    :param gradient: The gradient, [P].
+    :param settings: Learning rate, decays and epsilon, [4].
+    """
+    dtype = gradient.dtype
+    rate, beta_1, beta_2, epsilon = tf.unstack(tf.cast(settings, dtype))
+    iterations = state.iterations + 1
+    step = tf.cast(iterations, dtype)
+    correction = tf.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
+    means = state.means + (1.0 - beta_1) * (gradient - state.means)
+    squares = state.square_means + (1.0 - beta_2) * (gradient**2 - state.square_means)
+    change = rate * correction * means / (tf.sqrt(squares) + epsilon)
+    return change, AdamState(iterations, means, squares)
 
 
 class Adam(tf.Module):
@@ -64,6 +92,11 @@ class Adam(tf.Module):
         self.means = tf.Variable(zeros, trainable=False)
         self.square_means = tf.Variable(zeros, trainable=False)
 
+    @property
+    def state(self) -> AdamState:
+        """Its variables."""
+        return AdamState(self.iterations, self.means, self.square_means)
+
     def settings(self, num_steps: int | tf.Tensor) -> tf.Tensor:
         """Return learning rate, decays and epsilon of the next steps, in float64, [num_steps, 4].
 
@@ -98,17 +131,11 @@ class Adam(tf.Module):
         """
         pairs = list(gradients) if skip_gradients_aggregation else aggregated(self, gradients)
         gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
-        dtype = gradient.dtype
         settings = self.settings(1)[0] if settings is None else settings
-        rate, beta_1, beta_2, epsilon = tf.unstack(tf.cast(settings, dtype))
-        step = tf.cast(self.iterations.assign_add(1), dtype)
-        correction = tf.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
-
-        means = self.means.assign(self.means + (1.0 - beta_1) * (gradient - self.means))
-        square_means = self.square_means.assign(
-            self.square_means + (1.0 - beta_2) * (gradient**2 - self.square_means)
-        )
-        change = rate * correction * means / (tf.sqrt(square_means) + epsilon)
+        before = AdamState(*map(tf.convert_to_tensor, self.state))
+        change, after = adam_step(before, gradient, settings)
+        for variable, value in zip(self.state, after, strict=True):
+            variable.assign(value)
         sizes = [variable.shape.num_elements() for _, variable in pairs]
         for part, (_, variable) in zip(tf.split(change, sizes), pairs, strict=True):
             variable.assign_sub(tf.reshape(part, variable.shape))

@@ -16,7 +16,6 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training._trace import trace
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
@@ -183,7 +182,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
             mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(data[0])
             return tf.sqrt(tf.reduce_mean((mean - data[1]) ** 2))
 
-        return trace(rmse if metric == "rmse" else log_density)
+        return tf.function(rmse if metric == "rmse" else log_density, autograph=False)
 
 
 def fit_with_held_out(

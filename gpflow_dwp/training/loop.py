@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import gpflow
@@ -13,22 +15,34 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.keras import tf_keras
+from gpflow.utilities import reset_cache_bijectors
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
-from gpflow_dwp.training._batches import Batches
-from gpflow_dwp.training._kept import find_kept, keep
-from gpflow_dwp.training._structure import structure_of
-from gpflow_dwp.training._trace import trace
-from gpflow_dwp.training.adam import Adam
+from gpflow_dwp.training._batches import Batches, CapturedBatches
+from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
+from gpflow_dwp.training.adam import Adam, AdamState, adam_step
 from gpflow_dwp.training.distribution import Replicas
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weights
 
-__all__ = ["CompiledLoop", "StepRecords", "beside", "joined"]
+__all__ = ["CompiledLoop", "StepRecords", "beside", "forget_steps", "joined"]
+
+_MOST_KEPT = 8
+
+_kept: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
+"""Steps by what they depend on besides arrays, so that models of one structure share them."""
+
+_lock = threading.Lock()
+
+
+def forget_steps() -> None:
+    """Let the next run compile its step anew."""
+    with _lock:
+        _kept.clear()
 
 
 class StepRecords(NamedTuple):
@@ -42,7 +56,7 @@ class StepRecords(NamedTuple):
 
     terms: BoundTerms
     failed: bool
-    finite_gradients: tf.Tensor
+    finite_gradients: Sequence[bool]
 
 
 def joined(records: Sequence[StepRecords]) -> BoundTerms:
@@ -62,12 +76,54 @@ def beside(variables: Sequence[tf.Variable]) -> contextlib.AbstractContextManage
     return tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext()
 
 
+class _State(NamedTuple):
+    """What a step makes anew.
+
+    :param values: All that is trained, as one vector.
+    :param previous: The values before the last step: the last whose bound was finite.
+    :param optimizer: An :class:`AdamState`; nothing for an optimiser that keeps its own.
+    :param batches: The place in the data.
+    :param step: Number of steps taken, [].
+    """
+
+    values: tf.Tensor
+    previous: tf.Tensor
+    optimizer: tuple[tf.Tensor, ...]
+    batches: tuple[tf.Tensor, ...]
+    step: tf.Tensor
+
+
+class _Inputs(NamedTuple):
+    """What a run gives its steps: in a call one row for each, in a step its own.
+
+    :param kl_weight: Weight of the log ratios.
+    :param settings: Those of an :class:`Adam`.
+    """
+
+    kl_weight: tf.Tensor
+    settings: tf.Tensor
+    seed: Seed
+    num_data: tf.Tensor
+
+
+class _Outcome(NamedTuple):
+    """A bound's terms, what is minimised (the annealed bound and the log prior density, negative),
+    and its gradient in all that is trained."""
+
+    terms: BoundTerms
+    loss: tf.Tensor
+    gradient: tf.Tensor
+
+
 @dataclasses.dataclass(eq=False)
 class CompiledLoop:
     """Stochastic gradient ascent on a model's bound, compiled once for any number of steps.
 
+    A step is a function of arrays: values of variables, state of the optimiser, data. Models that
+    differ in these alone share what is compiled.
+
     :param model: The model, whose trainable variables are changed in place.
-    :param next_batch: Returns a batch; traced into the loop.
+    :param next_batch: Where batches come from: a :class:`Batches`, or a function that returns one.
     :param optimizer: A Keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
@@ -77,7 +133,7 @@ class CompiledLoop:
     """
 
     model: VariationalModel
-    next_batch: Callable[[], RegressionData]
+    next_batch: Batches | Callable[[], RegressionData]
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam
     annealing_steps: int
     seed: Seed
@@ -104,20 +160,31 @@ class CompiledLoop:
             raise ValueError("model has no trainable parameter.")
         if self.replicas is not None:
             self.replicas.check_optimizer(self.optimizer)
+        self._batches = (
+            self.next_batch
+            if isinstance(self.next_batch, Batches)
+            else CapturedBatches(self.next_batch)
+        )
+        of_parameters = {id(each.unconstrained_variable) for each in self.model.parameters}
+        self._fixed = [
+            variable
+            for variable in self.model.variables
+            if not variable.trainable and id(variable) in of_parameters
+        ]
+        self._sizes = [variable.shape.num_elements() for variable in self.variables]
+        self._priors = [each for each in self.model.trainable_parameters if each.prior is not None]
         with self._place():
-            self._last_finite = [
-                tf.Variable(variable, trainable=False) for variable in self.variables
-            ]
+            self.optimizer.build(self.variables)
+            self._previous = tf.Variable(self._pack(self.variables), trainable=False)
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
             self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
-            self.optimizer.build(self.variables)
 
     @property
     def state(self) -> dict[str, Any]:
         """Everything that the next step depends on, by name, for a checkpoint."""
         return {
             "variables": list(self.variables),
-            "last_finite": self._last_finite,
+            "previous": self._previous,
             "step": self._step,
             "optimizer": self.optimizer,
         }
@@ -128,16 +195,23 @@ class CompiledLoop:
         :raises ValueError: If a batch of a dataset does not fit the model, which is left as the
             steps before made it, or there is none.
         """
-        steps = self._step + tf.range(num_steps, dtype=tf.int64)
-        inputs = _StepInputs(
-            kl_weights(steps, self.annealing_steps),
-            self._settings(tf.constant(num_steps)),
-            tf.convert_to_tensor(self.seed),
-            tf.constant(int(self.model.num_data), tf.int64),
-        )
         try:
             with self._place():
-                data, log_ratios, finite = self._compiled_run(*inputs)
+                steps = self._step + tf.range(num_steps, dtype=tf.int64)
+                inputs = _Inputs(
+                    kl_weights(steps, self.annealing_steps),
+                    self._settings(tf.constant(num_steps)),
+                    tf.convert_to_tensor(self.seed),
+                    tf.constant(int(self.model.num_data), tf.int64),
+                )
+                kept = self._places()
+                state = tf.nest.map_structure(tf.convert_to_tensor, kept)
+                state = state._replace(values=self._pack(self.variables))
+                fixed = [tf.convert_to_tensor(variable) for variable in self._fixed]
+                before = state.step
+                state, terms, gradient = self._compiled_run(
+                    state, fixed, self._batches.arrays, inputs
+                )
         except tf.errors.InvalidArgumentError as error:
             raise as_misfit(error) from error
         except tf.errors.OutOfRangeError as error:
@@ -145,14 +219,30 @@ class CompiledLoop:
                 "data must hold a batch or more every time that they are gone through, got none: a "
                 "generator must begin anew whenever it is called."
             ) from error
-        failed = not bool(tf.reduce_all(finite))
-        if failed:
-            for variable, value in zip(self.variables, self._last_finite, strict=True):
-                variable.assign(value)
-        return StepRecords(BoundTerms(data.numpy(), log_ratios.numpy()), failed, finite[1:].numpy())
+        failed = int(state.step - before) < len(terms.data)
+        for variable, value in zip(self.variables, self._unpack(state.values), strict=True):
+            variable.assign(value)
+        for variable, value in zip(tf.nest.flatten(kept), tf.nest.flatten(state), strict=True):
+            variable.assign(value)
+        finite = [bool(np.isfinite(part).all()) for part in self._unpack(gradient)]
+        return StepRecords(BoundTerms(*(term.numpy() for term in terms)), failed, finite)
 
     def _place(self) -> contextlib.AbstractContextManager[Any]:
         return beside(self.variables) if self.replicas is None else self.replicas.scope()
+
+    def _places(self) -> _State:
+        """The variables that hold the state between calls, with the previous values twice."""
+        moments = tuple(self.optimizer.state) if isinstance(self.optimizer, Adam) else ()
+        return _State(self._previous, self._previous, moments, self._batches.state, self._step)
+
+    def _pack(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        return tf.concat([tf.reshape(value, [-1]) for value in values], axis=0)
+
+    def _unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
+        return [
+            tf.reshape(part, variable.shape)
+            for part, variable in zip(tf.split(vector, self._sizes), self.variables, strict=True)
+        ]
 
     @functools.cached_property
     def _settings(self) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -161,185 +251,162 @@ class CompiledLoop:
             return lambda num_steps: tf.zeros([num_steps, 4], tf.float64)
         if not callable(self.optimizer.learning_rate):
             return self.optimizer.settings
-        return trace(self.optimizer.settings, tf.TensorSpec([], tf.int32))
+        return tf.function(self.optimizer.settings, autograph=False)
 
     @functools.cached_property
-    def _compiled_run(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+    def _compiled_run(self) -> Callable[..., tuple[_State, BoundTerms, tf.Tensor]]:
         """The function of :meth:`_run`, traced now unless one of such a model is kept."""
-        kept_under = None if tf.config.functions_run_eagerly() else self._dependencies()
-        if kept_under is None:
-            return self._traced()
-        key, resources = kept_under
-        kept = find_kept(key)
-        if kept is None:
-            traced = self._traced()
-            kept = keep(key, traced, resources)
-            if kept is None:
-                return traced
-        return lambda *inputs: kept(inputs, resources)
+        if tf.config.functions_run_eagerly():
+            return self._run
+        key = self._key()
+        with _lock:
+            if key in _kept:
+                _kept.move_to_end(key)
+                return _kept[key]
+        traced = self._traced()
+        if key is not None and not any(
+            tensor.dtype in (tf.resource, tf.variant) for tensor in traced.captured_inputs
+        ):
+            with _lock:
+                _kept[key] = traced
+                if len(_kept) > _MOST_KEPT:
+                    _kept.popitem(last=False)
+        return traced
 
-    def _traced(self) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+    def _key(self) -> Hashable:
+        """What the compiled function depends on besides arrays; None if that is not known."""
+        structure = structure_of(self.model)
+        is_known = structure is not None and self._batches.key is not None
+        if self.replicas is not None or not is_known or type(self.optimizer) is not Adam:
+            return None
+        if may_draw_globally(self.model.likelihood):
+            return None  # Its generators would go on where the last run has left them.
+        config = repr(gpflow.config.config())
+        return structure, self._batches.key, self.estimator, self.jit_compile, config
+
+    def _traced(self) -> Any:
+        def like(variable: tf.Variable) -> tf.TensorSpec:
+            return tf.TensorSpec(variable.shape, variable.dtype)
+
         scalar, vector = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.float64)
         rows, seed = tf.TensorSpec([None, 4], tf.float64), tf.TensorSpec([2], self.seed.dtype)
-        inner = "_take_step" if self.replicas is None else "_differentiate"
-        return trace(self._run, vector, rows, seed, scalar, inner=inner)
-
-    def _dependencies(self) -> tuple[Hashable, list[tf.Tensor]] | None:
-        """What the compiled function depends on, and what it uses; None if that is not known."""
-        if self.replicas is not None:
-            return None
-        structure, batches = structure_of(self.model), self.next_batch
-        optimizer = self.optimizer
-        if structure is None or not isinstance(batches, Batches) or type(optimizer) is not Adam:
-            return None
-        key = (
-            structure.key,
-            batches.key,
-            self.estimator,
-            self.jit_compile,
-            repr(gpflow.config.config()),
+        traced = tf.function(self._run, autograph=False).get_concrete_function(
+            tf.nest.map_structure(like, self._places()),
+            [like(variable) for variable in self._fixed],
+            self._batches.specs,
+            _Inputs(vector, rows, seed, scalar),
         )
-        moments = [optimizer.iterations, optimizer.means, optimizer.square_means]
-        used = [*structure.variables, *self._last_finite, self._step, *moments, *batches.resources]
-        return key, [getattr(each, "handle", each) for each in used]
+        reset_cache_bijectors(self.model)  # which hold what they have transformed
+        return traced
 
     def _run(
-        self, weights: tf.Tensor, settings: tf.Tensor, seed: Seed, num_data: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        take_step = self._compiled_step()
-        num_steps = tf.shape(weights)[0]
-        dtype = self.variables[0].dtype
+        self, state: _State, fixed: list[tf.Tensor], arrays: tuple[Any, ...], inputs: _Inputs
+    ) -> tuple[_State, BoundTerms, tf.Tensor]:
+        differentiate = self._compiled_gradient(fixed)
+        num_steps = tf.shape(inputs.kl_weight)[0]
+        dtype = state.values.dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
         log_ratios = tf.TensorArray(
             dtype, size=0, dynamic_size=True, element_shape=[self.model.num_log_ratios]
         )
-        finite = tf.ones([1 + len(self.variables)], tf.bool)
-
-        def not_done(index: tf.Tensor, *_: tf.Tensor | tf.TensorArray) -> tf.Tensor:
-            return index < num_steps
 
         def body(
             index: tf.Tensor,
-            finite: tf.Tensor,
+            state: _State,
+            gradient: tf.Tensor,
             data: tf.TensorArray,
             log_ratios: tf.TensorArray,
-        ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray, tf.TensorArray]:
-            inputs = _StepInputs(weights[index], settings[index], seed, num_data)
-            terms, finite, was_taken = take_step(self.next_batch(), inputs)
+        ) -> tuple[tf.Tensor, _State, tf.Tensor, tf.TensorArray, tf.TensorArray]:
+            batch, place = self._batches.draw(arrays, state.batches)
+            own = inputs._replace(
+                kl_weight=inputs.kl_weight[index],
+                settings=inputs.settings[index],
+                seed=fold_in(inputs.seed, tf.cast(state.step, tf.int32)),
+            )
+            outcome = differentiate(state.values, fixed, batch, own)
+            state, was_taken = self._updated(state._replace(batches=place), outcome, own.settings)
             return (
                 # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
                 index + was_taken + (1 - was_taken) * num_steps,
-                finite,
-                data.write(index, terms.data),
-                log_ratios.write(index, terms.log_ratios),
+                state,
+                outcome.gradient,
+                data.write(index, outcome.terms.data),
+                log_ratios.write(index, outcome.terms.log_ratios),
             )
 
-        _, finite, data, log_ratios = tf.while_loop(
-            not_done, body, (tf.constant(0), finite, data, log_ratios), parallel_iterations=1
+        _, state, gradient, data, log_ratios = tf.while_loop(
+            lambda index, *_: index < num_steps,
+            body,
+            (tf.constant(0), state, tf.zeros_like(state.values), data, log_ratios),
+            parallel_iterations=1,
         )
-        return data.stack(), log_ratios.stack(), finite
+        return state, BoundTerms(data.stack(), log_ratios.stack()), gradient
 
-    def _compiled_step(
-        self,
-    ) -> Callable[[RegressionData, _StepInputs], tuple[BoundTerms, tf.Tensor, tf.Tensor]]:
-        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-            return tf.function(function, jit_compile=self.jit_compile, autograph=False)
+    def _compiled_gradient(self, fixed: list[tf.Tensor]) -> Callable[..., _Outcome]:
+        replicas, differentiate = self.replicas, self._differentiate
+        if self.jit_compile:
+            # XLA compiles nothing in which replicas wait for each other.
+            differentiate = tf.function(differentiate, jit_compile=True, autograph=False)
+        if replicas is None:
+            return differentiate
 
-        if self.replicas is None:
-            return compiled(self._take_step)
-        # XLA compiles nothing in which replicas wait for each other.
-        differentiate = compiled(self._differentiate)
-        return functools.partial(self._take_step_together, self.replicas, differentiate)
+        def together(
+            values: tf.Tensor, fixed: list[tf.Tensor], batch: RegressionData, inputs: _Inputs
+        ) -> _Outcome:
+            def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
+                own = inputs._replace(seed=seed, num_data=num_data)
+                return differentiate(values, fixed, batch, own)
 
-    def _take_step(
-        self, batch: RegressionData, inputs: _StepInputs
-    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
-        outcome = self._differentiate(batch, self._at_step(inputs))
-        return self._guarded(outcome, lambda: self._update(outcome.gradients, inputs.settings))
+            return replicas.first(replicas.reduce(of_share, batch, inputs.seed, inputs.num_data))
 
-    def _take_step_together(
-        self,
-        replicas: Replicas,
-        differentiate: Callable[[RegressionData, _StepInputs], _Outcome],
-        batch: RegressionData,
-        inputs: _StepInputs,
-    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
-        def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
-            return differentiate(batch, inputs._replace(seed=seed, num_data=num_data))
+        return together
 
-        outcome = replicas.reduce(of_share, batch, self._at_step(inputs).seed, inputs.num_data)
-        return self._guarded(
-            replicas.first(outcome),
-            lambda: replicas.first(replicas.run(self._update, outcome.gradients, inputs.settings)),
-        )
-
-    def _at_step(self, inputs: _StepInputs) -> _StepInputs:
-        return inputs._replace(seed=fold_in(inputs.seed, tf.cast(self._step, tf.int32)))
-
-    def _differentiate(self, batch: RegressionData, inputs: _StepInputs) -> _Outcome:
+    def _differentiate(
+        self, values: tf.Tensor, fixed: list[tf.Tensor], batch: RegressionData, inputs: _Inputs
+    ) -> _Outcome:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(self.variables)
-            with _holding(self.model, inputs.num_data):
+            tape.watch(values)
+            arrays = [*self._unpack(values), *fixed]
+            with holding(self.model, [*self.variables, *self._fixed], arrays, inputs.num_data):
+                # Here first: TFP keeps what a bijector has made, be it in a branch or a loop.
+                constrained = [tf.convert_to_tensor(each) for each in self.model.parameters]
                 terms = self.model.elbo_terms(batch, estimator=self.estimator, seed=inputs.seed)
-            loss = -(terms.weighted_sum(inputs.kl_weight) + self.model.log_prior_density())
-        gradients = tape.gradient(
-            loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
-        return _Outcome(terms, loss, gradients)
+                log_priors = [parameter.log_prior_density() for parameter in self._priors]
+            loss = -tf.add_n([terms.weighted_sum(inputs.kl_weight), *log_priors])
+        del constrained
+        return _Outcome(terms, loss, tape.gradient(loss, values))
 
-    def _guarded(
-        self, outcome: _Outcome, update: Callable[[], tf.Tensor]
-    ) -> tuple[BoundTerms, tf.Tensor, tf.Tensor]:
-        """Change variables only if all numbers are finite.
+    def _updated(
+        self, state: _State, outcome: _Outcome, settings: tf.Tensor
+    ) -> tuple[_State, tf.Tensor]:
+        """Take a step only if all its numbers are finite, else the last one back.
 
-        :return: The bound's terms, whether each part of it was finite, and 1 if the step was taken.
+        :return: The state, and 1 if the step was taken, else 0.
         """
-        finite = tf.stack(
-            [
-                tf.math.is_finite(outcome.loss),
-                *(tf.reduce_all(tf.math.is_finite(gradient)) for gradient in outcome.gradients),
-            ]
-        )
-        was_taken = tf.cond(tf.reduce_all(finite), update, lambda: tf.constant(0))
-        return outcome.terms, finite, was_taken
 
-    def _update(self, gradients: Sequence[tf.Tensor], settings: tf.Tensor) -> tf.Tensor:
-        for saved, variable in zip(self._last_finite, self.variables, strict=True):
-            saved.assign(variable)
-        pairs = zip(gradients, self.variables, strict=True)
-        # Gradients of replicas are averages by now.
-        options = {} if self.replicas is None else {"skip_gradients_aggregation": True}
-        if isinstance(self.optimizer, Adam):
-            self.optimizer.apply_gradients(pairs, settings, **options)
-        else:
-            self.optimizer.apply_gradients(pairs, **options)
-        self._step.assign_add(1)
-        return tf.constant(1)
+        def taken() -> tuple[_State, tf.Tensor]:
+            if isinstance(self.optimizer, Adam):
+                change, moments = adam_step(AdamState(*state.optimizer), outcome.gradient, settings)
+                after = state._replace(values=state.values - change, optimizer=tuple(moments))
+            else:
+                after = state._replace(values=self._apply(outcome.gradient))
+            return after._replace(previous=state.values, step=state.step + 1), tf.constant(1)
 
+        finite = tf.reduce_all(tf.math.is_finite(outcome.gradient))
+        finite = tf.logical_and(finite, tf.math.is_finite(outcome.loss))
+        back = state._replace(values=state.previous)
+        return tf.cond(finite, taken, lambda: (back, tf.constant(0)))
 
-class _Outcome(NamedTuple):
-    """A bound's terms, what is minimised (the annealed bound and the log prior density, negative),
-    and its gradient in each variable."""
+    def _apply(self, gradient: tf.Tensor) -> tf.Tensor:
+        """Let an optimiser change the variables, which it knows; return their values."""
+        if self.replicas is None:
+            self.optimizer.apply_gradients(zip(self._unpack(gradient), self.variables, strict=True))
+            return self._pack(self.variables)
 
-    terms: BoundTerms
-    loss: tf.Tensor
-    gradients: list[tf.Tensor]
+        def on_replica() -> tf.Tensor:
+            pairs = zip(self._unpack(gradient), self.variables, strict=True)
+            # Gradients of replicas are averages by now.
+            self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+            return self._pack(self.variables)
 
-
-class _StepInputs(NamedTuple):
-    """What a compiled step is told anew in every run; in a call, of all steps."""
-
-    kl_weight: tf.Tensor
-    settings: tf.Tensor  # those of an Adam
-    seed: Seed
-    num_data: tf.Tensor
-
-
-@contextlib.contextmanager
-def _holding(model: VariationalModel, num_data: tf.Tensor) -> Iterator[None]:
-    """Let the size of a model's data be an argument of what is compiled."""
-    size, model.num_data = model.num_data, num_data
-    try:
-        yield
-    finally:
-        model.num_data = size
+        return self.replicas.first(self.replicas.run(on_replica))

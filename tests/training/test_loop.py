@@ -10,9 +10,11 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 from model_reference import tiny_model, toy_data
 
+from gpflow_dwp import fit
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.training.loop import CompiledLoop
 
 DATA = tuple(tf.constant(part) for part in toy_data())
@@ -121,3 +123,21 @@ def test_a_model_without_trainable_parameters_is_refused() -> None:
 
     with pytest.raises(ValueError, match="model has no trainable parameter"):
         make_loop(model)
+
+
+@pytest.mark.usefixtures("eager")
+def test_steps_can_be_followed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A debugger, and tests that have no time to compile, ask TensorFlow to compile nothing."""
+    model, data = tiny_model(2), toy_data()
+    were_eager = []
+    original = type(model)._estimate_terms
+
+    def estimate(*arguments: object, **settings: object) -> object:
+        were_eager.append(tf.executing_eagerly())
+        return original(*arguments, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(model), "_estimate_terms", estimate)
+    history = fit(model, data, 2, callbacks=[EarlyStopping(data)], progress=False)
+
+    assert history.num_steps == 2
+    assert were_eager == [True, True]

@@ -19,10 +19,10 @@ def make(batch_size: int, rows: int = ROWS) -> Minibatches:
 
 def draw(batches: Minibatches, count: int) -> np.ndarray:
     """Row numbers of several batches, [count, B]; X and Y must be of the same rows."""
-    next_batch = tf.function(batches.__call__, autograph=False)
-    drawn = []
+    next_batch = tf.function(batches.draw, autograph=False)
+    state, drawn = tuple(map(tf.convert_to_tensor, batches.state)), []
     for _ in range(count):
-        X, Y = next_batch()
+        (X, Y), state = next_batch(batches.arrays, state)
         np.testing.assert_array_equal(X, -Y)
         drawn.append(X.numpy()[:, 0].astype(int))
     return np.array(drawn)
