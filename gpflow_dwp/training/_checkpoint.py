@@ -24,8 +24,9 @@ from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.files import held, read_sealed, seal, sync, write_whole
 from gpflow_dwp.objectives import BoundTerms
+from gpflow_dwp.training._records import StepRecords, joined
 from gpflow_dwp.training.callbacks import Callback
-from gpflow_dwp.training.loop import CompiledLoop, StepRecords, joined
+from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.validation import check_path
 
 __all__ = ["TrainingCheckpoint", "run_identity"]

@@ -15,11 +15,12 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._records import StepRecords, joined
 from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.distribution import Workers
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.training.loop import CompiledLoop, StepRecords, joined
+from gpflow_dwp.training.loop import CompiledLoop
 
 __all__ = ["TrainingRun"]
 

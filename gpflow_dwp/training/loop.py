@@ -23,13 +23,14 @@ from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches, CapturedBatches
+from gpflow_dwp.training._records import StepRecords
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
 from gpflow_dwp.training.adam import Adam, AdamState, adam_step
 from gpflow_dwp.training.distribution import Replicas
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weights
 
-__all__ = ["CompiledLoop", "StepRecords", "beside", "forget_steps", "joined"]
+__all__ = ["CompiledLoop", "beside", "forget_steps"]
 
 _MOST_KEPT = 8
 
@@ -43,28 +44,6 @@ def forget_steps() -> None:
     """Let the next run compile its step anew."""
     with _lock:
         _kept.clear()
-
-
-class StepRecords(NamedTuple):
-    """What each step of one call recorded, up to and including a failed one.
-
-    :param terms: The bound's terms, [T] and [T, L].
-    :param failed: Whether the last step's bound or gradient was not finite; if so, the step was
-        not taken, and the variables are those of the step before, whose bound was finite.
-    :param finite_gradients: For each variable, whether the last step's gradient was finite.
-    """
-
-    terms: BoundTerms
-    failed: bool
-    finite_gradients: Sequence[bool]
-
-
-def joined(records: Sequence[StepRecords]) -> BoundTerms:
-    """Return the terms of all steps of several calls."""
-    return BoundTerms(
-        np.concatenate([record.terms.data for record in records]),
-        np.concatenate([record.terms.log_ratios for record in records]),
-    )
 
 
 def beside(variables: Sequence[tf.Variable]) -> contextlib.AbstractContextManager[None]:
