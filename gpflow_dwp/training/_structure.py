@@ -72,7 +72,7 @@ def holding(
 def _with_values(value: Any, by_id: Mapping[int, tf.Tensor]) -> Any:
     if isinstance(value, tf.Variable):
         return by_id.get(id(value), value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # other mappings, of Keras, are keyed by variables
         changed = {key: _with_values(part, by_id) for key, part in value.items()}
         return changed if any(changed[key] is not part for key, part in value.items()) else value
     if isinstance(value, list | tuple):
