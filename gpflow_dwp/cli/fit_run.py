@@ -93,6 +93,7 @@ def run_fit(run: Run, data: FitData, options: CompleteOptions) -> None:
             "best_step": course.best_step,
             "stop_reason": course.history.stop_reason,
             "candidates": course.candidates,
+            "reason": course.reason,
             "relevance": relevance,
             "prediction_seconds": prediction_seconds,
             **judged.calibration,

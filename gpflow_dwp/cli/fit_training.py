@@ -6,6 +6,7 @@ import contextlib
 from typing import NamedTuple
 
 import tensorflow as tf
+from tabulate import tabulate
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.fit_data import FitData
@@ -35,6 +36,12 @@ _STEPS_IN_FINAL_BOUND = 100
 _SECONDS_BETWEEN_SAVES = 10.0
 
 
+_COLUMNS = (
+    *("depth", "kernel", "likelihood", "width", "rows", "bound per row"),
+    *("leave-one-out log density", "leave-one-out CRPS", "seconds"),
+)
+
+
 class Course(NamedTuple):
     """What training led to.
 
@@ -45,6 +52,7 @@ class Course(NamedTuple):
     :param best_step: That early stopping chose.
     :param candidates: What the model was chosen from.
     :param best: The candidate that it is; None where there was no choice.
+    :param reason: Why it was chosen, in a sentence.
     """
 
     model: VariationalModel
@@ -54,6 +62,7 @@ class Course(NamedTuple):
     best_step: int | None = None
     candidates: tuple[Candidate, ...] = ()
     best: Candidate | None = None
+    reason: str | None = None
 
     @property
     def is_interrupted(self) -> bool:
@@ -67,7 +76,18 @@ class Course(NamedTuple):
             lines.append(f"The validation rows are predicted best after step {self.best_step}.")
         if self.best is not None:
             best = self.best
+            rows = [
+                (
+                    *(each.depth, each.kernel, each.likelihood, each.width, each.num_data),
+                    each.elbo / each.num_data,
+                    *(each.loo or (None, None)),
+                    each.seconds,
+                )
+                for each in self.candidates
+            ]
+            lines.append(tabulate(rows, _COLUMNS, floatfmt=".3f"))
             lines.append(f"Chosen: depth {best.depth}, {best.kernel}, {best.likelihood}.")
+            lines.append(str(self.reason))
         return lines
 
 
@@ -124,6 +144,7 @@ def train(
             selection.history,
             candidates=selection.candidates,
             best=selection.best,
+            reason=selection.reason,
         )
     protocol = choose_protocol(options)
     stopping = None

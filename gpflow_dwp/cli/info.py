@@ -21,7 +21,15 @@ _PACKAGES = (
     *("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "tf_keras"),
     *("numpy", "scipy", "pandas", "scikit-learn"),
 )
-_KEPT = ("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason")
+_KEPT = (
+    "training_rows",
+    "validation_rows",
+    "test_rows",
+    "steps",
+    "best_step",
+    "stop_reason",
+    "reason",
+)
 
 
 def info(run: Path | None = None, /, *, json: Json = False) -> None:

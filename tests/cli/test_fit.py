@@ -365,7 +365,7 @@ def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFix
     model = load_model("run/model")
     metrics = json.loads(Path("run/metrics.json").read_text())
     depth = len(model.layers)
-    assert f"Chosen: depth {depth}, " in told
+    assert f"Chosen: depth {depth}, " in told and metrics["reason"] in told
     assert list(metrics["scores"]) == [f"deep Wishart process, depth {depth}"]
     candidates = metrics["candidates"]
     assert {each["likelihood"] for each in candidates} == {"gaussian"}
