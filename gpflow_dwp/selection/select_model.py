@@ -86,7 +86,7 @@ def select_model(
     :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
         see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
-        more steps, and tries depth 3 and a warp over a deep model.
+        more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
         at most 500 above in a single layer; where gradient steps are taken, for 100, and with
         minibatches of numbers for 300 in a single layer and 200 in deeper models.

@@ -178,7 +178,7 @@ class Trainer:
         )
 
     def estimate_bound(self, model: DeepWishartProcess) -> float:
-        """The bound of all rows, in nats; of what is recorded to a step that of its cells."""
+        """The bound of all rows, in nats: of densities, also where rows are recorded to a step."""
         num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
         try:
             num_data = len(self.X)
