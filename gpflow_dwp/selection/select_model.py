@@ -67,10 +67,11 @@ def select_model(
 
     Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν the number of
-    inputs, and 5 where those are less than 4. They are trained in three stages, and weak ones are
-    dropped against each other, by leave-one-out density. The last is kept if it predicts better
-    than the best single layer: by the log density of each row given all others, with CRPS not
-    against it (:func:`gpflow_dwp.selection.leave_one_out`).
+    inputs, and 5 where those are less than 4; above 120 rows in the better kernel alone. They are
+    trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
+    or where they are far below the best single layer. The last is kept if it predicts better than
+    that: by the log density of each row given all others, with CRPS not against it
+    (:func:`gpflow_dwp.selection.leave_one_out`).
 
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
