@@ -51,7 +51,8 @@ def build_latent_variable_deep_gp(
         the training inputs, or on all distinct ones where there are no more; at latent variables,
         on standard normal draws.
     :param num_functions: Processes of a hidden layer, at most as many as it has inputs. They are
-        mixed by the inputs' first principal components and added to the inputs themselves.
+        mixed by the first principal components of X, where X has fewer columns also by latent
+        variables, and added to the layer's inputs.
     :param likelihood: None for a Gaussian one with variance 0.01.
     :param num_samples: Number of draws in each training step, S.
     :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
@@ -79,17 +80,16 @@ def build_latent_variable_deep_gp(
     check_observations(likelihood, Y)
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
     warn_of_scales(2, X=X, **({"Y": Y} if has_scale else {}))
-    features, points = X, _initial_inducing(X, num_inducing, rng)
+    points = _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
         if kind == "LV":
             encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
             layers.append(LatentVariableLayer(latent_dim, encoder))
-            features, points = (
-                _append_normal(rows, latent_dim, rng) for rows in (features, points)
-            )
+            noise = rng.standard_normal((len(points), latent_dim))
+            points = np.concatenate([points, noise], axis=1)
             continue
-        width = features.shape[1]
+        width = points.shape[1]
         kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(width, np.sqrt(width)))
         if index == len(kinds) - 1:
             num_outputs = count_functions(likelihood, Y.shape[1])
@@ -100,7 +100,7 @@ def build_latent_variable_deep_gp(
                     kernel,
                     points,
                     width,
-                    mixing=_principal_components(features, min(num_functions, width)),
+                    mixing=_principal_components(X, min(num_functions, width), width),
                     skip=np.eye(width),
                     q_scale=_HIDDEN_Q_SCALE,
                     jitter=jitter,
@@ -118,13 +118,11 @@ def _initial_inducing(X: Array, num_inducing: int, rng: np.random.Generator) -> 
     return centres
 
 
-def _append_normal(rows: Array, width: int, rng: np.random.Generator) -> Array:
-    return np.concatenate([rows, rng.standard_normal((len(rows), width))], axis=1)
-
-
-def _principal_components(features: Array, number: int) -> Array:
-    """The first principal directions, as rows."""
-    _, _, directions = np.linalg.svd(features - features.mean(axis=0), full_matrices=False)
-    components = np.eye(number, features.shape[1])
-    components[: len(directions)] = directions[:number]
+def _principal_components(X: Array, number: int, width: int) -> Array:
+    """The first principal directions of the data's inputs, then unit vectors, as rows."""
+    _, _, directions = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    directions = directions[:number]
+    components = np.eye(number, width)
+    components[: len(directions)] = 0.0
+    components[: len(directions), : X.shape[1]] = directions
     return components

@@ -210,3 +210,21 @@ def test_bad_arguments() -> None:
         LatentVariableDeepGP([latent, hidden], likelihood, 12)
     with pytest.raises(ValueError, match="but 4 come from below"):
         LatentVariableDeepGP([hidden, latent, output], likelihood, 12)
+
+
+def test_hidden_layers_are_mixed_by_the_principal_components_of_the_inputs() -> None:
+    """Catches components of inputs beside random draws, which follow the seed."""
+    inputs = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 5.0, 2.0]
+    data = (inputs, inputs[:, :1])
+    first, second = (
+        build_latent_variable_deep_gp(data, "LV-GP-GP", num_inducing=5, num_functions=4, seed=seed)
+        .layers[1]
+        .mixing.numpy()
+        for seed in range(2)
+    )
+
+    np.testing.assert_array_equal(first, second)
+    covariance = first[:3, :3] @ np.cov(inputs.T) @ first[:3, :3].T
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)
+    assert np.all(np.diff(np.diag(covariance)) < 0.0)
+    np.testing.assert_array_equal(first[3], [0.0, 0.0, 0.0, 1.0])
