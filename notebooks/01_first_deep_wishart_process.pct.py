@@ -31,8 +31,12 @@ import tensorflow as tf
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser, step_function
-from gpflow_dwp.evaluation import plot_functions_1d, plot_gram_matrices, plot_learning_curve
-from gpflow_dwp.evaluation.mixture import mixture_quantile
+from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
+    plot_functions_1d,
+    plot_gram_matrices,
+    plot_learning_curve,
+)
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_STEPS = 30 if FAST else 4_000
@@ -68,23 +72,21 @@ axes.figure
 # ## Predictions and sampled functions
 #
 # The prediction is a mixture: one Gaussian for each joint draw of all Gram matrices. `posterior`
-# makes the draws once; every prediction from it uses the same ones. `sample_f` draws one coherent
-# function from each.
+# makes the draws once; every prediction from it uses the same ones. `PredictiveDistribution` has
+# quantiles of the mixture, in raw units. `predict_f_samples` draws coherent functions.
 
 # %%
 posterior = model.posterior(20 if FAST else 100, seed=0)
-means, variances = (moment.numpy()[..., 0] for moment in posterior.predict_y_components(grid))
-lower, upper = mixture_quantile([0.025, 0.975], means, variances)
-functions = model.predict_f_samples(grid, 5, seed=1).numpy()[..., 0]
+distribution = PredictiveDistribution.of(posterior, grid, target)
+functions = target.inverse_transform(model.predict_f_samples(grid, 5, seed=1))[..., 0]
 
 axes = plot_functions_1d(
     X_raw,
     Y_raw,
     grid_raw,
-    *(
-        target.inverse_transform(curve[..., None])[..., 0]
-        for curve in (functions, means.mean(axis=0), lower, upper)
-    ),
+    functions,
+    distribution.mean(),
+    *distribution.quantile([0.025, 0.975]),
 )
 axes.set_title("deep Wishart process, depth 3")
 axes.figure

@@ -26,6 +26,7 @@ import numpy as np
 from gpflow.kernels import SquaredExponential
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.inspection import PartialDependenceDisplay
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import load_diabetes
@@ -40,7 +41,6 @@ from gpflow_dwp.evaluation import (
     plot_layer_grams,
     plot_learning_curve,
     plot_model_1d,
-    plot_partial_dependence,
     plot_pit,
     plot_predictions,
     plot_relevance,
@@ -181,7 +181,7 @@ axes.figure
 # ### Which inputs matter, and how
 #
 # The lengthscales of the first kernel, and the dependence of predictions on one input with the
-# others as they are in the data.
+# others as they are in the data, by scikit-learn (which averages over rows; thin lines are rows).
 
 # %%
 axes = plot_relevance(regressor.model_, feature_names=table.feature_names)
@@ -189,8 +189,10 @@ axes.figure
 
 # %%
 bmi = table.feature_names.index("bmi")
-axes = plot_partial_dependence(regressor, inputs[train], bmi, feature_name="body mass index")
-axes.figure
+display = PartialDependenceDisplay.from_estimator(
+    regressor, inputs[train], [bmi], kind="both", feature_names=table.feature_names, subsample=30
+)
+display.figure_
 
 # %% [markdown]
 # ## The effect of depth

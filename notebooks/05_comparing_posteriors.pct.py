@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 
 from gpflow_dwp import build_deep_gaussian_process, build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser, varying_sine
-from gpflow_dwp.evaluation import mean_log_density, plot_gram_matrices, plot_model_1d
+from gpflow_dwp.evaluation import PredictiveDistribution, plot_gram_matrices, plot_model_1d
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
 NUM_STEPS = 4 if FAST else 3_000
@@ -80,13 +80,12 @@ for seed in SEEDS:
         start = time.process_time()
         history = fit(model, data, NUM_STEPS, seed=seed, progress=False)
         seconds = time.process_time() - start
-        parts = model.posterior(seed=0).predict_y_components(test[0])
-        means, variances = (part.numpy()[..., 0] for part in parts)
+        distribution = PredictiveDistribution.of(model.posterior(seed=0), test[0])
         runs.append(
             {
                 "posterior": name,
                 "ELBO": history.elbo[-200:].mean(),
-                "test log-likelihood": mean_log_density(test[1], means, variances),
+                "test log-likelihood": distribution.log_density(test[1]).mean(),
                 "ms per step": 1e3 * seconds / NUM_STEPS,
                 "layer 1": -history.log_ratios[-200:, 0].mean(),
                 "layer 2": -history.log_ratios[-200:, 1].mean(),

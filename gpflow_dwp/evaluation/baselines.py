@@ -1,38 +1,52 @@
-"""What a deep model has to beat: linear models, boosting, GPflow's sparse Gaussian processes."""
+"""What a deep model has to beat: linear models, boosting, GPflow's Gaussian processes.
+
+Each ``fit_*`` takes X [N, D], y [N] and a seed. It returns the bound on, or the logarithm of, the
+marginal likelihood in nats (None for none), and a function that takes inputs to predictions: mean
+and variance of numbers, [N] each, or the probabilities of labels, [N, C].
+"""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.keras import tf_keras
-from gpflow.likelihoods import Likelihood
-from scipy import stats
+from gpflow.likelihoods import Likelihood, Softmax
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.metrics import mixture_crps
-from gpflow_dwp.evaluation.normal_prediction import LEVELS, quantile_crps
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.scores import Scores
-from gpflow_dwp.evaluation.sklearn_models import Fit, fit_boosting, fit_boosting_classifier
 from gpflow_dwp.optional import import_optional
 
 __all__ = [
-    "boosting_scores",
-    "gp_scores",
-    "linear_scores",
-    "logistic_scores",
+    "fit_boosting",
+    "fit_boosting_classifier",
+    "fit_gp",
+    "fit_linear",
+    "fit_logistic",
+    "fit_sparse_classifier",
+    "score",
     "simple_scores",
-    "train_sparse_classifier",
 ]
+
+Fitted = tuple[float | None, Callable[[Array], Any]]
+Fit = Callable[[Array, Array, int], Fitted]
 
 _MOST_EXACT_ROWS = 1_000
 _SCIPY_ITERATIONS = 200
 _ADAM_STEPS = 1_000
 _BATCH_SIZE = 1_000
+_MOST_FOLDS = 5
 _LEAST_PROBABILITY = 1e-15
+# Below, boosting's threads wait for each other longer than they work: on two cores that are busy
+# with something else, 72 to 5,000 rows take 11 to 15 times as long as by one thread.
+_ROWS_FOR_THREADS = 10_000
 
 
 def simple_scores(
@@ -54,196 +68,164 @@ def simple_scores(
     :param seed: For minibatches, folds, and TensorFlow's global seed.
     :raises ImportError: If scikit-learn is not installed.
     """
-    is_regression = likelihood is None
-    is_exact = is_regression and len(train[0]) <= _MOST_EXACT_ROWS
-    sparse = f"sparse GP (GPflow's {'SGPR' if is_regression else 'SVGP'})"
-    linear = linear_scores if is_regression else logistic_scores
-    return {
-        f"{'linear' if is_regression else 'logistic'} regression": linear(train, test),
-        "gradient boosting": boosting_scores(train, test, is_regression=is_regression, seed=seed),
-        "exact GP (GPflow's GPR)" if is_exact else sparse: gp_scores(
-            train, test, None if is_exact else inducing_inputs, likelihood, seed=seed
-        ),
-    }
+    fits: dict[str, Fit]
+    if likelihood is None:
+        is_exact = len(train[0]) <= _MOST_EXACT_ROWS
+        name = "exact GP (GPflow's GPR)" if is_exact else "sparse GP (GPflow's SGPR)"
+        fits = {
+            "linear regression": fit_linear,
+            "gradient boosting": fit_boosting,
+            name: partial(fit_gp, inducing_inputs=None if is_exact else inducing_inputs),
+        }
+    else:
+        sparse = partial(
+            fit_sparse_classifier, inducing_inputs=inducing_inputs, likelihood=likelihood
+        )
+        fits = {
+            "logistic regression": fit_logistic,
+            "gradient boosting": fit_boosting_classifier,
+            "sparse GP (GPflow's SVGP)": sparse,
+        }
+    return {name: score(fit, train, test, seed) for name, fit in fits.items()}
 
 
-def linear_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
-    """Scores of Bayesian linear regression (scikit-learn's ``BayesianRidge``).
-
-    Precisions of noise and weights maximise the marginal likelihood, which is exact here.
-
-    :param train: X [N, D] and Y [N, 1].
-    :param test: Test rows, in the same form.
-    :raises ImportError: If scikit-learn is not installed.
-    """
-    linear_model = import_optional("sklearn.linear_model", "cli")
+def score(fit: Fit, train: tuple[Array, Array], test: tuple[Array, Array], seed: int = 0) -> Scores:
+    """Fit a model to training rows, X [N, D] and Y [N, 1], and score its predictions of others."""
     start = time.perf_counter()
-    # Older versions of scikit-learn have the right deviations for centred inputs only.
-    centre = train[0].mean(axis=0)
-    model = linear_model.BayesianRidge(compute_score=True).fit(train[0] - centre, train[1][:, 0])
-    seconds = time.perf_counter() - start
-    mean, deviation = model.predict(test[0] - centre, return_std=True)
-    return _normal_scores(
-        float(model.scores_[-1]) / len(train[0]), mean, deviation, test[1][:, 0], seconds
-    )
-
-
-def logistic_scores(train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
-    """Scores of logistic regression (scikit-learn's, with its default penalty).
-
-    :param train: X [N, D] and class indices Y [N, 1].
-    :param test: Test rows, in the same form.
-    :raises ImportError: If scikit-learn is not installed.
-    """
-    linear_model = import_optional("sklearn.linear_model", "cli")
-    start = time.perf_counter()
-    model = linear_model.LogisticRegression(max_iter=1_000).fit(train[0], train[1][:, 0])
-    seconds = time.perf_counter() - start
-    log_probabilities = model.predict_log_proba(test[0])
-    labels = test[1][:, 0].astype(int)
-    return Scores.of_labels(
-        labels,
-        np.exp(log_probabilities),
-        log_likelihood=float(log_probabilities[np.arange(len(labels)), labels].mean()),
-        seconds=seconds,
-    )
-
-
-def boosting_scores(
-    train: tuple[Array, Array], test: tuple[Array, Array], *, is_regression: bool, seed: int = 0
-) -> Scores:
-    """Scores of scikit-learn's boosting on histograms.
-
-    :param train: X [N, D] and Y [N, 1].
-    :param test: Test rows, in the same form.
-    :raises ImportError: If scikit-learn is not installed.
-    """
-    (X, Y), (test_X, test_Y) = train, test
-    start = time.perf_counter()
-    fit: Fit = fit_boosting if is_regression else fit_boosting_classifier
-    predict = fit(X, Y[:, 0], seed)
-    seconds = time.perf_counter() - start
-    predicted, targets = predict(test_X), test_Y[:, 0]
-    if is_regression:
+    elbo, predict = fit(train[0], train[1][:, 0], seed)
+    seconds, targets = time.perf_counter() - start, test[1][:, 0]
+    elbo = None if elbo is None else elbo / len(train[0])
+    predicted = predict(test[0])
+    if isinstance(predicted, tuple):
+        mean, variance = predicted
+        distribution = PredictiveDistribution(mean[None, :, None], variance[None, :, None])
         return Scores.of_numbers(
             targets,
-            predicted.mean(),
-            crps=quantile_crps(targets, predicted.quantiles(LEVELS)),
-            log_likelihood=float(predicted.log_density(targets).mean()),
+            mean,
+            crps=float(distribution.crps(test[1]).mean()),
+            log_likelihood=float(distribution.log_density(test[1]).mean()),
             seconds=seconds,
+            elbo=elbo,
         )
     chosen = predicted[np.arange(len(targets)), targets.astype(int)]
-    log_likelihood = float(np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean())
-    return Scores.of_labels(targets, predicted, log_likelihood=log_likelihood, seconds=seconds)
+    density = float(np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean())
+    return Scores.of_labels(targets, predicted, log_likelihood=density, seconds=seconds, elbo=elbo)
 
 
-def gp_scores(
-    train: tuple[Array, Array],
-    test: tuple[Array, Array],
-    inducing_inputs: Array | None,
-    likelihood: Likelihood | None = None,
-    *,
-    seed: int = 0,
-) -> Scores:
-    """Scores of GPflow's GP with a squared exponential kernel and one lengthscale per input.
+def fit_linear(X: Array, y: Array, seed: int) -> Fitted:
+    """Fit Bayesian linear regression (scikit-learn's ``BayesianRidge``).
 
-    Regression is ``gpflow.models.GPR`` or ``SGPR``, trained by L-BFGS; with a likelihood it is
-    ``gpflow.models.SVGP``, trained by Adam.
-
-    :param train: X [N, D] and Y [N, 1].
-    :param test: Test rows, in the same form.
-    :param inducing_inputs: Where inducing inputs start, [M, D]; None for an exact regression.
-    :param likelihood: None for regression with Gaussian noise; otherwise that of labels.
-    :param seed: For SVGP's minibatches, and TensorFlow's global seed.
+    Precisions of noise and weights maximise the marginal likelihood, which is exact here.
     """
-    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
-    start = time.perf_counter()
-    if likelihood is None:
-        kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1]))
-        noise = float(np.exp(-4.0))
-        if inducing_inputs is None:
-            model = gpflow.models.GPR(train, kernel, noise_variance=noise)
-        else:
-            points = inducing_inputs.copy()
-            model = gpflow.models.SGPR(train, kernel, points, noise_variance=noise)
-        gpflow.optimizers.Scipy().minimize(
-            model.training_loss_closure(compile=False),
-            model.trainable_variables,
-            options={"maxiter": _SCIPY_ITERATIONS},
-            tf_fun_args={"autograph": False},
-        )
-        elbo = float(model.maximum_log_likelihood_objective())
+    # Older versions of scikit-learn have the right deviations for centred inputs only.
+    centre = X.mean(axis=0)
+    linear_model = import_optional("sklearn.linear_model", "cli")
+    model = linear_model.BayesianRidge(compute_score=True).fit(X - centre, y)
+
+    def predict(X: Array) -> tuple[Array, Array]:
+        mean, deviation = model.predict(X - centre, return_std=True)
+        return mean, np.square(deviation)
+
+    return float(model.scores_[-1]), predict
+
+
+def fit_logistic(X: Array, y: Array, seed: int) -> Fitted:
+    """Fit logistic regression (scikit-learn's, with its default penalty)."""
+    linear_model = import_optional("sklearn.linear_model", "cli")
+    return None, linear_model.LogisticRegression(max_iter=1_000).fit(X, y).predict_proba
+
+
+def fit_boosting(X: Array, y: Array, seed: int) -> Fitted:
+    """Fit scikit-learn's boosting on histograms; its noise is that of residuals of five folds.
+
+    Fewer rows have a fold each.
+
+    :raises ValueError: If there is one row only.
+    """
+    if len(X) < 2:
+        raise ValueError(f"X must hold two rows or more for folds of them, got {len(X)}.")
+    ensemble = import_optional("sklearn.ensemble", "cli")
+    model_selection = import_optional("sklearn.model_selection", "cli")
+    model = ensemble.HistGradientBoostingRegressor(random_state=seed)
+    folds = model_selection.KFold(min(_MOST_FOLDS, len(X)), shuffle=True, random_state=seed)
+    with _threads_for(X):
+        held_out = model_selection.cross_val_predict(model, X, y, cv=folds)
+        model.fit(X, y)
+    variance = np.mean(np.square(y - held_out))
+    return None, lambda X: (model.predict(X), np.full(len(X), variance))
+
+
+def fit_boosting_classifier(X: Array, y: Array, seed: int) -> Fitted:
+    """Fit scikit-learn's boosting on histograms to labels.
+
+    Of many rows it holds out some of each class, to stop early; not where a class has one only.
+    """
+    stopping = False if 1 in np.unique(y, return_counts=True)[1] else "auto"
+    ensemble = import_optional("sklearn.ensemble", "cli")
+    model = ensemble.HistGradientBoostingClassifier(random_state=seed, early_stopping=stopping)
+    with _threads_for(X):
+        model.fit(X, y)
+    return None, model.predict_proba
+
+
+def fit_gp(X: Array, y: Array, seed: int, inducing_inputs: Array | None = None) -> Fitted:
+    """Fit GPflow's ``GPR``, or ``SGPR``, by L-BFGS, with one lengthscale per input.
+
+    :param inducing_inputs: Where inducing inputs start, [M, D]; None for an exact GP.
+    """
+    data, noise = (X, y[:, None]), float(np.exp(-4.0))
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=np.ones(X.shape[1]))
+    if inducing_inputs is None:
+        model = gpflow.models.GPR(data, kernel, noise_variance=noise)
     else:
-        points = train[0] if inducing_inputs is None else inducing_inputs
-        model, elbo = train_sparse_classifier(train, points, likelihood, seed=seed)
-    seconds = time.perf_counter() - start
-    elbo /= len(train[0])
-    mean, variance = (moment.numpy() for moment in model.predict_y(test[0]))
-    if likelihood is None:
-        deviation = np.sqrt(variance[:, 0])
-        return _normal_scores(elbo, mean[:, 0], deviation, test[1][:, 0], seconds)
-    probabilities = mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
-    return Scores.of_labels(
-        test[1][:, 0],
-        probabilities,
-        log_likelihood=_held_out_density(model, test),
-        seconds=seconds,
-        elbo=elbo,
+        model = gpflow.models.SGPR(data, kernel, inducing_inputs.copy(), noise_variance=noise)
+    gpflow.optimizers.Scipy().minimize(
+        model.training_loss_closure(compile=False),
+        model.trainable_variables,
+        options={"maxiter": _SCIPY_ITERATIONS},
+        tf_fun_args={"autograph": False},
     )
 
+    def predict(X: Array) -> tuple[Array, Array]:
+        mean, variance = model.predict_y(X)
+        return mean.numpy()[:, 0], variance.numpy()[:, 0]
 
-def train_sparse_classifier(
-    train: tuple[Array, Array],
-    inducing_inputs: Array,
-    likelihood: Likelihood,
-    *,
-    seed: int = 0,
-) -> tuple[gpflow.models.SVGP, float]:
-    """Train GPflow's SVGP on labels by Adam, as :func:`gp_scores` does.
+    return float(model.maximum_log_likelihood_objective()), predict
 
-    :param train: X [N, D] and Y [N, 1].
+
+def fit_sparse_classifier(
+    X: Array, y: Array, seed: int, inducing_inputs: Array, likelihood: Likelihood
+) -> Fitted:
+    """Fit GPflow's ``SVGP`` to labels by Adam, with one lengthscale per input.
+
     :param inducing_inputs: Where inducing inputs start, [M, D].
     :param likelihood: That of the labels.
-    :param seed: For the minibatches, and TensorFlow's global seed.
-    :return: The model, and an estimate of its bound, in nats.
     """
-    tf.random.set_seed(seed)
+    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
     model = gpflow.models.SVGP(
-        gpflow.kernels.SquaredExponential(lengthscales=np.ones(train[0].shape[1])),
+        gpflow.kernels.SquaredExponential(lengthscales=np.ones(X.shape[1])),
         likelihood,
         inducing_inputs.copy(),
         num_latent_gps=likelihood.latent_dim or 1,
-        num_data=len(train[0]),
+        num_data=len(X),
     )
-    targets = train[1].astype(np.int32) if _is_softmax(model.likelihood) else train[1]
-    batch_size = min(_BATCH_SIZE, len(train[0]))
-    dataset = tf.data.Dataset.from_tensor_slices((train[0], targets))
-    batches = iter(dataset.shuffle(len(targets), seed=seed).repeat().batch(batch_size))
+    labels = y[:, None].astype(np.int32 if isinstance(likelihood, Softmax) else np.float64)
+    dataset = tf.data.Dataset.from_tensor_slices((X, labels)).shuffle(len(X), seed=seed)
+    batches = iter(dataset.repeat().batch(min(_BATCH_SIZE, len(X))))
     loss: Callable[[], tf.Tensor] = model.training_loss_closure(batches)
     optimizer = tf_keras.optimizers.Adam(1e-2)
     for _ in range(_ADAM_STEPS):
         optimizer.minimize(loss, model.trainable_variables)
-    losses = [float(loss()) for _ in range(20)]
-    return model, -float(np.mean(losses))
+
+    def predict(X: Array) -> Array:
+        mean = model.predict_y(X)[0].numpy()
+        return mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
+
+    return -float(np.mean([loss() for _ in range(20)])), predict
 
 
-def _held_out_density(model: gpflow.models.GPModel, test: tuple[Array, Array]) -> float:
-    targets = test[1].astype(np.int32) if _is_softmax(model.likelihood) else test[1]
-    return float(tf.reduce_mean(model.predict_log_density((test[0], targets))))
-
-
-def _is_softmax(likelihood: Likelihood) -> bool:
-    return isinstance(likelihood, gpflow.likelihoods.Softmax)
-
-
-def _normal_scores(
-    elbo: float, mean: Array, deviation: Array, target: Array, seconds: float
-) -> Scores:
-    return Scores.of_numbers(
-        target,
-        mean,
-        crps=mixture_crps(target, mean[None], np.square(deviation)[None]),
-        log_likelihood=float(stats.norm.logpdf(target, mean, deviation).mean()),
-        seconds=seconds,
-        elbo=elbo,
-    )
+def _threads_for(X: Array) -> contextlib.AbstractContextManager[Any]:
+    """As many threads of OpenMP as pay for the rows of a table [N, D]."""
+    if len(X) >= _ROWS_FOR_THREADS:
+        return contextlib.nullcontext()
+    return import_optional("threadpoolctl", "cli").threadpool_limits(1, user_api="openmp")

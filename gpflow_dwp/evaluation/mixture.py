@@ -1,78 +1,34 @@
-"""The predictive distribution of one target: a mixture of S normals, with equal weights or others.
+"""Mixtures of S normals at N points: the arithmetic of a predictive distribution.
 
-Component s comes from one joint draw of all layers. ``means`` and ``variances`` have shape [S, N],
-in one unit and its square; N points are independent problems. ``weights`` of the components, [S],
-sum to 1, and are equal where they are None. Functions raise a :class:`ValueError` if shapes do not
-fit or a variance is not positive.
+``means`` and ``variances`` of the components are [S, N], in one unit and its square; points are
+independent problems. ``weights``, [S], sum to 1, and are equal where they are None. What is wrong
+with them :class:`~gpflow_dwp.evaluation.PredictiveDistribution` says.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.optional import import_optional
 
-__all__ = [
-    "check_mixture",
-    "log_normal_probability",
-    "mixture_cdf",
-    "mixture_crps_of_each",
-    "mixture_log_density",
-    "mixture_quantile",
-]
+__all__ = ["log_normal_probability", "mixture_cdf", "mixture_quantile", "mixture_weights"]
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-12  # of the widest component's standard deviation
-_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
-_MAX_PAIRS = 2**20
+_SQRT_2PI = np.sqrt(2.0 * np.pi)
 _MAX_VALUES = 2**18  # of components at a time, few enough to stay in a cache
 
 
-def check_mixture(means: npt.ArrayLike, variances: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return both as float64 arrays, the second one as standard deviations, [S, N]."""
-    mean, variance = np.asarray(means, np.float64), np.asarray(variances, np.float64)
-    if mean.ndim != 2 or mean.shape != variance.shape or not len(mean):
-        raise ValueError(
-            "means and variances must both have shape [S, N], got "
-            f"{list(mean.shape)} and {list(variance.shape)}"
-        )
-    if not (np.isfinite(mean).all() and np.isfinite(variance).all() and (variance > 0.0).all()):
-        raise ValueError("means must be finite, and variances finite and positive")
-    return mean, np.sqrt(variance)
+def mixture_weights(weights: Array | None, size: int) -> Array:
+    """Return the weights of S components, equal ones for None, [S]."""
+    return np.full(size, 1.0 / size) if weights is None else np.asarray(weights, np.float64)
 
 
-def mixture_cdf(
-    y: npt.ArrayLike,
-    means: npt.ArrayLike,
-    variances: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-) -> Array:
-    """Cumulative distribution function; at the observed targets, the PIT (uniform if calibrated).
-
-    :param y: Where to evaluate, [..., N] or a number for all points.
-    :return: Probabilities, [..., N].
-    """
-    z, deviation = _standardised(y, means, variances)
-    return _weights(weights, len(deviation)) @ ndtr(z)
-
-
-def mixture_log_density(
-    y: npt.ArrayLike,
-    means: npt.ArrayLike,
-    variances: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-) -> Array:
-    """Log density, per unit of ``y``.
-
-    :param y: Where to evaluate, [..., N] or a number for all points.
-    :return: Log densities, [..., N].
-    """
-    z, deviation = _standardised(y, means, variances)
-    each = -0.5 * np.square(z) - np.log(deviation) - _LOG_SQRT_2PI
-    return logsumexp(each, axis=-2, b=_weights(weights, len(deviation))[:, None])
+def mixture_cdf(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
+    """Return the cumulative distribution function at y [..., N], [..., N]."""
+    z = (y[..., None, :] - means) / np.sqrt(variances)
+    return mixture_weights(weights, len(means)) @ ndtr(z)
 
 
 def log_normal_probability(lower: Array, upper: Array) -> Array:
@@ -90,34 +46,27 @@ def log_normal_probability(lower: Array, upper: Array) -> Array:
 
 
 def mixture_quantile(
-    levels: npt.ArrayLike,
-    means: npt.ArrayLike,
-    variances: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
+    levels: Array, means: Array, variances: Array, weights: Array | None = None
 ) -> Array:
     """Inverse of :func:`mixture_cdf`, by Newton's method kept within a shrinking bracket.
 
     Where components are so far apart that the distribution function is flat between them, and the
     level is the height of the flat, any point of the flat is a quantile and one of them is given.
 
-    :param levels: A probability, or a vector of L, strictly between 0 and 1.
-    :return: Quantiles, [N] for one level and [L, N] for a vector.
-    :raises ValueError: Also if a level is not between 0 and 1.
+    :param levels: Probabilities strictly between 0 and 1, [] or [L].
+    :return: Quantiles, [N] or [L, N].
     """
-    mean, deviation = check_mixture(means, variances)
-    weight = _weights(weights, len(mean))
-    level = np.asarray(levels, np.float64)
-    if level.ndim > 1 or not ((level > 0.0) & (level < 1.0)).all():
-        raise ValueError(f"levels must lie strictly between 0 and 1, got {levels!r}")
+    deviations, weight = np.sqrt(variances), mixture_weights(weights, len(means))
     # Each level at each point is a problem of its own, [L N].
-    size, num_points = max(1, _MAX_VALUES // len(mean)), mean.shape[1]
-    targets, points = np.repeat(level, num_points), np.tile(np.arange(num_points), level.size)
+    size, num_points = max(1, _MAX_VALUES // len(means)), means.shape[1]
+    targets = np.repeat(levels, num_points)
+    points = np.tile(np.arange(num_points), np.size(levels))
     found = np.empty(len(points))
     for start in range(0, len(points), size):
         block = slice(start, start + size)
         chosen = points[block]
-        found[block] = _solve(targets[block], mean[:, chosen], deviation[:, chosen], weight)
-    return found.reshape(*level.shape, num_points)
+        found[block] = _solve(targets[block], means[:, chosen], deviations[:, chosen], weight)
+    return found.reshape(*np.shape(levels), num_points)
 
 
 def _solve(level: Array, mean: Array, deviation: Array, weight: Array) -> Array:
@@ -139,7 +88,7 @@ def _solve(level: Array, mean: Array, deviation: Array, weight: Array) -> Array:
         excess = weight @ ndtr(z) - level
         low, high = np.where(excess < 0.0, y, low), np.where(excess < 0.0, high, y)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            density = weight @ (np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI) / deviation)
+            density = weight @ (np.exp(-0.5 * np.square(z)) / (_SQRT_2PI * deviation))
             newton = y - excess / density
         # Halve the bracket wherever Newton leaves it, or does not halve its own last step.
         slow = np.abs(newton - y) > 0.5 * last_step
@@ -155,41 +104,3 @@ def _solve(level: Array, mean: Array, deviation: Array, weight: Array) -> Array:
             state = (left, level, low, high, tolerance, last_step, y)
             left, level, low, high, tolerance, last_step, y = (part[going] for part in state)
     return found
-
-
-def mixture_crps_of_each(y: npt.ArrayLike, means: npt.ArrayLike, variances: npt.ArrayLike) -> Array:
-    """The continuous ranked probability score of each target, exactly, with equal weights.
-
-    :param y: Targets, [N].
-    :return: Scores in the unit of ``y``, [N].
-    :raises ImportError: If scoringrules is not installed.
-    """
-    scoringrules = import_optional("scoringrules", "cli")
-    mean, deviation = check_mixture(means, variances)
-    truth = np.asarray(y, np.float64)
-    if truth.shape != mean.shape[1:]:
-        raise ValueError(f"y must have shape [{mean.shape[1]}], got {list(truth.shape)}")
-    # Pairs of components are formed, S² for each point: a block of points at a time.
-    size = max(1, _MAX_PAIRS // len(mean) ** 2)
-    blocks = [slice(start, start + size) for start in range(0, len(truth), size)]
-    parts = ((truth[block], mean.T[block], deviation.T[block]) for block in blocks)
-    return np.concatenate([scoringrules.crps_mixnorm(*part, backend="numpy") for part in parts])
-
-
-def _weights(weights: npt.ArrayLike | None, size: int) -> Array:
-    """[S], equal if there are none."""
-    found = np.full(size, 1.0 / size) if weights is None else np.asarray(weights, np.float64)
-    if found.shape != (size,):
-        raise ValueError(f"weights must have shape [{size}], got {list(found.shape)}")
-    return found
-
-
-def _standardised(
-    y: npt.ArrayLike, means: npt.ArrayLike, variances: npt.ArrayLike
-) -> tuple[Array, Array]:
-    """(y - mean) / deviation for each component, [..., S, N], and the deviations [S, N]."""
-    mean, deviation = check_mixture(means, variances)
-    values = np.asarray(y, np.float64)
-    if values.ndim and values.shape[-1] != mean.shape[1]:
-        raise ValueError(f"y must have shape [..., {mean.shape[1]}], got {list(values.shape)}")
-    return ((values[..., None, :] if values.ndim else values) - mean) / deviation, deviation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,8 @@ import tensorflow as tf
 from gpflow import likelihoods
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.metrics import interval_coverage
 from gpflow_dwp.evaluation.raw_units import RawUnits
-from gpflow_dwp.evaluation.scores import Scores
+from gpflow_dwp.evaluation.scores import Scores, interval_coverage
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = [
@@ -112,23 +111,15 @@ def judge(
     posterior, targets = units.model.posterior(num_samples, seed=seed), Y[:, 0]
     tf.random.set_seed(seed)  # some likelihoods draw from the global generator
     density = float(np.mean(units.log_density(posterior, X, Y)))
+    known: dict[str, Any] = {"log_likelihood": density, "seconds": seconds, "elbo": elbo}
     if isinstance(units.model.likelihood, _LABELS):
         labels = _predict_labels(units, posterior, X, seed)
-        scores = Scores.of_labels(
-            targets, labels.probabilities, log_likelihood=density, seconds=seconds, elbo=elbo
-        )
         confidence = float(labels.probabilities.max(axis=1).mean())
+        scores = Scores.of_labels(targets, labels.probabilities, **known)
         return Judgement(labels, scores, {"mean_confidence": confidence})
     *parts, crps = _predict_numbers(units, posterior, X, Y)
     numbers = NumberPredictions(*parts)
-    scores = Scores.of_numbers(
-        targets,
-        numbers.mean,
-        crps=float(crps.mean()),
-        log_likelihood=density,
-        seconds=seconds,
-        elbo=elbo,
-    )
+    scores = Scores.of_numbers(targets, numbers.mean, crps=float(crps.mean()), **known)
     coverage = interval_coverage(targets, numbers.lower, numbers.upper)
     return Judgement(numbers, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.mixture import (
-    check_mixture,
     log_normal_probability,
     mixture_cdf,
     mixture_quantile,
+    mixture_weights,
 )
 from gpflow_dwp.likelihoods import NormalMixture, Warp
 from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
@@ -59,7 +59,7 @@ class PredictiveDistribution:
 
     def __post_init__(self) -> None:
         means, variances = (np.asarray(part, np.float64) for part in (self.means, self.variances))
-        if means.ndim != 3 or means.shape != variances.shape:
+        if means.ndim != 3 or means.shape != variances.shape or not len(means):
             raise ValueError(
                 "means and variances must both have shape [S, N, P], got "
                 f"{list(means.shape)} and {list(variances.shape)}."
@@ -69,7 +69,9 @@ class PredictiveDistribution:
                 f"target must have {means.shape[-1]} columns, as means have, got "
                 f"{len(self.target.mean)}."
             )
-        check_mixture(*(part.reshape(len(part), -1) for part in (means, variances)))
+        is_finite = np.isfinite(means).all() and np.isfinite(variances).all()
+        if not (is_finite and (variances > 0.0).all()):
+            raise ValueError("means must be finite, and variances finite and positive")
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "variances", variances)
 
@@ -107,8 +109,11 @@ class PredictiveDistribution:
         :return: [N, P] for one level and [L, N, P] for a vector.
         :raises ValueError: If a level is not between 0 and 1.
         """
-        found = mixture_quantile(levels, *self._flat(), self.weights)
-        return self._raw(self._unwarped(found.reshape(*np.shape(levels), *self.means.shape[1:])))
+        level = np.asarray(levels, np.float64)
+        if level.ndim > 1 or not ((level > 0.0) & (level < 1.0)).all():
+            raise ValueError(f"levels must lie strictly between 0 and 1, got {levels!r}")
+        found = mixture_quantile(level, *self._flat(), self.weights)
+        return self._raw(self._unwarped(found.reshape(*level.shape, *self.means.shape[1:])))
 
     def cdf(self, y: npt.ArrayLike) -> Array:
         """Return the distribution function, [N, P]: at observed targets the PIT."""
@@ -160,10 +165,8 @@ class PredictiveDistribution:
             with np.errstate(divide="ignore"):
                 widths = np.where(half > 0.0, steps, 1.0)
                 each = np.where(half > 0.0, probability - np.log(widths), each)
-        count = len(self.means)
-        weights = np.full(count, 1.0 / count) if self.weights is None else self.weights
         with np.errstate(divide="ignore"):
-            return each + np.log(weights)[:, None, None]
+            return each + np.log(mixture_weights(self.weights, len(each)))[:, None, None]
 
     def crps(self, y: npt.ArrayLike) -> Array:
         """Return the continuous ranked probability score of each target, in its unit, [N, P].
@@ -171,7 +174,15 @@ class PredictiveDistribution:
         The integral of the squared error of the distribution function by quadrature, to a relative
         error of some 1e-5.
         """
-        return self._integrated_crps(self._standardised(y)) * self._scale
+        truth = self._standardised(y)
+        size = max(1, _MAX_VALUES // (len(self.means) * _NUM_PANELS * len(_NODES) * truth.shape[1]))
+        scores = np.empty_like(truth)
+        for start in range(0, len(truth), size):
+            rows = slice(start, start + size)
+            means, variances = self.means[:, rows], self.variances[:, rows]
+            part = replace(self, means=means, variances=variances)
+            scores[rows] = part._squared_error(truth[rows])
+        return scores * self._scale
 
     def sample(self, num_samples: int, seed: int = 0) -> Array:
         """Draw targets, from one component after the other, again and again, or by their weights.
@@ -223,17 +234,6 @@ class PredictiveDistribution:
 
     def _unwarped(self, values: Array) -> Array:
         return values if self.warp is None else self.warp.inverse(tf.constant(values)).numpy()
-
-    def _integrated_crps(self, truth: Array) -> Array:
-        size = max(1, _MAX_VALUES // (len(self.means) * _NUM_PANELS * len(_NODES) * truth.shape[1]))
-        scores = np.empty_like(truth)
-        for start in range(0, len(truth), size):
-            rows = slice(start, start + size)
-            part = PredictiveDistribution(
-                self.means[:, rows], self.variances[:, rows], warp=self.warp, weights=self.weights
-            )
-            scores[rows] = part._squared_error(truth[rows])
-        return scores
 
     def _squared_error(self, truth: Array) -> Array:
         """The integral of (F(y) - [y > truth])² over y, in standardised units, [N, P].

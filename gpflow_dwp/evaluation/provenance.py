@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +18,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
 
-__all__ = ["count_of_other_code", "describe_provenance", "list_versions"]
+__all__ = ["describe_provenance", "list_versions"]
 
 # Versions are those of the modules: TensorFlow is also installed as tensorflow-cpu or tf-nightly.
 _MODULES = {
@@ -32,56 +31,30 @@ _MODULES = {
 }
 
 
-def describe_provenance(dtype: str, threads: int, packages: Iterable[str] = ()) -> dict[str, Any]:
+def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
     """Describe software and machine as they are now, in plain values for JSON.
 
     :return: versions (see :func:`list_versions`), commit (None outside a repository; "-dirty" at
         its end says that files were changed since), the computation's dtype and threads, machine
         (with the GPUs that TensorFlow sees) and date (UTC).
     """
+    system = f"{platform.system()} {platform.machine()}"
     return {
-        "versions": list_versions(packages),
+        "versions": list_versions(),
         "commit": _commit(),
         "dtype": dtype,
         "threads": threads,
-        "machine": ", ".join(
-            [
-                _processor(),
-                f"{os.cpu_count()} cores",
-                f"{platform.system()} {platform.machine()}",
-                *_gpus(),
-            ]
-        ),
+        "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", system, *_gpus()]),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
 
-def list_versions(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Return the versions of Python, of this package, and of those that numbers depend on.
-
-    Those of further packages are told, too, where they are installed.
-    """
+def list_versions() -> dict[str, str]:
+    """Return the versions of Python, of this package, and of those that numbers depend on."""
     found = {"python": platform.python_version(), "gpflow-dwp": "not installed"}
-    for name in ("gpflow-dwp", *packages):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
+    with contextlib.suppress(PackageNotFoundError):
+        found["gpflow-dwp"] = version("gpflow-dwp")
     return found | {name: str(module.__version__) for name, module in _MODULES.items()}
-
-
-def count_of_other_code(provenances: Iterable[Mapping[str, Any]]) -> int:
-    """Count the results that are not known to come from the code as it is now.
-
-    That is told by the commit, or by the package's version where one of both has no commit.
-    """
-    commit, version_now = _commit(), list_versions()["gpflow-dwp"]
-
-    def is_other(provenance: Mapping[str, Any]) -> bool:
-        then = provenance.get("commit")
-        if commit is not None and then is not None:
-            return bool(commit != then)
-        return bool(version_now != provenance.get("versions", {}).get("gpflow-dwp"))
-
-    return sum(map(is_other, provenances))
 
 
 def _commit() -> str | None:

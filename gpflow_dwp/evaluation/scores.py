@@ -1,16 +1,16 @@
-"""How well a model does: the figures that every model is compared by."""
+"""How well predictions do. Given raw units, scores are in raw units."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.evaluation.metrics import expected_calibration_error, explained_variance, rmse
 
-__all__ = ["Scores"]
+__all__ = ["Scores", "expected_calibration_error", "interval_coverage", "rmse"]
 
 
 class Scores(NamedTuple):
@@ -22,7 +22,7 @@ class Scores(NamedTuple):
     :param error: Root mean squared error, or for labels the share that is wrong.
     :param seconds: Wall-clock time of training.
     :param crps: Mean continuous ranked probability score of regression.
-    :param r2: Share of the test targets' variance that regression explains.
+    :param r2: Share of the test targets' variance that regression explains; NaN of equal targets.
     :param ece: Expected calibration error of labels' probabilities.
     """
 
@@ -50,8 +50,10 @@ class Scores(NamedTuple):
         :param y: Targets, [N].
         :param mean: Predicted means, [N].
         """
-        r2 = explained_variance(y, mean)
-        return cls(elbo, log_likelihood, rmse(y, mean), seconds, crps=crps, r2=r2)
+        error = rmse(y, mean)
+        are_equal = y.min() == y.max()  # to which rounding may give a variance
+        r2 = float("nan") if are_equal else 1.0 - error**2 / float(np.var(y))
+        return cls(elbo, log_likelihood, error, seconds, crps=crps, r2=r2)
 
     @classmethod
     def of_labels(
@@ -68,9 +70,8 @@ class Scores(NamedTuple):
         :param labels: Class indices, [N].
         :param probabilities: Probability of each class, [N, C].
         """
-        indices = labels.astype(int)
-        error = float(np.mean(probabilities.argmax(axis=1) != indices))
-        ece = expected_calibration_error(probabilities, indices)
+        error = float(np.mean(probabilities.argmax(axis=1) != labels))
+        ece = expected_calibration_error(probabilities, labels)
         return cls(elbo, log_likelihood, error, seconds, ece=ece)
 
     def in_raw_units(self, target: Standardiser | None) -> Scores:
@@ -87,3 +88,60 @@ class Scores(NamedTuple):
             error=self.error * scale,
             crps=None if self.crps is None else self.crps * scale,
         )
+
+
+def rmse(y_true: npt.ArrayLike, mean: npt.ArrayLike) -> float:
+    """Root of the mean squared error, in the unit of the target.
+
+    :param y_true: Targets, [N] or [N, 1].
+    :param mean: Predicted means, of the same shape.
+    :raises ValueError: If the shapes differ.
+    """
+    truth, predicted = _alike(y_true=y_true, mean=mean)
+    return float(np.sqrt(np.mean(np.square(truth - predicted))))
+
+
+def interval_coverage(y_true: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> float:
+    """Share of the targets within their intervals, ends included.
+
+    :param y_true: Targets, [N] or [N, 1].
+    :param lower: Lower ends, of the same shape.
+    :param upper: Upper ends, of the same shape.
+    :raises ValueError: If the shapes differ.
+    """
+    truth, low, high = _alike(y_true=y_true, lower=lower, upper=upper)
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def expected_calibration_error(
+    probabilities: npt.ArrayLike, labels: npt.ArrayLike, num_bins: int = 15
+) -> float:
+    """Mean distance of confidence from accuracy (Guo, Pleiss, Sun and Weinberger, 2017, eq. 3).
+
+    Confidence is the probability of the most probable class; rows are put into bins of equal width
+    by it, and bins count by their rows.
+
+    :param probabilities: Probability of each class, [N, C].
+    :param labels: Class indices, [N].
+    :param num_bins: Number of bins between 0 and 1.
+    :raises ValueError: If the shapes do not fit, or there is no row.
+    """
+    of_classes, indices = np.asarray(probabilities, np.float64), np.asarray(labels)
+    if of_classes.ndim != 2 or not of_classes.size or indices.shape != of_classes.shape[:1]:
+        raise ValueError(
+            "probabilities and labels must have shapes [N, C] and [N], got "
+            f"{list(of_classes.shape)} and {list(indices.shape)}"
+        )
+    confidence = of_classes.max(axis=1)
+    excess = confidence - (of_classes.argmax(axis=1) == indices)
+    bins = np.minimum((confidence * num_bins).astype(int), num_bins - 1)
+    return float(np.abs(np.bincount(bins, excess, num_bins)).sum() / len(indices))
+
+
+def _alike(**named: npt.ArrayLike) -> list[Array]:
+    """Arrays of one shape: a [N, 1] and a [N] would silently broadcast to [N, N]."""
+    arrays = [np.asarray(values, np.float64) for values in named.values()]
+    if len({array.shape for array in arrays}) > 1 or not arrays[0].size:
+        shapes = ", ".join(f"{k} {list(v.shape)}" for k, v in zip(named, arrays, strict=True))
+        raise ValueError(f"shapes must be the same and not empty, got {shapes}")
+    return arrays

@@ -149,7 +149,9 @@ def test_refuses_shapes() -> None:
         (MEANS[0], VARIANCES[0], r"shape \[S, N, P\], got \[4, 2\]"),
         (MEANS, VARIANCES[:1], r"got \[3, 4, 2\] and \[1, 4, 2\]"),
         (MEANS[..., :1], VARIANCES[..., :1], "target must have 1 columns"),
+        (MEANS[:0], VARIANCES[:0], r"got \[0, 4, 2\]"),
         (MEANS, -VARIANCES, "variances finite and positive"),
+        (MEANS * np.nan, VARIANCES, "means must be finite"),
     ]
     for means, variances, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -157,8 +159,9 @@ def test_refuses_shapes() -> None:
     for method in ("cdf", "log_density", "crps"):
         with pytest.raises(ValueError, match=r"y must have shape \[4, 2\], got \[4\]"):
             getattr(WARPED, method)(Y[:, 0])
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        WARPED.quantile(1.0)
+    for levels in (0.0, 1.0, [0.5, 1.2], np.nan, [[0.5]]):
+        with pytest.raises(ValueError, match="strictly between 0 and 1"):
+            WARPED.quantile(levels)
 
 
 def test_scores_of_other_libraries_models_are_their_own() -> None:

@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "COLOURS",
-    "DASHED",
-    "GREY",
-    "ORANGE",
-    "axes_or_new",
-    "legend_below",
-    "named",
-    "new_figure",
-    "vectors",
-]
-
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8A8A8A", "#222222"
 COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -36,8 +22,8 @@ DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 1, "linestyle": "--"}
 
 def new_figure(size: tuple[float, float]) -> Figure:
     """A figure that pyplot does not know of."""
-    figures = import_optional("matplotlib.figure", "cli")
-    return figures.Figure(figsize=size, dpi=120, layout="constrained")
+    figure = import_optional("matplotlib.figure", "cli").Figure
+    return figure(figsize=size, dpi=120, layout="constrained")
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:

@@ -1,4 +1,9 @@
-"""Predictions and their uncertainty, against what was observed."""
+"""Figures of predictions and their uncertainty, against what was observed.
+
+Each function draws on the axes that it is given, or on new ones, and returns them; pyplot's global
+state is not touched. ``axes.figure.savefig(path)`` writes a figure. Vectors may be [N] or [N, 1];
+a :class:`ValueError` says what does not fit together.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,7 @@ from gpflow.likelihoods import Gaussian
 from scipy.stats import binom, binomtest
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.metrics import rmse
-from gpflow_dwp.evaluation.plots._drawing import (
+from gpflow_dwp.evaluation._drawing import (
     BLACK,
     BLUE,
     DASHED,
@@ -24,6 +28,7 @@ from gpflow_dwp.evaluation.plots._drawing import (
     vectors,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
+from gpflow_dwp.evaluation.scores import rmse
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.validation import check_instance, check_integers

@@ -1,8 +1,11 @@
-"""A model: its training, its Gram matrices, and what it makes of its inputs."""
+"""Figures of a model: its training, its Gram matrices, and the relevance of its inputs.
+
+Axes and vectors are as in :mod:`gpflow_dwp.evaluation.plots`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +14,7 @@ import tensorflow as tf
 from gpflow.kernels import ArcCosine, Combination, Kernel
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.evaluation.plots._drawing import (
-    BLACK,
+from gpflow_dwp.evaluation._drawing import (
     BLUE,
     COLOURS,
     GREY,
@@ -35,7 +37,6 @@ __all__ = [
     "plot_layer_divergences",
     "plot_layer_grams",
     "plot_learning_curve",
-    "plot_partial_dependence",
     "plot_relevance",
 ]
 
@@ -60,10 +61,9 @@ def plot_learning_curve(
     """
     x, y = vectors(steps=steps, elbo=elbo)
     ax = axes_or_new(ax)
-    window = _window(len(x))
-    if window > 1:
+    if (window := _window(len(x))) > 1:
         ax.plot(x, y, color=BLUE, alpha=0.3, linewidth=0.8, label="each record")
-        ax.plot(*_smooth(x, y, window), color=BLUE, label=f"mean of {window} records")
+        ax.plot(*_smooth(x, y), color=BLUE, label=f"mean of {window} records")
     else:
         ax.plot(x, y, color=BLUE, marker=".", label="each record")
     if 0 < annealing_steps < x[-1]:
@@ -72,7 +72,7 @@ def plot_learning_curve(
     late = y[len(y) // 10 :][np.isfinite(y[len(y) // 10 :])]
     if len(late) > 1 and late.max() > late.min():
         margin = 0.05 * (late.max() - late.min())
-        ax.set_ylim(late.min() - margin, max(late.max(), np.nanmax(y[np.isfinite(y)])) + margin)
+        ax.set_ylim(late.min() - margin, np.max(y[np.isfinite(y)]) + margin)
     ax.margins(x=0.02)
     return named(ax, "training step", label)
 
@@ -93,16 +93,12 @@ def plot_layer_divergences(
     if divergences.ndim != 2 or not divergences.size:
         raise ValueError(f"log_ratios must have shape [T, L], got {list(divergences.shape)}.")
     num_steps, num_layers = divergences.shape
-    labels = [f"layer {i + 1}" for i in range(num_layers)] if names is None else list(names)
-    if len(labels) != num_layers:
-        raise ValueError(f"names must name {num_layers} layers, got {len(labels)} names.")
+    labels = names or [f"layer {i + 1}" for i in range(num_layers)]
     ax = axes_or_new(ax)
-    positive = True
-    for index, label in enumerate(labels):
-        x, y = _smooth(np.arange(1.0, num_steps + 1), divergences[:, index], _window(num_steps))
-        positive &= bool((y > 0.0).all())
-        ax.plot(x, y, color=COLOURS[index % len(COLOURS)], label=label)
-    if positive:
+    for index, (label, column) in enumerate(zip(labels, divergences.T, strict=True)):
+        curve = _smooth(np.arange(1.0, num_steps + 1), column)
+        ax.plot(*curve, color=COLOURS[index % len(COLOURS)], label=label)
+    if all((np.asarray(line.get_ydata(), np.float64) > 0.0).all() for line in ax.lines):
         ax.set_yscale("log")
     ax.margins(x=0.02)
     legend_below(ax, ncols=min(4, num_layers))
@@ -118,29 +114,15 @@ def plot_gram_matrices(
 ) -> list[Axes]:
     """Gram matrices side by side, on one colour scale.
 
-    :param grams: Matrices, each [M, M].
+    :param grams: Matrices, each [M, M], at least one.
     :param titles: A title for each.
     :param axes: Axes to draw on, one for each matrix.
     :param x: Inputs of the points, increasing, [M], for both axes; None for the points' numbers.
     """
     matrices = [np.asarray(gram, np.float64) for gram in grams]
-    given = len(matrices) if axes is None else len(axes)
-    if not matrices or not len(matrices) == len(titles) == given:
-        raise ValueError(
-            "there must be as many titles and axes as matrices, and at least one, got "
-            f"{len(matrices)} matrices, {len(titles)} titles and {given} axes"
-        )
     for matrix in matrices:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a Gram matrix must have shape [M, M], got {list(matrix.shape)}")
-    inputs = None if x is None else np.asarray(x, np.float64)
-    if inputs is not None and not (
-        all(inputs.shape == matrix.shape[:1] for matrix in matrices) and (np.diff(inputs) > 0).all()
-    ):
-        raise ValueError(
-            f"x must be an increasing vector of {len(matrices[0])} inputs, got shape "
-            f"{list(inputs.shape)}"
-        )
     if axes is None:
         figure = new_figure((2.8 * len(matrices) + 1.0, 3.3))
         axes = list(figure.subplots(1, len(matrices), squeeze=False)[0])
@@ -150,14 +132,14 @@ def plot_gram_matrices(
         bound = max(high, -low)
         colours = {"cmap": "RdBu_r", "vmin": -bound, "vmax": bound}
     for ax, matrix, title in zip(axes, matrices, titles, strict=True):
-        if inputs is None:
+        if x is None:
             image: Any = ax.imshow(matrix, interpolation="nearest", **colours)
         else:
-            image = ax.pcolormesh(inputs, inputs, matrix, shading="nearest", **colours)
+            image = ax.pcolormesh(x, x, matrix, shading="nearest", **colours)
             ax.set(aspect="equal", ylim=ax.get_ylim()[::-1])
         ax.set_title(title, fontsize="medium")
-        ax.set_xlabel("point" if inputs is None else "x")
-        ax.locator_params(integer=inputs is None, nbins=5)
+        ax.set_xlabel("point" if x is None else "x")
+        ax.locator_params(integer=x is None, nbins=5)
     axes[0].set_ylabel(axes[0].get_xlabel())
     axes[0].figure.colorbar(image, ax=list(axes), shrink=0.8, label="inner product")
     return list(axes)
@@ -201,8 +183,6 @@ def plot_layer_grams(
     if order is None:
         order = np.argsort(Z[:, 0] if Z.shape[1] == 1 else np.linalg.eigh(posterior[-1])[1][:, -1])
     points = np.asarray(order)
-    if not np.array_equal(np.sort(points), np.arange(len(Z))):
-        raise ValueError(f"order must hold 0 to {len(Z) - 1} once each, got {points}.")
     if axes is None:
         figure = new_figure((3.6 * num_layers, 6.0))
         axes = list(figure.subplots(2, num_layers, squeeze=False).ravel())
@@ -264,62 +244,6 @@ def plot_relevance(
     return named(ax, "relevance (1 / lengthscale)", "")
 
 
-def plot_partial_dependence(
-    model: Any,
-    X: npt.ArrayLike,
-    feature: int,
-    ax: Axes | None = None,
-    *,
-    grid: npt.ArrayLike | None = None,
-    num_rows: int = 30,
-    output: int = -1,
-    feature_name: str | None = None,
-    seed: int = 0,
-) -> Axes:
-    """How predictions depend on one input, with the other inputs as the data have them.
-
-    The thick line is the mean over the rows (Friedman, 2001), thin lines are single rows: where
-    they are not parallel, the input interacts with others. Marks at the bottom are deciles of the
-    data; far from them the model answers for inputs that it has not seen.
-
-    :param model: A model, or an estimator with ``predict_proba`` or ``predict``.
-    :param X: Inputs that stand for the data, in the model's units, [N, D].
-    :param feature: Number of the input, from 0.
-    :param grid: Values of the input, [G]; None for 40 between its smallest and its largest.
-    :param num_rows: At most so many rows, drawn at random.
-    :param output: Number of the output, or of the class.
-    :param feature_name: Name of the input; None for its number.
-    :param seed: For the choice of rows and the draws of predictions.
-    """
-    rows = np.asarray(X, np.float64)
-    if rows.ndim != 2 or not len(rows):
-        raise ValueError(f"X must have shape [N, D] with N > 0, got {list(rows.shape)}.")
-    check_integers(at_least=0, feature=feature)
-    check_integers(num_rows=num_rows)
-    if feature >= rows.shape[1]:
-        raise ValueError(f"feature must be less than {rows.shape[1]}, got {feature}.")
-    column = rows[:, feature]
-    values = np.linspace(column.min(), column.max(), 40) if grid is None else np.asarray(grid)
-    if len(rows) > num_rows:
-        chosen = np.random.default_rng(seed).choice(len(rows), num_rows, replace=False)
-        rows = rows[np.sort(chosen)]
-    inputs = np.repeat(rows, len(values), axis=0)
-    inputs[:, feature] = np.tile(values, len(rows))
-    predictions = _mean_prediction(model, seed)(inputs)
-    curves = predictions.reshape(len(rows), len(values), -1)[..., output]
-    ax = axes_or_new(ax, (5.2, 3.8))
-    for index, curve in enumerate(curves):
-        label = "single rows" if index == 0 else None
-        ax.plot(values, curve, color=GREY, alpha=0.4, linewidth=0.8, label=label)
-    ax.plot(values, curves.mean(axis=0), color=BLUE, linewidth=2.2, label="mean over rows")
-    deciles = np.quantile(column, np.linspace(0.1, 0.9, 9))
-    transform = ax.get_xaxis_transform()
-    ax.vlines(deciles, 0.0, 0.03, color=BLACK, linewidth=1, transform=transform)
-    legend_below(ax)
-    name = f"input {feature + 1}" if feature_name is None else feature_name
-    return named(ax, name, "predicted mean")
-
-
 def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[tf.Tensor]:
     """Draws of every hidden layer's Gram matrix from the prior, bottom first, [S, M, M]."""
     covariance = model.layers[0].kernel(tf.convert_to_tensor(model.inducing_variable.Z))
@@ -351,21 +275,12 @@ def _relevances(kernel: Kernel, num_inputs: int) -> Iterator[tuple[str, Array]]:
         yield type(kernel).__name__, relevance
 
 
-def _mean_prediction(model: Any, seed: int) -> Callable[[Array], Array]:
-    if isinstance(model, VariationalModel):
-        posterior = model.posterior(seed=seed)
-        return lambda inputs: posterior.predict_y(inputs)[0].numpy()
-    predict = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
-    if predict is None:
-        raise ValueError(f"model must be a model or an estimator, got {type(model).__name__}.")
-    return lambda inputs: np.asarray(predict(inputs), np.float64)
-
-
 def _window(num_records: int) -> int:
     """The length of moving averages."""
     return max(1, num_records // 50) if num_records >= _MOVING_AVERAGE_FROM else 1
 
 
-def _smooth(x: Array, y: Array, window: int) -> tuple[Array, Array]:
+def _smooth(x: Array, y: Array) -> tuple[Array, Array]:
+    window = _window(len(x))
     smooth = np.convolve(y, np.full(window, 1.0 / window), mode="valid")
     return x[window // 2 :][: len(smooth)], smooth
