@@ -15,7 +15,7 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import deepcopy
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import Array, TrainingData
@@ -108,6 +108,7 @@ class DeepWishartEstimator(BaseEstimator):
         """Inputs, targets and weights to train on, without rows that have no weight."""
         refuse_dates("X", X)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
+        check_consistent_length(inputs, y)
         if sample_weight is None:
             return inputs, np.asarray(y), None
         options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
@@ -142,7 +143,7 @@ class DeepWishartEstimator(BaseEstimator):
             weights = None if weights is None else weights[rows]
         if not goes_on:
             inputs = Standardiser.fit(X, weights=weights)
-            targets = None if is_classifier(self) else Standardiser.fit(Y, weights=weights)
+            targets = None if is_classifier(self) else _standardiser_of_seen(Y, weights)
 
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
             return inputs.transform(X), Y if targets is None else targets.transform(Y)
@@ -321,6 +322,17 @@ def _copy(model: DeepWishartProcess) -> DeepWishartProcess:
         if not variable.shape.is_fully_defined()
     }
     return deepcopy(model, copies)
+
+
+def _standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
+    """That of targets [N, P], of which NaN are missing."""
+    columns = []
+    for column, seen in zip(Y.T, ~np.isnan(Y.T), strict=True):
+        counts = None if weights is None else weights[seen]
+        columns.append(Standardiser.fit(column[seen, None], weights=counts))
+    return Standardiser(
+        *(np.concatenate([getattr(c, k) for c in columns]) for k in ("mean", "scale"))
+    )
 
 
 def refuse_dates(name: str, values: Any) -> None:

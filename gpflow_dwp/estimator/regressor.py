@@ -54,7 +54,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps and tries depth 3, too.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs, or 5
-        where that is less than 4 and predicts better.
+        where that is less than 5 and predicts better.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
         the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
         kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
@@ -102,7 +102,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         """Train a new model, or with ``warm_start`` the one there is.
 
         :param X: Inputs, [N, D].
-        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own.
+        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own, of
+            which NaN are missing.
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
         :return: The regressor.
@@ -111,9 +112,13 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             that goes on was fitted to other numbers of columns.
         """
         refuse_dates("y", y)
-        inputs, y, weights = self._check_rows(
-            X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2
-        )
+        checks = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
+        if np.asarray(y).shape[1:] > (1,):
+            may_miss = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+            checks = {
+                "validate_separately": ({"dtype": np.float64, "ensure_min_samples": 2}, may_miss)
+            }
+        inputs, y, weights = self._check_rows(X, y, sample_weight, **checks)
         name = getattr(y, "name", None)
         targets = np.asarray(y, np.float64)
         if self._goes_on() and targets.shape[1:] != self._target_shape:
@@ -122,6 +127,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
                 f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
             )
         columns = targets.reshape(len(targets), -1)
+        if np.isnan(columns).all(axis=1).any():
+            raise ValueError("y must hold an observation in each row, got one that has none.")
         self._train(inputs, columns, weights, None)
         self.resolution_: Array = recorded_steps(columns)
         self._target_shape: tuple[int, ...] = targets.shape[1:]

@@ -23,7 +23,6 @@ __all__ = ["Trial", "deep_trials", "halve"]
 # Degrees of freedom of a Wishart layer, besides the number of inputs where that is less than so
 # many: a layer needs room to bend.
 _ROOM = 5
-_INPUTS_WITH_ROOM = 4
 # With more rows than this, one kernel is tried, the better one of a single layer, and weak
 # candidates are dropped sooner.
 _FEW_ROWS = 120
@@ -96,7 +95,7 @@ def deep_trials(
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
     widths: list[int | None] = [trainer.architecture["width"]]
-    if widths == [None] and num_inputs < _INPUTS_WITH_ROOM and not is_asked_for:
+    if widths == [None] and num_inputs < _ROOM and not is_asked_for:
         widths.append(_ROOM)
     nothing = RowScores.none(num_data)
     return [

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpflow_dwp.base import Array
 
-__all__ = ["has_atoms", "odd_targets", "recorded_steps"]
+__all__ = ["has_atoms", "is_recorded_finely", "odd_targets", "recorded_steps"]
 
 # So many rows for each value, or so large a share of one value, are worth a word.
 _ROWS_OF_A_VALUE = 5
@@ -58,6 +58,17 @@ def has_atoms(Y: Array, steps: Array) -> bool:
         if counts.max() > _SHARE_OF_AN_ATOM * len(column) and step < _FINE * column.std():
             return True
     return False
+
+
+def is_recorded_finely(Y: Array, steps: Array) -> bool:
+    """Whether no column has few values, or many rows at one of them.
+
+    Noise that differs from row to row can be tiny where equal values are, and no density can tell.
+
+    :param Y: Observations, [N, P].
+    :param steps: To which each column was recorded, [P].
+    """
+    return bool(np.all(steps < _FINE * Y.std(axis=0))) and not has_atoms(Y, steps)
 
 
 def odd_targets(y: Array, name: str) -> str | None:

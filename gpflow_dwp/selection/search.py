@@ -16,6 +16,7 @@ from gpflow_dwp.selection._starts import Start, num_lengthscales
 from gpflow_dwp.selection.candidates import Auto, Candidate, Effort, Selection
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
+from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
 from gpflow_dwp.selection.single_layers import SingleLayers
 from gpflow_dwp.selection.trainer import Trainer, deepened
@@ -37,8 +38,8 @@ _GAIN_OF_DEPTH = 0.05  # nats a row
 # A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
 # away from the prior, and leave-one-out scores given its draws are too good.
 _NATS_OF_FIT = 0.25
-# Noise that differs from row to row can be tiny where equal values are: no density can tell then.
-_MOST_TIES = 0.1
+# Where observations are missing, single layers start from rows that have all, if so many do.
+_FEWEST_WHOLE_ROWS = 20
 
 
 @dataclasses.dataclass
@@ -53,10 +54,17 @@ class Search:
     def of_numbers(self, kernels: tuple[str, ...], likelihood: str, depth: int | Auto) -> Selection:
         """Choose among models of numbers."""
         trainer = self.trainer
+        X, Y, weights = trainer.X, trainer.Y, trainer.weights
+        is_whole = ~np.isnan(Y).any(axis=1)
+        if is_whole.sum() >= min(len(X), _FEWEST_WHOLE_ROWS):
+            X, Y = X[is_whole], Y[is_whole]
+            weights = None if weights is None else weights[is_whole]
+        else:
+            Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
         singles = SingleLayers(
-            trainer.X,
-            trainer.Y,
-            trainer.weights,
+            X,
+            Y,
+            weights,
             trainer.steps,
             100 if self.num_steps is None else self.num_steps,
             trainer.seed,
@@ -71,7 +79,7 @@ class Search:
             if likelihood == "auto"
             else singles.with_likelihood(plain[0], likelihood)
         )
-        may_vary = likelihood == "auto" and trainer.output != "regression"
+        may_vary = likelihood == "auto" and trainer.output != "regression" and is_whole.all()
         if not self._has_leave_one_out:
             return self.by_bound(start, depth, heteroskedastic if may_vary else None)
         deepest = _DEEPEST[self.effort] if depth == "auto" else int(depth)
@@ -189,9 +197,7 @@ class Search:
 
     def _compare_bounds(self, best: _Found, heteroskedastic: Start) -> _Found:
         """The better one of a model and a single layer with heteroskedastic noise."""
-        Y = self.trainer.Y
-        ties = 1.0 - min(len(np.unique(column)) for column in Y.T) / len(Y)
-        if ties > _MOST_TIES:
+        if not is_recorded_finely(self.trainer.Y, self.trainer.steps):
             return best
         other = self._trained(heteroskedastic, 1, best)
         if other is None or not other.candidate.elbo > best.candidate.elbo:

@@ -67,7 +67,7 @@ def select_model(
 
     Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
     from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν the number of
-    inputs, and 5 where those are less than 4; above 120 rows in the better kernel alone. They are
+    inputs, and 5 where those are less; above 120 rows in the better kernel alone. They are
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
     or where they are far below the best single layer. The last is kept if it predicts better than
     that: by the log density of each row given all others, with CRPS not against it
@@ -79,7 +79,9 @@ def select_model(
     Of more rows, other likelihoods and latent variables models are compared by their bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
-        they are numbers; and weights [N] if rows are to count more or less than once.
+        they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
+        less than once. Where some are missing, single layers start from the rows that have all,
+        and models with pseudo-targets are compared by their bounds.
     :param depth: GP layers of the equivalent deep GP; "auto" for 1, or more where that pays.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for one of
         :data:`CANDIDATE_KERNELS`, with or without a lengthscale for each input, or the first of
@@ -118,7 +120,8 @@ def select_model(
     :raises ValueError: If an argument or the data cannot be used; nothing has been fitted then.
     """
     X, Y, weights = as_weighted(data)
-    X, Y = check_arrays(X, Y)
+    X, Y = check_arrays(X, Y, may_miss=True)
+    may_be_regression = not np.isnan(Y).any()
     weights = None if weights is None else check_weights(weights, len(X))
     for name, number in (("depth", depth), ("num_inducing", num_inducing)):
         if not isinstance(number, str) or number != "auto":
@@ -162,7 +165,7 @@ def select_model(
         weights,
         recorded_steps(Y) if given is None else np.zeros(Y.shape[1]),
         num_inducing,
-        output,
+        output if may_be_regression else "pseudo_targets",
         rows_of_batches(len(X), given) if batch_size is None else batch_size,
         progress,
         architecture,

@@ -394,3 +394,20 @@ def test_inputs_that_cannot_be_computed_with_are_refused(
     for method in (regressor.predict, regressor.predict_interval, regressor.sample_y):
         with pytest.raises(ValueError, match=message):
             method([[0.0, 1_000.0], [far, 1_000.0]])
+
+
+def test_observations_may_be_missing() -> None:
+    """Catches missing entries that are refused, or count in a column's mean and scale."""
+    clean = np.stack([np.sin(X[:, 0]), 10.0 + 3.0 * np.cos(X[:, 0])], 1)
+    seen = clean.copy()
+    seen[:12, 0] = np.nan
+    seen[30:, 1] = np.nan
+
+    model = DeepWishartRegressor(depth=1, likelihood="gaussian", num_steps=200, random_state=0)
+    mean = model.fit(X, seen).predict(X)
+
+    np.testing.assert_allclose(model.output_standardiser_.mean, np.nanmean(seen, axis=0))
+    assert np.abs(mean - clean).mean(axis=0) == pytest.approx(0.0, abs=0.3)
+    seen[3] = np.nan
+    with pytest.raises(ValueError, match="an observation in each row, got one that has none"):
+        model.fit(X, seen)
