@@ -16,7 +16,6 @@ from gpflow.likelihoods import Gaussian
 from gpflow.models import GPR, SGPR
 from gpflow.optimizers import Scipy
 from gpflow.utilities import positive
-from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted
@@ -103,10 +102,8 @@ def fit_gaussian_process(
     model.jitter = jitter
     if inducing_inputs is not None:
         gpflow.set_trainable(model.inducing_variable, False)
-    # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
-    with threadpool_limits(1, user_api="blas"):
-        trace = _maximise(model, max_iterations)
-        elbo = float(model.maximum_log_likelihood_objective())
+    trace = _maximise(model, max_iterations)
+    elbo = float(model.maximum_log_likelihood_objective())
     rounding = np.finfo(np.float64).eps * np.sum(kernel(X, full_cov=False))
     if not (np.isfinite(elbo) and np.min(noise.variance_at(X)) > rounding):
         elbo = -np.inf
@@ -119,34 +116,33 @@ def fit_gaussian_process(
 
 def _fit_closed_form(evidence: Evidence, max_iterations: int) -> GaussianProcessFit:
     """Maximise by L-BFGS, again from where it stops for as long as it gains."""
-    with threadpool_limits(1, user_api="blas"):
-        best = evidence.start()
-        best_value, _ = evidence(best)
-        trace = [best_value]
+    best = evidence.start()
+    best_value, _ = evidence(best)
+    trace = [best_value]
 
-        def loss(vector: Array) -> tuple[float, Array]:
-            nonlocal best, best_value
-            value, gradient = evidence(vector)
-            if not np.isfinite(value):
-                # Not far above, or the line search would interpolate to no step at all.
-                return -best_value + _NATS_OF_FAILURE, np.zeros_like(vector)
-            if value > best_value:
-                best, best_value = vector.copy(), value
-            return -value, -gradient
+    def loss(vector: Array) -> tuple[float, Array]:
+        nonlocal best, best_value
+        value, gradient = evidence(vector)
+        if not np.isfinite(value):
+            # Not far above, or the line search would interpolate to no step at all.
+            return -best_value + _NATS_OF_FAILURE, np.zeros_like(vector)
+        if value > best_value:
+            best, best_value = vector.copy(), value
+        return -value, -gradient
 
-        while np.isfinite(best_value) and len(trace) <= max_iterations:
-            begun_at, begun_with = best_value, len(trace)
-            scipy.optimize.minimize(
-                loss,
-                best,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=evidence.limits(),
-                callback=lambda _: trace.append(best_value),
-                options={"maxiter": max_iterations + 1 - len(trace)},
-            )
-            if not best_value > begun_at + _LEAST_GAIN or len(trace) == begun_with:
-                break
+    while np.isfinite(best_value) and len(trace) <= max_iterations:
+        begun_at, begun_with = best_value, len(trace)
+        scipy.optimize.minimize(
+            loss,
+            best,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=evidence.limits(),
+            callback=lambda _: trace.append(best_value),
+            options={"maxiter": max_iterations + 1 - len(trace)},
+        )
+        if not best_value > begun_at + _LEAST_GAIN or len(trace) == begun_with:
+            break
     evidence.assign(best)
     elbo = best_value - evidence.log_prior(best)
     return GaussianProcessFit(elbo, np.asarray(trace[1:] or trace), evidence.precisions)

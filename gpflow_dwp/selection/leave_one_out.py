@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
+from scipy.linalg import solve_triangular
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
@@ -104,9 +105,8 @@ def leave_one_out(
     means, variances = [], []
     for K_s, C_s, k_s in zip(K, C, diagonal, strict=True):
         jitter = output.jitter * np.mean(np.diagonal(K_s))
-        A = np.linalg.solve(np.linalg.cholesky(K_s + jitter * np.eye(len(K_s))), C_s)
-        B = np.eye(len(A)) + (A * tau) @ A.T
-        U = np.linalg.solve(np.linalg.cholesky(B), A)
+        A = _whitened(K_s + jitter * np.eye(len(K_s)), C_s)
+        U = _whitened(np.eye(len(A)) + (A * tau) @ A.T, A)
         h = np.sum(U * U, axis=0)
         mean = U.T @ (U @ (tau[:, None] * targets))
         left = np.maximum(1.0 - tau * h, 1e-10)
@@ -143,6 +143,11 @@ def leave_one_out_of_heteroskedastic(
     mean[..., :P] = (mean[..., :P] - tau * variance[..., :P] * Y) / left
     variance[..., :P] /= left
     return _observed(likelihood, X, mean, variance)
+
+
+def _whitened(K: Array, C: Array) -> Array:
+    """L⁻¹ C, for the Cholesky factor L of K."""
+    return solve_triangular(np.linalg.cholesky(K), C, lower=True, check_finite=False)
 
 
 def _observed(

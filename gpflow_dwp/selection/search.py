@@ -6,6 +6,7 @@ import dataclasses
 import time
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
@@ -51,6 +52,8 @@ class Search:
     num_steps: int | None
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
 
+    # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
+    @threadpool_limits.wrap(limits=1, user_api="blas")
     def of_numbers(self, kernels: tuple[str, ...], likelihood: str, depth: int | Auto) -> Selection:
         """Choose among models of numbers."""
         trainer = self.trainer

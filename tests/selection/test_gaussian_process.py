@@ -7,11 +7,9 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
-from gpflow_dwp.selection.evidence import Evidence
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 
 RNG = np.random.default_rng(0)
@@ -68,27 +66,6 @@ def test_what_fails_leaves_the_parameters_of_before() -> None:
 
     assert np.isfinite(fitted.trace).all() and fitted.elbo == -np.inf  # of noise below rounding
     assert all(np.isfinite(each.numpy()).all() for each in kernel.trainable_parameters)
-
-
-def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that spin for their turn took minutes beside two busy processes."""
-
-    def threads() -> set[int]:
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
-    def noting(self: Evidence, vector: Any) -> Any:
-        seen.append(threads())
-        return evaluate(self, vector)
-
-    seen: list[set[int]] = []
-    evaluate = Evidence.__call__
-    monkeypatch.setattr(Evidence, "__call__", noting)
-    with threadpool_limits(2, user_api="blas"):
-        before = threads()
-        kernel, likelihood = gpflow.kernels.Matern52(), gpflow.likelihoods.Gaussian(0.1)
-        fit_gaussian_process((X, Y), kernel, likelihood, max_iterations=2)
-        assert threads() == before
-    assert seen and all(each == {1} for each in seen)
 
 
 def test_noise_below_rounding_is_no_fit() -> None:

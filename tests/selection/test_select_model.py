@@ -8,10 +8,12 @@ import gpflow
 import numpy as np
 import pytest
 from sklearn.datasets import make_regression
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection.single_layers import SingleLayers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 2))
@@ -255,3 +257,23 @@ def test_held_out_rows_end_the_steps() -> None:
     # The single layer of labels takes 30 steps, is judged after every one from the fifth on.
     assert selection.history.num_steps < 15
     assert "a callback ended the run" in selection.history.stop_reason
+
+
+def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that spin for their turn took minutes beside two busy processes."""
+
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    def noting(self: SingleLayers, kernels: Any) -> Any:
+        seen.append(threads())
+        raise InterruptedError
+
+    seen: list[set[int]] = []
+    monkeypatch.setattr(SingleLayers, "plain", noting)
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with pytest.raises(InterruptedError):
+            select_model((X, standardised(SIGNAL + NOISE)), **SHORT)
+        assert threads() == before
+    assert seen == [{1}]
