@@ -42,7 +42,8 @@ class TargetBlocks(NamedTuple):
     The inducing block is drawn first, once for all targets, and travels on its own.
 
     Targets come in G groups of K, which are drawn jointly, each group on its own: K = 1 for targets
-    by themselves, G = 1 for all together, and K copies of each of G data in between.
+    by themselves, G = 1 for all together, and K copies of each of G data in between. Where an
+    output layer has a kernel for each of L functions, their axis comes behind that of S.
 
     :param it: Inducing by target, [S, M, N], where N = G K.
     :param tt: Target by target within each group, [S, G, K, K].
@@ -65,7 +66,7 @@ class TargetBlocks(NamedTuple):
         if self.are_single:
             return tf.squeeze(self.tt, [-2, -1])
         diagonal = tf.linalg.diag_part(self.tt)
-        return tf.reshape(diagonal, [sizes(diagonal)[0], -1])
+        return tf.reshape(diagonal, [*sizes(diagonal)[:-2], -1])
 
     def grouped(self, rows: tf.Tensor) -> tf.Tensor:
         """Rows of targets, [S, N, P], as [S, G, K, P]."""

@@ -381,7 +381,7 @@ def condition_output(
     layer: OutputLayer, draw: GaussianPosterior, blocks: TargetBlocks, *, full_cov: bool
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
-    mean, covariance = layer.condition(draw, in_groups(blocks, full_cov=full_cov))
+    mean, covariance = layer.mix(*layer.condition(draw, in_groups(blocks, full_cov=full_cov)))
     return mean, covariance[..., 0, :, :] if full_cov else covariance[..., 0, 0]
 
 

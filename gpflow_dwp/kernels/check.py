@@ -25,8 +25,8 @@ __all__ = ["check_gram_kernel", "check_input_kernel"]
 
 _REASONS: dict[type[Any], str] = {
     MultioutputKernel: (
-        "it has several outputs, and the outputs of a layer on a Gram matrix share one kernel; "
-        "use that kernel by itself"
+        "it has several outputs, which only an output layer takes, and its features are not "
+        "those; use that kernel by itself"
     ),
     Coregion: (
         "its inputs are indices of outputs, which a Gram matrix does not hold; "
@@ -121,8 +121,8 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
 def _check_parts(kernel: Kernel, num_columns: int) -> None:
     if isinstance(kernel, MultioutputKernel):
         raise ValueError(
-            f"{type(kernel).__name__} cannot be a layer's kernel: it has several outputs, and "
-            "those of a layer share one kernel; use that kernel by itself."
+            f"{type(kernel).__name__} cannot be a hidden layer's kernel: it has several outputs; "
+            "use that kernel by itself."
         )
     active = kernel.active_dims
     columns = np.arange(num_columns)

@@ -100,7 +100,7 @@ def build_latent_variable_deep_gp(
                     kernel,
                     points,
                     width,
-                    mixing=_principal_components(X, min(num_functions, width), width),
+                    mixing=_principal_components(X, min(num_functions, width), width).T,
                     skip=np.eye(width),
                     q_scale=_HIDDEN_Q_SCALE,
                     jitter=jitter,

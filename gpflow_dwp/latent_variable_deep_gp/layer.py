@@ -30,7 +30,7 @@ __all__ = ["LocalInducingGPLayer"]
 class LocalInducingGPLayer(Layer):
     r"""Gaussian processes that share a kernel, mixed linearly, with a whitened Gaussian posterior.
 
-    The layer's output is f(x) = g(x) W + x A, with G independent processes g, a fixed ``mixing``
+    The layer's output is f(x) = W g(x) + Aᵀ x, with G independent processes g, a fixed ``mixing``
     W and a fixed linear mean ``skip`` A. For each process q(u) = N(L m, L C Lᵀ), L Lᵀ = K_uu
     (Salimbeni and Deisenroth, "Doubly stochastic variational inference for deep Gaussian
     processes", 2017; Salimbeni et al., 2019, equations 14 to 16).
@@ -41,7 +41,8 @@ class LocalInducingGPLayer(Layer):
     :param kernel: Kernel of all G processes.
     :param inducing_variable: Inducing inputs, [M, D].
     :param num_outputs: Number of output columns, Q.
-    :param mixing: Weights of the functions in the outputs, W, [G, Q]; None for the identity.
+    :param mixing: Weights of the functions in the outputs, W, [Q, G], as GPflow has them; None for
+        the identity.
     :param skip: Linear mean function, A, [D, Q]; None for a mean of zero.
     :param q_scale: Standard deviation at which the whitened posterior starts.
     :param jitter: Added to the diagonal of what is factorised, relative to the mean variance; None
@@ -75,9 +76,9 @@ class LocalInducingGPLayer(Layer):
         self.jitter = as_jitter(jitter)
         num_inducing, num_inputs = map(int, self.inducing_variable.Z.shape)
         check_input_kernel(kernel, num_inputs)
-        self.mixing = _fixed("mixing", mixing, None, num_outputs)
-        self.skip = _fixed("skip", skip, num_inputs, num_outputs)
-        num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[0])
+        self.mixing = _fixed("mixing", mixing, [num_outputs, None])
+        self.skip = _fixed("skip", skip, [num_inputs, num_outputs])
+        num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[1])
         check_memory(
             num_functions,
             num_inducing,
@@ -134,7 +135,7 @@ class LocalInducingGPLayer(Layer):
         mean, variance = self._predict_functions(inputs, full_cov=full_cov)
         if self.mixing is not None:
             squares = tf.square(self.mixing)
-            equation = "...gtu,gq->...qtu" if full_cov else "...tg,gq->...tq"
+            equation = "...gtu,qg->...qtu" if full_cov else "...tg,qg->...tq"
             variance = tf.einsum(equation, variance, squares)
         return self._mix(inputs, mean), variance
 
@@ -264,17 +265,17 @@ class LocalInducingGPLayer(Layer):
     def _mix(self, inputs: tf.Tensor, functions: tf.Tensor) -> tf.Tensor:
         mixed = functions
         if self.mixing is not None:
-            mixed = tf.einsum("...g,gq->...q", functions, self.mixing)
+            mixed = tf.einsum("...g,qg->...q", functions, self.mixing)
         if self.skip is not None:
             mixed += tf.einsum("...d,dq->...q", inputs, self.skip)
         return mixed
 
 
-def _fixed(name: str, matrix: Array | None, rows: int | None, columns: int) -> Parameter | None:
+def _fixed(name: str, matrix: Array | None, expected: list[int | None]) -> Parameter | None:
     if matrix is None:
         return None
-    shape = check_matrix(name, matrix).shape
-    if shape[1] != columns or rows not in (None, shape[0]):
-        expected = "any number of" if rows is None else rows
-        raise ValueError(f"{name} must have {expected} rows and {columns} columns, got {shape}.")
+    shape = list(check_matrix(name, matrix).shape)
+    if any(size not in (None, given) for size, given in zip(expected, shape, strict=True)):
+        wanted = [size or "number of functions" for size in expected]
+        raise ValueError(f"{name} must have shape [{', '.join(map(str, wanted))}], got {shape}.")
     return Parameter(matrix, dtype=default_float(), trainable=False)

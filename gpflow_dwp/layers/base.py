@@ -12,7 +12,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, MultioutputKernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.linalg import (
@@ -71,8 +71,8 @@ class GaussianPosterior(NamedTuple):
     pseudo-targets v of precision Λ at the inducing points come ``weights`` (K_ii + Λ⁻¹)⁻¹ v and
     ``inverse`` (K_ii + Λ⁻¹)⁻¹.
 
-    :param weights: K_ii⁻¹ E[u], [S, M, G]: of Q outputs, or of the G functions that they mix.
-    :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M].
+    :param weights: K_ii⁻¹ E[u], [S, M, L]: of Q outputs, or of the L functions that they mix.
+    :param inverse: K_ii⁻¹ (K_ii - Cov[u]) K_ii⁻¹, [S, M, M], or [S, L, M, M] of several kernels.
     :param log_ratio: -KL[q(u) ‖ p(u)], summed over outputs, [S].
     :param inverse_root: Root of the inverse, R, [S, M, M], where ``inverse`` is Rᵀ R; gradients by
         way of it keep more digits. None where there is no such.
@@ -82,6 +82,12 @@ class GaussianPosterior(NamedTuple):
     inverse: tf.Tensor
     log_ratio: tf.Tensor
     inverse_root: tf.Tensor | None = None
+
+    def of_function(self, index: int) -> GaussianPosterior:
+        """The posterior of one of several functions with kernels of their own; without its term."""
+        root = None if self.inverse_root is None else self.inverse_root[:, index]
+        weights = self.weights[..., index : index + 1]
+        return GaussianPosterior(weights, self.inverse[:, index], self.log_ratio, root)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,22 +274,25 @@ class GramLayer(_KernelLayer):
 class OutputLayer(_KernelLayer):
     """The top layer: a Gaussian posterior over functions, given a covariance.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on; where the layer
+        takes several, a ``SeparateIndependent`` or ``LinearCoregionalization`` of them.
     :param num_inducing: Number of inducing points, M.
     :param mean_function: Mean function m of what comes in at the model's bottom, inputs and latent
         variables: f = m + a process of mean zero, whose posterior this is. None for no m.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
+    :cvar takes_kernels: Kinds of several kernels that the layer takes.
     :cvar least_nats: A divergence from the prior below which the layer has learned nothing: to know
         functions in a single direction takes some three nats, so all is explained as noise.
     :ivar num_outputs: Q, the number of functions; None where that is not known.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
     :ivar weights: How often each of these counts, [C]; None for once.
-    :ivar mixing: W, [Q, G], where the Q functions are mixtures of G independent ones; None where
+    :ivar mixing: W, [Q, L], where the Q functions are mixtures of L independent ones; None where
         they are independent.
     """
 
     least_nats: ClassVar[float] = 3.0
+    takes_kernels: ClassVar[tuple[type, ...]] = ()
     num_outputs: int | None = None
     inputs: tf.Tensor | None = None
     weights: tf.Tensor | None = None
@@ -295,7 +304,20 @@ class OutputLayer(_KernelLayer):
         if mean_function is not None:
             check_instance(MeanFunction, mean_function=mean_function)
         super().__init__(kernel, num_inducing)
+        several = isinstance(kernel, MultioutputKernel)
+        if several and not isinstance(kernel, self.takes_kernels):
+            raise ValueError(
+                f"kernel of a {type(self).__name__} must not be a {type(kernel).__name__}: "
+                "GlobalInducingGPLayer takes SeparateIndependent and LinearCoregionalization; "
+                "where outputs share a kernel, use that kernel by itself."
+            )
         self.mean_function = mean_function
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Those of several functions that have kernels of their own, [L]; else the only one."""
+        several = isinstance(self.kernel, MultioutputKernel)
+        return tuple(self.kernel.latent_kernels) if several else (self.kernel,)
 
     def describe(self) -> Description:
         return Description(f"functions at {self.num_inducing} points", "")
@@ -316,11 +338,11 @@ class OutputLayer(_KernelLayer):
 
     @abc.abstractmethod
     @check_shapes(
-        "covariance: [S, M, M]",
+        "covariance: [S, functions..., M, M]",
         "cross: [S, M, C]",
         "targets: [C, Q]",
-        "return.weights: [S, M, G]",
-        "return.inverse: [S, M, M]",
+        "return.weights: [S, M, L]",
+        "return.inverse: [S, functions..., M, M]",
         "return.log_ratio: [S]",
     )
     def infer_inducing(
@@ -331,7 +353,8 @@ class OutputLayer(_KernelLayer):
     ) -> GaussianPosterior:
         """Find the posterior at the inducing points.
 
-        :param covariance: Covariance at the inducing points, K_ii, [S, M, M].
+        :param covariance: Covariance at the inducing points, K_ii, [S, M, M], or [S, L, M, M] of
+            several kernels.
         :param cross: K_ic, [S, M, C], between inducing points and the layer's own ``inputs``, at
             what is expected of these given the Gram matrices below; None where it has none.
         :param targets: What was observed at the layer's ``inputs``, on the scale of f and less its
@@ -340,21 +363,30 @@ class OutputLayer(_KernelLayer):
         """
 
     @check_shapes(
-        "blocks.it: [S, M, N]",
-        "blocks.tt: [S, G, K, K]",
-        "return[0]: [S, N, Q]",
-        "return[1]: [S, columns..., G, K, K]",
+        "blocks.it: [S, functions..., M, N]",
+        "blocks.tt: [S, functions..., G, K, K]",
+        "return[0]: [S, N, columns]",
+        "return[1]: [S, variances..., G, K, K]",
     )
     def condition(
         self, draw: GaussianPosterior, blocks: TargetBlocks
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Mean and covariance at the targets, without the mean function.
+        """Mean and covariance of the functions at the targets, before they are mixed.
 
         :param draw: What :meth:`infer_inducing` returned.
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        :return: The mean, [S, N, Q], and the covariance within each group, [S, G, K, K] where all
-            outputs share it and [S, Q, G, K, K] where not.
+        :return: The mean, [S, N, L], and the covariance within each group, [S, G, K, K] where all
+            functions share it and [S, L, G, K, K] where not.
         """
+        if blocks.it.shape.rank == 4:
+            moments = [
+                self.condition(draw.of_function(index), TargetBlocks(it, tt))
+                for index, (it, tt) in enumerate(
+                    zip(tf.unstack(blocks.it, axis=1), tf.unstack(blocks.tt, axis=1), strict=True)
+                )
+            ]
+            means, covariances = zip(*moments, strict=True)
+            return tf.concat(means, axis=-1), tf.stack(covariances, axis=1)
         if blocks.are_single:
             mean, explained = (
                 projected_moments(draw.inverse, draw.weights, blocks.it)
@@ -363,21 +395,21 @@ class OutputLayer(_KernelLayer):
             )
             # Cancellation may leave a rounding error below zero.
             variance = tf.maximum(blocks.diagonal - explained, tf.zeros([], explained.dtype))
-            covariance = variance[..., None, None]
+            return mean, variance[..., None, None]
+        mean = tf.matmul(blocks.it, draw.weights, transpose_a=True)
+        if draw.inverse_root is None:
+            left, right = blocks.it, tf.matmul(draw.inverse, blocks.it)
         else:
-            mean = tf.matmul(blocks.it, draw.weights, transpose_a=True)
-            if draw.inverse_root is None:
-                left, right = blocks.it, tf.matmul(draw.inverse, blocks.it)
-            else:
-                left = right = tf.matmul(draw.inverse_root, blocks.it)
-            left, right = (
-                blocks.grouped(tf.linalg.matrix_transpose(part)) for part in (left, right)
-            )
-            covariance = blocks.tt - tf.matmul(left, right, transpose_b=True)
+            left = right = tf.matmul(draw.inverse_root, blocks.it)
+        left, right = (blocks.grouped(tf.linalg.matrix_transpose(part)) for part in (left, right))
+        return mean, blocks.tt - tf.matmul(left, right, transpose_b=True)
+
+    def mix(self, mean: tf.Tensor, covariance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Moments of the outputs, as :meth:`condition` returns those of the functions."""
         if self.mixing is None:
             return mean, covariance
         mixing = tf.cast(self.mixing, mean.dtype)
-        scales = tf.reduce_sum(tf.square(mixing), axis=1)
-        return tf.matmul(mean, mixing, transpose_b=True), scales[:, None, None, None] * covariance[
-            :, None
-        ]
+        mean, squares = tf.matmul(mean, mixing, transpose_b=True), tf.square(mixing)
+        if covariance.shape.rank == 5:
+            return mean, tf.einsum("ql,slgku->sqgku", squares, covariance)
+        return mean, tf.reduce_sum(squares, axis=1)[:, None, None, None] * covariance[:, None]

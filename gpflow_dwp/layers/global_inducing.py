@@ -11,7 +11,7 @@ import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 
 from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.data.array_checks import check_matrix
@@ -39,24 +39,28 @@ class GlobalInducingGPLayer(OutputLayer):
     .. math:: \mathrm{KL}[q(u) \| p(u)]
               = \tfrac12 \{\log|I + K \Lambda| - \operatorname{tr}(\Phi K) + a^T K a\}.
 
-    With a ``mixing`` W that is learned, the outputs are f = W g of G such functions g, and
+    With a ``mixing`` W that is learned, the outputs are f = W g of L such functions g, and
     correlated: the covariance between f_p(x) and f_q(x') is (W Wᵀ)_pq k(x, x') (the intrinsic
     coregionalisation model: Alvarez, Rosasco and Lawrence, "Kernels for vector-valued functions",
-    2012, section 4.2).
+    2012, section 4.2). Functions have kernels of their own by a ``SeparateIndependent``, and a
+    mixing, too, by a ``LinearCoregionalization``, whose W it is.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on.
-    :param num_outputs: Number of functions, Q, which share the kernel.
-    :param pseudo_targets: Starting values of v, [M, Q], or [M, G] with ``mixing``; None for zeros.
+    :param kernel: GPflow kernel that is applied to what the layer below hands on; or one for each
+        function.
+    :param num_outputs: Number of outputs, Q.
+    :param pseudo_targets: Starting values of v, [M, Q], or [M, L] with ``mixing``; None for zeros.
     :param num_inducing: Number of inducing points, M, where ``pseudo_targets`` does not tell it.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :param mixing: Starting value of W, [Q, G], in the orientation of GPflow's; None for independent
-        outputs.
+    :param mixing: Starting value of W, [Q, L], in the orientation of GPflow's; None for independent
+        outputs, and for a ``LinearCoregionalization`` as it is.
     :param mean_function: See :class:`OutputLayer`.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind,
         ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit each other,
-        ``mixing`` and ``num_outputs``, the former are not finite, the latter too large for the
-        machine's memory, or ``precision`` is not positive.
+        ``mixing``, the kernels and ``num_outputs``, the former are not finite, the latter too large
+        for the machine's memory, or ``precision`` is not positive.
     """
+
+    takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent, LinearCoregionalization)
 
     papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)
 
@@ -73,14 +77,22 @@ class GlobalInducingGPLayer(OutputLayer):
     ) -> None:
         check_integers(num_outputs=num_outputs)
         num_functions = num_outputs
+        coregionalised = isinstance(kernel, LinearCoregionalization)
+        if mixing is None and coregionalised:
+            mixing = kernel.W
         if mixing is not None:
             mixing = check_matrix("mixing", mixing)
             num_functions = mixing.shape[1]
             if len(mixing) != num_outputs:
                 raise ValueError(
-                    f"mixing must have num_outputs={num_outputs} rows, got shape "
+                    f"mixing must have shape [num_outputs={num_outputs}, number of functions], got "
                     f"{list(mixing.shape)}."
                 )
+        if isinstance(kernel, self.takes_kernels) and len(kernel.kernels) != num_functions:
+            raise ValueError(
+                f"kernel must hold a kernel for each of {num_functions} functions, got "
+                f"{len(kernel.kernels)}."
+            )
         if pseudo_targets is None:
             if num_inducing is None:
                 raise ValueError("pseudo_targets or num_inducing must be given.")
@@ -96,7 +108,11 @@ class GlobalInducingGPLayer(OutputLayer):
             )
         super().__init__(kernel, shape[0], mean_function)
         self.num_outputs = num_outputs
-        self.mixing = None if mixing is None else Parameter(mixing, dtype=default_float())
+        if coregionalised:
+            kernel.W.assign(mixing)
+            self.mixing = kernel.W
+        else:
+            self.mixing = None if mixing is None else Parameter(mixing, dtype=default_float())
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )
@@ -114,11 +130,22 @@ class GlobalInducingGPLayer(OutputLayer):
         cross: tf.Tensor | None = None,
         targets: tf.Tensor | None = None,
     ) -> GaussianPosterior:
-        root, weights, kl = pseudo_target_posterior(
-            covariance,
-            tf.cast(self.precision_tril, covariance.dtype),
-            tf.cast(self.pseudo_targets, covariance.dtype),
+        tril, targets_here = (
+            tf.cast(each, covariance.dtype) for each in (self.precision_tril, self.pseudo_targets)
         )
+        if covariance.shape.rank == 3:
+            root, weights, kl = pseudo_target_posterior(covariance, tril, targets_here)
+        else:
+            columns = tf.split(targets_here, len(self.kernels), axis=1)
+            roots, of_columns, divergences = zip(
+                *(
+                    pseudo_target_posterior(covariance[:, index], tril, column)
+                    for index, column in enumerate(columns)
+                ),
+                strict=True,
+            )
+            root, weights = tf.stack(roots, axis=1), tf.concat(of_columns, axis=-1)
+            kl = tf.add_n(divergences)
         inverse = tf.matmul(root, root, transpose_a=True)
         return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
 

@@ -9,19 +9,27 @@ that may be far larger than what is left of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, MultioutputKernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.cross import cross_covariance
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
-from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, OutputLayer, TargetNoise
+from gpflow_dwp.layers.base import (
+    GaussianPosterior,
+    GramDraw,
+    GramLayer,
+    Layer,
+    OutputLayer,
+    TargetNoise,
+)
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
@@ -86,8 +94,8 @@ def sample_inducing_path(
     if hidden and not tf.is_tensor(num_samples):
         size = output.num_inducing
         check_memory(num_samples, size, size, num_samples=num_samples, num_inducing=size)
-    covariance = kernel_in_dtype(layers[0].kernel, _ACCURATE)(tf.cast(points, _ACCURATE))[None]
-    draws = []
+    covariance = _of_inputs(layers[0], points)
+    draws: list[GramDraw] = []
     for index, (layer, above, layer_seed) in enumerate(
         zip(hidden, layers[1:], split_seed(seed, len(layers)), strict=False)
     ):
@@ -95,13 +103,34 @@ def sample_inducing_path(
             draws.append(layer.sample_inducing(covariance, num_samples, layer_seed))
         except CholeskyError as error:
             raise CholeskyError(f"layers[{index}]: {error}") from error
-        kernel = kernel_in_dtype(above.kernel, _ACCURATE)
-        covariance = gram_K(kernel, draws[-1].gram, features=draws[-1].features)
+        covariance = _of_draw(above, draws[-1])
     if output.inputs is None:
         return InducingPath(points, tuple(draws), output.infer_inducing(covariance))
 
     cross, targets = _expected_blocks(hidden, output, points, draws, warp)
     return InducingPath(points, tuple(draws), output.infer_inducing(covariance, cross.it, targets))
+
+
+def _of_kernels(layer: Layer, evaluate: Callable[[Kernel], Any]) -> Any:
+    """A covariance, or its blocks, by the layer's kernel; of several behind the axis of S."""
+    kernels = layer.kernels if isinstance(layer, OutputLayer) else (layer.kernel,)
+    found = [evaluate(kernel_in_dtype(kernel, _ACCURATE)) for kernel in kernels]
+    if not isinstance(layer.kernel, MultioutputKernel):
+        return found[0]
+    if isinstance(found[0], TargetBlocks):
+        it, tt, _ = zip(*found, strict=True)
+        return TargetBlocks(tf.stack(it, axis=1), tf.stack(tt, axis=1))
+    return tf.stack(found, axis=1)
+
+
+def _of_inputs(layer: Layer, points: tf.Tensor) -> tf.Tensor:
+    """The layer's K_ii where it is the lowest one."""
+    return _of_kernels(layer, lambda kernel: kernel(tf.cast(points, _ACCURATE))[None])
+
+
+def _of_draw(layer: Layer, draw: GramDraw) -> tf.Tensor:
+    """The layer's K_ii, given a draw of the layer below."""
+    return _of_kernels(layer, lambda kernel: gram_K(kernel, draw.gram, features=draw.features))
 
 
 def _expected_blocks(
@@ -148,12 +177,7 @@ def regression_blocks(
     """
     points = tf.convert_to_tensor(points)
     path = sample_inducing_path(hidden, output, points, num_samples, seed, warp)
-    kernel = kernel_in_dtype(output.kernel, _ACCURATE)
-    if hidden:
-        draw = path.hidden[-1]
-        covariance = gram_K(kernel, draw.gram, features=draw.features)
-    else:
-        covariance = kernel(tf.cast(points, _ACCURATE))[None]
+    covariance = _of_draw(output, path.hidden[-1]) if hidden else _of_inputs(output, points)
     blocks, targets = _expected_blocks(hidden, output, points, path.hidden, warp)
     return covariance, blocks.it, blocks.diagonal, targets
 
@@ -172,6 +196,8 @@ def propagate_targets(
     targets: tf.Tensor,
     seed: Seed,
     keys: tf.Tensor | None = None,
+    *,
+    mixed: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry groups of targets through draws of the inducing points.
 
@@ -186,6 +212,8 @@ def propagate_targets(
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all
         share it; None for ``targets``, which must then be the same for all draws.
+    :param mixed: Whether moments of the outputs are wanted, not of the functions that they mix,
+        without the mean function.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
         columns share it and [S, N, Q] where not. S is 1 without hidden layers.
     """
@@ -197,7 +225,7 @@ def propagate_targets(
         hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed, keys)
     )
     marginal = covariance._replace(tt=covariance.diagonal[..., None, None])
-    mean, variance = _condition_output(output, path, targets, marginal)
+    mean, variance = _condition_output(output, path, targets, marginal, mixed)
     variance = variance[..., 0, 0]
     return mean, variance if variance.shape.rank == 2 else tf.linalg.matrix_transpose(variance)
 
@@ -214,10 +242,13 @@ def propagate_jointly(
     path: InducingPath,
     targets: tf.Tensor,
     seed: Seed,
+    *,
+    mixed: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry targets jointly: as :func:`propagate_targets` one group, with its covariance.
 
     :param targets: Inputs, X, [N, D], or [S, N, D] where they differ from draw to draw.
+    :param mixed: As there.
     :return: The output's mean given the draws, [S, N, Q], and its covariance, [S, N, N] where all
         output columns share it and [S, Q, N, N] where not.
     """
@@ -225,7 +256,7 @@ def propagate_jointly(
     covariance = _carry_targets(
         hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed)
     )
-    mean, variance = _condition_output(output, path, targets, covariance)
+    mean, variance = _condition_output(output, path, targets, covariance, mixed)
     return mean, variance[..., 0, :, :]
 
 
@@ -256,12 +287,17 @@ def sample_gram_matrices(
 
 
 def _condition_output(
-    output: OutputLayer, path: InducingPath, targets: tf.Tensor, blocks: TargetBlocks
+    output: OutputLayer,
+    path: InducingPath,
+    targets: tf.Tensor,
+    blocks: TargetBlocks,
+    mixed: bool,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Mean and covariance of the functions, with the mean function, of the targets' type."""
     moments = output.condition(path.output, blocks)
+    moments = output.mix(*moments) if mixed else moments
     mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
-    if output.mean_function is not None:
+    if output.mean_function is not None and mixed:
         mean += output.mean_function(_flat(targets))
     return mean, variance
 
@@ -305,16 +341,19 @@ def _carry_targets(
 ) -> TargetBlocks:
     """Return the output layer's covariance blocks over targets, given the draws below it."""
     layers = (*hidden, output)
-    covariance = _covariance_of_targets(
-        kernel_in_dtype(layers[0].kernel, _ACCURATE),
-        tf.cast(points, _ACCURATE),
-        tf.cast(targets, _ACCURATE),
+    covariance = _of_kernels(
+        layers[0],
+        lambda kernel: _covariance_of_targets(
+            kernel, tf.cast(points, _ACCURATE), tf.cast(targets, _ACCURATE)
+        ),
     )
     for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
         if targets.shape.rank == 4:
             draw = _with_covariance_for_each_draw(draw)
         gram = carry(index, draw, covariance)
-        covariance = _covariance_of_gram(kernel_in_dtype(above.kernel, _ACCURATE), draw, gram)
+        covariance = _of_kernels(
+            above, functools.partial(_covariance_of_gram, draw=draw, gram=gram)
+        )
     return covariance
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingPoints
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, LinearCoregionalization, MultioutputKernel
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
@@ -155,7 +155,7 @@ def assemble(
     if not isinstance(likelihood, Likelihood):
         with positive_by_exp():
             likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
-    reason = _against_regression(Y, likelihood, latent_dim, num_functions)
+    reason = _against_regression(Y, likelihood, latent_dim, num_functions, kernel)
     if output is None:
         output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
     check_choice(get_args(OutputPosterior), output=output)
@@ -247,7 +247,9 @@ def _learned_output_layer(
     pseudo_targets, mixing = values, None
     if mean_function is not None:
         pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
-    if num_functions is not None:
+    if isinstance(kernel, LinearCoregionalization):
+        pseudo_targets = pseudo_targets @ np.linalg.pinv(kernel.W.numpy()).T
+    elif num_functions is not None:
         pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
     return GlobalInducingGPLayer(
         kernel,
@@ -264,6 +266,7 @@ def _against_regression(
     likelihood: Likelihood,
     latent_dim: int,
     num_functions: int | None,
+    kernel: str | Kernel | Sequence[str | Kernel],
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
     if not isinstance(likelihood, gpflow.likelihoods.Gaussian):
@@ -272,4 +275,7 @@ def _against_regression(
         return "for a model with latent variables"
     if num_functions is not None:
         return "where num_functions are mixed"
+    last = kernel if isinstance(kernel, str | Kernel) or not kernel else kernel[-1]
+    if isinstance(last, MultioutputKernel):
+        return "where functions have kernels of their own"
     return "where observations are missing" if np.isnan(Y).any() else ""

@@ -199,7 +199,11 @@ class DeepKernelProcess(VariationalModel):
             )
         num_inducing, num_columns = map(int, self.inducing_variable.Z.shape)
         self._check_common_parts(*[num_inducing] * (2 if self.hidden_layers else 1))
-        check_input_kernel(self.layers[0].kernel, num_columns)
+        kernels = [[layer.kernel] for layer in self.hidden_layers] + [[*self.output_layer.kernels]]
+        for kernel in kernels[0]:
+            check_input_kernel(kernel, num_columns)
+        for kernel in (kernel for above in kernels[1:] for kernel in above):
+            check_gram_kernel(kernel)
         for index, layer in enumerate(self.layers):
             if layer.num_inducing != num_inducing:
                 given = isinstance(layer, GlobalInducingGPLayer)
@@ -208,8 +212,6 @@ class DeepKernelProcess(VariationalModel):
                     f"{', the rows of its pseudo_targets' * given}, but inducing_variable has "
                     f"{num_inducing}."
                 )
-            if index > 0:
-                check_gram_kernel(layer.kernel)
         mean_function = self.output_layer.mean_function
         if mean_function is not None and self.num_outputs is not None:
             points, expected = tf.zeros([3, num_columns], default_float()), [3, self.num_outputs]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow import default_float
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import assert_params_false, freeze
@@ -83,6 +83,8 @@ class MixturePosterior(abc.ABC):
     :param num_distinct: How many of them differ; None for all.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
     :param column_factors: See :func:`mixture_covariance`.
+    :param mixing: W, [Q, L], of a posterior whose outputs mix L functions; ``_propagate`` then has
+        an argument ``mixed``, which is False where the moments of these are wanted.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class MixturePosterior(abc.ABC):
         num_distinct: int | None = None,
         function_seed: Seed,
         column_factors: tf.Tensor | None = None,
+        mixing: tf.Tensor | None = None,
     ) -> None:
         if not tf.is_tensor(num_samples):
             check_memory(num_samples, num_inducing, num_samples=num_samples)
@@ -105,6 +108,7 @@ class MixturePosterior(abc.ABC):
         self.num_samples = num_samples
         self._function_seed = function_seed
         self._column_factors = column_factors
+        self._mixing = mixing
         self._likelihood_seed = fold_in(function_seed, 1)
         self._num_distinct = num_samples if num_distinct is None else num_distinct
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
@@ -133,12 +137,15 @@ class MixturePosterior(abc.ABC):
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
+            if full_output_cov and self._mixing is not None:
+                _, variances = self._propagate(X, full_cov=full_cov, mixed=False)
             return mixture_covariance(
                 means,
                 variances,
                 full_cov=full_cov,
                 full_output_cov=full_output_cov,
                 column_factors=self._column_factors,
+                mixing=self._mixing,
             )
 
         return predict(X) if full_cov else self._in_blocks(("f", full_output_cov), predict, X)
@@ -257,17 +264,31 @@ class MixturePosterior(abc.ABC):
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
-        shape = tf.concat([[self.num_samples], tf.shape(means)[1:]], axis=0)
-        noise = self._function_noise(shape)
+        width = means.shape[-1]
+        if self._mixing is not None:
+            width = self._mixing.shape[1]
+            unmixed = functools.partial(self._propagate_columns, mixed=False)
+            _, variances = (
+                self._propagate(X, full_cov=True, mixed=False)
+                if full_cov
+                else self._components("unmixed", X, unmixed)
+            )
+        shape = [self.num_samples, tf.shape(means)[1], width]
+        noise = normal(shape, self._function_seed, means.dtype)
         if not full_cov:
-            return means + tf.sqrt(variances) * noise
-        # The kernel's own variance is not at hand here; the prior's is at least the posterior's.
-        jitter = relative_jitter(variances, np.sqrt(np.finfo(means.dtype.as_numpy_dtype).eps))
-        tril = cholesky(factorise(variances, jitter, name="the predictive covariance"))
-        if variances.shape.rank == 3:
-            return means + tf.matmul(tril, noise)
-        by_output = tf.linalg.matvec(tril, tf.linalg.matrix_transpose(noise))
-        return means + tf.linalg.matrix_transpose(by_output)
+            deviations = tf.sqrt(variances) * noise
+        else:
+            # The kernel's own variance is not at hand; the prior's is at least the posterior's.
+            jitter = relative_jitter(variances, np.sqrt(np.finfo(means.dtype.as_numpy_dtype).eps))
+            tril = cholesky(factorise(variances, jitter, name="the predictive covariance"))
+            if variances.shape.rank == 3:
+                deviations = tf.matmul(tril, noise)
+            else:
+                by_column = tf.linalg.matvec(tril, tf.linalg.matrix_transpose(noise))
+                deviations = tf.linalg.matrix_transpose(by_column)
+        if self._mixing is not None:
+            deviations = tf.matmul(deviations, self._mixing, transpose_b=True)
+        return means + deviations
 
     @without_autograph
     @over_leading_axes(axis=1)
@@ -285,19 +306,17 @@ class MixturePosterior(abc.ABC):
         functions = self.sample_f(X, full_cov)
         return sample_observations(self.likelihood, X, functions, fold_in(self._function_seed, 0))
 
-    def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
-        """Standard normal numbers, [S, N, Q], with the correlations of outputs within a draw."""
-        return normal(shape, self._function_seed, default_float())
-
     @abc.abstractmethod
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean [S, N, Q] and variance, [S, N] or [S, N, Q], of f at X under every draw.
 
         With ``full_cov`` the covariance between points, [S, N, N] or [S, Q, N, N].
         """
 
-    def _propagate_columns(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        means, variances = self._propagate(X)
+    def _propagate_columns(self, X: tf.Tensor, **options: bool) -> tuple[tf.Tensor, tf.Tensor]:
+        means, variances = self._propagate(X, **options)
         columns = variances if variances.shape.rank == 3 else variances[..., None]
         return means, tf.broadcast_to(columns, tf.shape(means))
 

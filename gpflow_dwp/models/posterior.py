@@ -52,10 +52,6 @@ class DeepPosterior(MixturePosterior):
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
-        factors = None
-        if output.mixing is not None:
-            products = tf.matmul(output.mixing, output.mixing, transpose_b=True)
-            factors = products / tf.linalg.diag_part(products)[:, None]
         num_inducing, num_inputs = points.shape
         super().__init__(
             likelihood,
@@ -65,7 +61,7 @@ class DeepPosterior(MixturePosterior):
             num_samples=num_samples,
             num_distinct=None if hidden or latent_dim else 1,
             function_seed=function_seed,
-            column_factors=factors,
+            mixing=output.mixing,
         )
         self._hidden = hidden
         self._latent_dim = latent_dim
@@ -88,22 +84,15 @@ class DeepPosterior(MixturePosterior):
         targets, seed = self._targets(X, full_cov=True)
         return sample_gram_matrices(self._hidden, self._output, self.path, targets, seed)
 
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         targets, seed = self._targets(X, full_cov=full_cov)
         parts = self._hidden, self._output, self.path
         if full_cov:
-            return propagate_jointly(*parts, targets, seed)
-        return propagate_targets(
-            *parts, targets[..., None, :], seed, keys=tf.zeros([1, 1], X.dtype)
-        )
-
-    def _function_noise(self, shape: tf.Tensor) -> tf.Tensor:
-        mixing = self._output.mixing
-        if mixing is None:
-            return super()._function_noise(shape)
-        scaled = mixing / tf.norm(mixing, axis=1, keepdims=True)
-        noise = super()._function_noise(tf.concat([shape[:-1], tf.shape(mixing)[1:]], axis=0))
-        return tf.matmul(noise, scaled, transpose_b=True)
+            return propagate_jointly(*parts, targets, seed, mixed=mixed)
+        keys = tf.zeros([1, 1], X.dtype)
+        return propagate_targets(*parts, targets[..., None, :], seed, keys, mixed=mixed)
 
     def _targets(self, X: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, Seed]:
         """What the layers get, with latent variables, and the seed of their noise."""

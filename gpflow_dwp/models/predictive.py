@@ -195,6 +195,7 @@ def mixture_covariance(
     full_cov: bool,
     full_output_cov: bool,
     column_factors: tf.Tensor | None = None,
+    mixing: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return mean and covariance of an equally weighted mixture of Gaussians, in GPflow's shapes.
 
@@ -208,6 +209,8 @@ def mixture_covariance(
     :param full_output_cov: Whether covariances between outputs are wanted.
     :param column_factors: [Q, Q]: within a component, the covariance of output p with output q over
         that of p with itself. None for independent outputs.
+    :param mixing: W, [Q, L], where with ``full_output_cov`` the covariances are those of L
+        functions that the outputs mix.
     """
     mean = tf.reduce_mean(means, axis=0)
     deviation = means - mean
@@ -220,12 +223,18 @@ def mixture_covariance(
         if not full_output_cov:
             return mean, tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples + within
         between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
+        if mixing is not None:
+            within += tf.zeros([mixing.shape[1], 1, 1], within.dtype)
+            return mean, between + tf.einsum("pl,lnm,ql->npmq", mixing, within, mixing)
         within = tf.transpose(within, [1, 0, 2])[..., None]
         return mean, between + within * column_factors[:, None, :]
     within = within if within.shape.rank == 2 else within[:, None]
     if not full_output_cov:
         return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within
     between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
+    if mixing is not None:
+        within += tf.zeros([mixing.shape[1]], within.dtype)
+        return mean, between + tf.einsum("pl,nl,ql->npq", mixing, within, mixing)
     return mean, between + within[..., None] * column_factors
 
 

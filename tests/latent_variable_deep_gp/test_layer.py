@@ -62,15 +62,15 @@ def test_leading_axes_are_a_batch(full_cov: bool) -> None:
 
 def test_mixing_and_skip() -> None:
     rng = np.random.default_rng(2)
-    mixing, skip = rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    mixing, skip = rng.normal(size=(3, 2)), rng.normal(size=(2, 3))
     layer, plain = make_layer(3, mixing=mixing, skip=skip), make_layer(2)
     X = rng.normal(size=(4, 2))
 
     mean, covariance = layer.predict(tf.constant(X), full_cov=True)
 
     g_mean, g_covariance = plain.predict(tf.constant(X), full_cov=True)
-    np.testing.assert_allclose(mean, g_mean.numpy() @ mixing + X @ skip, atol=1e-12)
-    expected = np.einsum("gtu,gq->qtu", g_covariance, mixing**2)
+    np.testing.assert_allclose(mean, g_mean.numpy() @ mixing.T + X @ skip, atol=1e-12)
+    expected = np.einsum("gtu,qg->qtu", g_covariance, mixing**2)
     np.testing.assert_allclose(covariance, expected, atol=1e-12)
     noise = tf.zeros([4, 2], tf.float64)
     np.testing.assert_allclose(layer.sample(tf.constant(X), noise, full_cov=True), mean)
@@ -89,13 +89,13 @@ def test_draws_have_the_right_covariance(full_cov: bool) -> None:
 
     mean, covariance = make_layer(2).predict(tf.constant(X), full_cov=True)
     between_points = covariance.numpy() if full_cov else covariance.numpy() * np.eye(3)
-    # Outputs p and q share processes, so they are correlated: Σ_g W_gp W_gq C_g.
-    expected = np.einsum("gtu,gp,gq->tpuq", between_points, mixing, mixing).reshape(6, 6)
+    # Outputs p and q share processes, so they are correlated: Σ_g W_pg W_qg C_g.
+    expected = np.einsum("gtu,pg,qg->tpuq", between_points, mixing, mixing).reshape(6, 6)
     empirical = np.cov(draws.reshape(num_draws, 6), rowvar=False)
     diagonal = np.diag(expected)
     sigma = np.sqrt((np.outer(diagonal, diagonal) + expected**2) / num_draws)
     assert (np.abs(empirical - expected) < 5.0 * sigma + 1e-5).all()
-    error = np.abs(draws.mean(axis=0) - mean.numpy() @ mixing).ravel()
+    error = np.abs(draws.mean(axis=0) - mean.numpy() @ mixing.T).ravel()
     assert (error < 5.0 * np.sqrt(diagonal / num_draws)).all()
 
 
@@ -125,7 +125,7 @@ def test_a_drawn_function_has_the_derivative_that_is_expected_given_its_values()
             among = covariance[g, 1:, 1:] + 1e-6 * 1.3 * np.eye(3)
             deviation = np.linalg.cholesky(among) @ noise[b, :, g]
             values[g] = mean[0, g] + covariance[g, 0, 1:] @ np.linalg.solve(among, deviation)
-        return values @ mixing + x @ skip
+        return values @ mixing.T + x @ skip
 
     for b, t, d in np.ndindex(2, 3, 2):
         step = 1e-5 * np.eye(2)[d]
@@ -134,10 +134,12 @@ def test_a_drawn_function_has_the_derivative_that_is_expected_given_its_values()
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="skip must have 2 rows and 2 columns"):
+    with pytest.raises(ValueError, match=r"skip must have shape \[2, 2\], got \[3, 3\]"):
         make_layer(2, skip=np.eye(3))
-    with pytest.raises(ValueError, match="mixing must have any number of rows and 2 columns"):
-        make_layer(2, mixing=np.eye(3))
+    with pytest.raises(
+        ValueError, match=r"mixing must have shape \[2, number of func.* got \[3, 2\]"
+    ):
+        make_layer(2, mixing=np.ones((3, 2)))
     with pytest.raises(ValueError, match="q_scale must be a positive number"):
         make_layer(q_scale=0.0)
     with pytest.raises(ValueError, match="jitter must be a finite number, got inf"):

@@ -31,6 +31,8 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
+    model_from_bytes,
+    model_to_bytes,
 )
 
 DATA = toy_data()
@@ -124,6 +126,42 @@ def test_depth_1_predicts_as_exact_regression(full_cov: bool, full_output_cov: b
                 np.testing.assert_allclose(covariance[:, p, :, q], expected, atol=1e-8)
     else:
         np.testing.assert_allclose(covariance, tf.linalg.diag(expected_covariance), atol=1e-8)
+
+
+@pytest.mark.parametrize("coregionalised", [False, True])
+def test_functions_with_kernels_of_their_own_are_those_of_gpflow(coregionalised: bool) -> None:
+    """Against its SVGP with the same posterior; catches W the other way round, too, as [2, 2]."""
+    X, Y = toy_data(num_outputs=2)
+    parts = [gk.Matern32(lengthscales=0.7), gk.SquaredExponential(variance=1.3)]
+    kernel: Any = gk.SeparateIndependent(parts)
+    if coregionalised:
+        kernel = gk.LinearCoregionalization(parts, W=[[1.0, 0.3], [-2.0, 0.5]])
+    layer = GlobalInducingGPLayer(kernel, 2, pseudo_targets=Y, precision=10.0)
+    likelihood = gpflow.likelihoods.Gaussian(0.1)
+    model = DeepKernelProcess([layer], likelihood, X, num_data=len(X))
+    covariances = np.array([part(X) for part in parts])
+    smoothed = covariances @ np.linalg.inv(covariances + 0.1 * np.eye(len(X)))
+    points = gpflow.inducing_variables.InducingPoints(X)
+    theirs = gpflow.models.SVGP(
+        kernel,
+        likelihood,
+        gpflow.inducing_variables.SharedIndependentInducingVariables(points),
+        num_latent_gps=2,
+        whiten=False,
+        q_mu=np.einsum("lnm,ml->nl", smoothed, Y),
+        q_sqrt=np.linalg.cholesky(covariances - smoothed @ covariances + 1e-12 * np.eye(len(X))),
+    )
+
+    np.testing.assert_allclose(model.elbo((X, Y)), theirs.elbo((X, Y)), rtol=1e-5)
+    Xnew = toy_data(3, seed=5)[0]
+    for options in np.ndindex(2, 2):
+        expected = theirs.predict_f(Xnew, *map(bool, options))
+        for ours, wanted in zip(model.predict_f(Xnew, *map(bool, options)), expected, strict=True):
+            np.testing.assert_allclose(ours, wanted, atol=1e-5)
+    loaded = model_from_bytes(model_to_bytes(model))
+    np.testing.assert_array_equal(loaded.elbo((X, Y)), model.elbo((X, Y)))
+    own = getattr(loaded.output_layer.kernel, "W", None)
+    assert loaded.output_layer.mixing is own and (own is not None) == coregionalised
 
 
 @every_model
@@ -312,6 +350,10 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
                 output_layer(),
             ],
             "lengthscales of SquaredExponential must have .* 2 columns .* got 3",
+        ),
+        (
+            [hidden_layer(kernel=gk.SeparateIndependent([gk.RBF()])), output_layer()],
+            "SeparateIndependent cannot be a hidden layer's kernel: it has several outputs",
         ),
         (
             [hidden_layer(kernel=gk.RBF(active_dims=[0, 2])), output_layer()],

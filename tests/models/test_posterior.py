@@ -93,10 +93,14 @@ def test_leading_axes_are_matrices_one_by_one(
             np.testing.assert_allclose(part[index, 0], other, atol=1e-9)
 
 
-def test_mixed_outputs_are_drawn_as_they_covary() -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_mixed_outputs_are_drawn_as_they_covary(several: bool) -> None:
     """Catches draws, or covariances, in which outputs that share a function are independent."""
     X, Y = toy_data()
-    model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, num_functions=2)
+    kernels = [gpflow.kernels.SquaredExponential(), gpflow.kernels.Matern12(lengthscales=0.1)]
+    kernel = gpflow.kernels.LinearCoregionalization(kernels, W=np.ones((3, 2)))
+    options = {"kernel": [kernel]} if several else {"num_functions": 2}
+    model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, **options)
     model.output_layer.mixing.assign([[1.0, 0.3], [-2.0, 0.2], [0.5, 0.0]])
 
     for full_cov in (False, True):
