@@ -112,7 +112,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             that goes on was fitted to other numbers of columns.
         """
         refuse_dates("y", y)
-        checks = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
+        checks: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
         if np.asarray(y).shape[1:] > (1,):
             may_miss = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
             checks = {

@@ -1,72 +1,33 @@
-"""The evidence of Gaussian processes of named kernels, with its gradient, by LAPACK."""
+"""The evidence of Gaussian processes, exact and sparse, with its gradient, by LAPACK."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import gpflow
 import numpy as np
 import numpy.typing as npt
-from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
+from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas, lapack, solve_triangular
 from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.selection.kernel_gradients import covariances_of
 
-__all__ = ["Evidence", "has_closed_form", "shape_of", "solve", "squared_distances"]
+__all__ = ["Evidence", "solve"]
 
-Shape = Callable[[Array], tuple[Array, Array]]
-
-
-def _squared_exponential(squared: Array) -> tuple[Array, Array]:
-    k = np.exp(-0.5 * squared)
-    return k, -0.5 * k
-
-
-def _matern32(squared: Array) -> tuple[Array, Array]:
-    r = np.sqrt(3.0 * squared)
-    decay = np.exp(-r)
-    return (1.0 + r) * decay, -1.5 * decay
-
-
-def _matern52(squared: Array) -> tuple[Array, Array]:
-    r = np.sqrt(5.0 * squared)
-    decay = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
-
-
-# k(r²) / variance and its derivative by r².
-_SHAPES: dict[type[Kernel], Shape] = {
-    SquaredExponential: _squared_exponential,
-    Matern32: _matern32,
-    Matern52: _matern52,
-}
+# Value, α, gradients by the kernel's matrices and diagonal, and by the logarithm of the noise.
+_Solved = tuple[float, Array, list[Array], Array]
 
 # What observations of unit variance can justify. Of the warp: ξ, log λ, ε, log δ, μ.
-_LOG_LENGTHSCALE = np.log([3e-3, 1e3])
-_LOG_VARIANCE = np.log([1e-4, 1e4])
 _LOG_NOISE = np.log([1e-10, 4.0])
 _LOG_DF = np.log([1e-2, 1e3])
 _LOG_PRECISION = np.log([1e-8, 1e2])
 _WARP_LIMITS = np.array([[-20, 20], [-33, 5], [-10, 10], [np.log(0.02), np.log(5.0)], [-50, 50]])
 _WARP_DEVIATIONS = np.array([2.0, 1.0, 1.0, 1.0, np.inf])[:, None]
-
-
-def has_closed_form(kernel: Kernel, likelihood: Gaussian) -> bool:
-    """Whether :class:`Evidence` knows the kernel and the likelihood."""
-    return type(kernel) in _SHAPES and (
-        type(likelihood) is Gaussian
-        or (isinstance(likelihood, WarpedGaussian) and isinstance(likelihood.warp, SinhArcsinh))
-    )
-
-
-def shape_of(kernel: Kernel) -> Shape | None:
-    """Return k(r²) / variance and its derivative by r², as a function; None of other kernels."""
-    return _SHAPES.get(type(kernel))
 
 
 @dataclasses.dataclass
@@ -85,16 +46,19 @@ class Evidence:
 
     as a cell that is wide beside the noise holds no more than all of the probability (1.38 times as
     much in this approximation). With α = A⁻¹ Z the gradient is Ā = ½ (α αᵀ - P A⁻¹) and Z̄ = -α
-    (Rasmussen and Williams, 2006, equation 5.9).
+    (Rasmussen and Williams, 2006, equation 5.9). With inducing inputs it is the bound of Titsias
+    (2009), in which K is Q = Kfu Kuu⁻¹ Kuf, less the trace of what Q lacks by twice the noise.
 
     :param X: Inputs, [N, D].
     :param Y: Observations, [N, P].
     :param weights: w, [N], positive.
     :param steps: h of each column, [P], 0 for none.
-    :param kernel: One of those with a closed form, which is read and written.
+    :param kernel: Read and written.
     :param likelihood: With one noise variance.
     :param precisions: λ under Student's noise, [N]; else None.
-    :param jitter: Relative jitter of the layer this stands for: what it takes from the bound.
+    :param jitter: Relative jitter of the layer this stands for: what it takes from the bound, else
+        noise could be less than the jitter.
+    :param inducing_inputs: Z, [M, D], which stay; None for the exact process.
     """
 
     X: Array
@@ -105,13 +69,15 @@ class Evidence:
     likelihood: Gaussian
     precisions: Array | None = None
     jitter: float = 0.0
+    inducing_inputs: Array | None = None
 
     def __post_init__(self) -> None:
-        self._shape = _SHAPES[type(self.kernel)]
+        X, Z = self.X, self.inducing_inputs
+        self._covariances = covariances_of(self.kernel, [(X, X)] if Z is None else [(Z, Z), (Z, X)])
+        self._size = len(self._covariances.start())
         warp = warp_of(self.likelihood)
         self._warp = warp if isinstance(warp, SinhArcsinh) and warp.trainable_parameters else None
         self._lambda = np.ones(len(self.X)) if self.precisions is None else self.precisions
-        self._num_lengthscales = int(np.size(self.kernel.lengthscales))
         variance = self.likelihood.variance
         if not isinstance(variance, gpflow.Parameter):
             raise ValueError("likelihood must have one noise variance, as a parameter.")
@@ -121,8 +87,7 @@ class Evidence:
     def start(self) -> Array:
         """The vector of the present values of kernel, likelihood and precisions."""
         parts = [
-            np.log(np.atleast_1d(self.kernel.lengthscales.numpy())),
-            np.log([float(self.kernel.variance.numpy())]),
+            self._covariances.start(),
             np.log([float(np.max(self._noise.numpy()))]),
         ]
         if self._warp is not None:
@@ -136,9 +101,8 @@ class Evidence:
 
     def assign(self, vector: Array) -> None:
         """Give kernel, likelihood and precisions the values of a vector."""
-        lengthscales, variance, noise, warp, df, precisions = self._split(vector)
-        self.kernel.lengthscales.assign(lengthscales.reshape(self.kernel.lengthscales.shape))
-        self.kernel.variance.assign(variance)
+        noise, warp, df, precisions = self._split(vector)
+        self._covariances.assign(vector[: self._size])
         floor = self.likelihood.variance_lower_bound
         self._noise.assign(np.full(self._noise.shape, max(noise, floor * (1.0 + 1e-6))))
         if self._warp is not None and warp is not None:
@@ -156,7 +120,7 @@ class Evidence:
         """Lower and upper limit of each entry of a vector, [K, 2]."""
         floor = self.likelihood.variance_lower_bound
         noise = np.maximum(_LOG_NOISE, np.log(floor * (1.0 + 1e-6)))
-        parts = [[_LOG_LENGTHSCALE] * self._num_lengthscales, [_LOG_VARIANCE], [noise]]
+        parts = [self._covariances.limits(), [noise]]
         if self._warp is not None:
             parts.append(np.repeat(_WARP_LIMITS, self.Y.shape[1], axis=0).tolist())
         if self._has_tails:
@@ -165,31 +129,25 @@ class Evidence:
 
     def __call__(self, vector: Array) -> tuple[float, Array]:
         """The evidence with its priors, and its gradient; -inf where K cannot be factorised."""
-        X, w, P = self.X, self.weights, self.Y.shape[1]
-        lengthscales, variance, noise, warp, df, precisions = self._split(vector)
+        w, P = self.weights, self.Y.shape[1]
+        noise, warp, df, precisions = self._split(vector)
         row_noise = noise / (w * precisions)
-        k, slope = self._shape(squared_distances(X / lengthscales))
         Z, Z_by_warp = (self.Y, self.Y) if warp is None else _warped(warp, self.Y)
-        solved = solve(variance * k, row_noise, Z)
+        *matrices, diagonal = self._covariances.blocks(vector[: self._size])
+        if self.inducing_inputs is None:
+            solved = _exact(matrices[0], diagonal, row_noise, Z)
+        else:
+            solved = _sparse(matrices[0], matrices[1], diagonal, row_noise, Z, self.jitter)
         if solved is None:
             return -np.inf, np.zeros_like(vector)
-        value, alpha, inverse = solved
-        A_bar = blas.dsyrk(0.5, alpha, beta=-0.5 * P, c=inverse, lower=True, overwrite_c=False)
-        A_bar += np.tril(A_bar, -1).T
-        # Lengthscales: dr²/d log ℓ = -2 (x - x')²/ℓ².
-        W = -2.0 * variance * A_bar * slope
-        if self._num_lengthscales == 1:
-            of_all = np.sum(W * squared_distances(X / lengthscales))
-            by_lengthscale = np.array([of_all])
-        else:
-            by_lengthscale = 2.0 * (W.sum(1) @ X**2 - np.sum(X * (W @ X), 0)) / lengthscales**2
-        penalty = 0.5 * self.jitter * variance * P / row_noise  # of each row
-        by_variance = variance * np.sum(A_bar * k) - penalty.sum()
-        by_row_noise = np.diagonal(A_bar) * row_noise + penalty
-        value += np.sum(0.5 * P * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
+        value, alpha, bars, by_row_noise = solved
+        penalty = 0.5 * self.jitter * P * diagonal.mean() / row_noise
         value -= penalty.sum()
+        bars[-1] = bars[-1] - penalty.sum() / diagonal.sum()
+        by_row_noise = by_row_noise + penalty
+        value += np.sum(0.5 * P * ((1.0 - w) * np.log(2.0 * np.pi * noise) - np.log(w)))
         by_noise = by_row_noise.sum() + 0.5 * P * np.sum(1.0 - w)
-        parts = [by_lengthscale, [by_variance], None]
+        parts: list[npt.ArrayLike] = [self._covariances.gradient(bars), 0.0]
         if warp is None:
             ratio = self.steps**2 / (12.0 * noise)
             value -= 0.5 * w.sum() * np.log1p(ratio).sum()
@@ -205,33 +163,73 @@ class Evidence:
             value += P * np.sum(w * factor - 0.5 * np.log(precisions))
             by_precisions = P * (w * by_precision - 0.5) - by_row_noise
             parts += [[P * np.sum(w * by_df)], by_precisions]
-        parts[2] = [by_noise]
+        parts[1] = [by_noise]
         return float(value), np.concatenate([np.asarray(part, np.float64) for part in parts])
 
     def log_prior(self, vector: Array) -> float:
         """The log density of the warp's parameters, up to a constant."""
-        warp = self._split(vector)[3]
+        warp = self._split(vector)[1]
         return 0.0 if warp is None else _log_prior(warp)
 
-    def _split(self, vector: Array) -> tuple[Array, float, float, Array | None, float, Array]:
-        D, P = self._num_lengthscales, self.Y.shape[1]
-        lengthscales, (variance, noise) = np.exp(vector[:D]), np.exp(vector[D : D + 2])
-        rest = vector[D + 2 :]
+    def _split(self, vector: Array) -> tuple[float, Array | None, float, Array]:
+        P, noise, rest = self.Y.shape[1], np.exp(vector[self._size]), vector[self._size + 1 :]
         warp = None
         if self._warp is not None:
             warp, rest = rest[: 5 * P].reshape(5, P), rest[5 * P :]
         if not self._has_tails:
-            return lengthscales, variance, noise, warp, np.inf, np.ones(len(self.X))
-        return lengthscales, variance, noise, warp, 2.0 + np.exp(rest[0]), np.exp(rest[1:])
+            return noise, warp, np.inf, np.ones(len(self.X))
+        return noise, warp, 2.0 + np.exp(rest[0]), np.exp(rest[1:])
 
 
-def squared_distances(X: Array) -> Array:
-    """Squared Euclidean distances between rows, [N, N]."""
-    squares = np.sum(X**2, axis=1)
-    distances = squares[:, None] + squares - 2.0 * (X @ X.T)
-    np.maximum(distances, 0.0, out=distances)
-    np.fill_diagonal(distances, 0.0)
-    return distances
+def _exact(K: Array, diagonal: Array, noise: Array, Z: Array) -> _Solved | None:
+    """Σ_p log N(z_p; 0, K + diag(noise)), and its gradients."""
+    solved = solve(K, noise, Z)
+    if solved is None:
+        return None
+    value, alpha, inverse = solved
+    bar = blas.dsyrk(0.5, alpha, beta=-0.5 * Z.shape[1], c=inverse, lower=True, overwrite_c=False)
+    bar += np.tril(bar, -1).T
+    return value, alpha, [bar, np.zeros_like(diagonal)], np.diagonal(bar) * noise
+
+
+def _sparse(
+    Kuu: Array, Kuf: Array, diagonal: Array, noise: Array, Z: Array, jitter: float
+) -> _Solved | None:
+    r"""The bound of Titsias (2009), and its gradients.
+
+    With Kuu = L Lᵀ, A = L⁻¹ Kuf D^{-1/2} and B = I + A Aᵀ, D being the noise, the inverse of
+    Q + D is D^{-1/2} (I - Aᵀ B⁻¹ A) D^{-1/2}; Kuf has the gradient
+    Kuu⁻¹ Kuf α αᵀ + P L⁻ᵀ (I - B⁻¹) A D^{-1/2}.
+    """
+    P, M, root = Z.shape[1], len(Kuu), np.sqrt(noise)
+    try:
+        L = np.linalg.cholesky(Kuu + jitter * np.mean(np.diagonal(Kuu)) * np.eye(M))
+        A = _solve(L, Kuf) / root
+        B = np.eye(M) + A @ A.T
+        factor = np.linalg.cholesky(B)
+    except np.linalg.LinAlgError:
+        return None
+    U, scaled = _solve(factor, A), Z / root[:, None]
+    c = U @ scaled
+    alpha = (scaled - U.T @ c) / root[:, None]
+    explained = noise * np.sum(A * A, axis=0)
+    lacking = diagonal - explained
+    log_det = np.sum(np.log(noise)) + 2.0 * np.sum(np.log(np.diagonal(factor)))
+    value = -0.5 * (P * (len(Z) * np.log(2.0 * np.pi) + log_det) + np.sum(scaled**2) - np.sum(c**2))
+    value -= 0.5 * P * np.sum(lacking / noise)
+    T = _solve(L, (A * root) @ alpha, transposed=True)
+    rest = np.eye(M) - _solve(factor, _solve(factor, np.eye(M)), transposed=True)  # I - B⁻¹
+    by_Kuf = T @ alpha.T + P * _solve(L, rest @ (A / root), transposed=True)
+    inner = _solve(L, rest @ (B - np.eye(M)), transposed=True)
+    by_Kuu = -0.5 * (T @ T.T + P * _solve(L, inner.T, transposed=True))
+    by_Kuu += jitter * np.mean(np.diagonal(by_Kuu)) * np.eye(M)
+    by_noise = 0.5 * noise * np.sum(alpha**2, axis=1)
+    by_noise += 0.5 * P * (np.sum(U * U, axis=0) - 1.0 + lacking / noise)
+    return float(value), alpha, [by_Kuu, by_Kuf, -0.5 * P / noise], by_noise
+
+
+def _solve(L: Array, C: Array, *, transposed: bool = False) -> Array:
+    return solve_triangular(L, C, lower=True, trans=int(transposed), check_finite=False)
 
 
 def solve(K: Array, noise: Array, Z: Array) -> tuple[float, Array, Array] | None:

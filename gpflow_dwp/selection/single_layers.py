@@ -24,8 +24,8 @@ from gpflow_dwp.selection._starts import (
     num_lengthscales,
     single_layer_jitter,
 )
-from gpflow_dwp.selection.evidence import shape_of, squared_distances
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection.kernel_gradients import shape_of, squared_distances
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
 from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.scores import RowScores, no_worse
@@ -167,7 +167,7 @@ class SingleLayers:
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
-        squared = squared_distances(X) / (2.0 * num_inputs)
+        squared = squared_distances(X, X) / (2.0 * num_inputs)
         profile = []
         for scale in _SCALES:
             K = shape(squared / scale**2)[0]

@@ -21,7 +21,9 @@ PRECISIONS = RNG.uniform(0.5, 1.5, N)
 WARP = {"location": 0.2, "scale": 0.9, "skewness": 0.1, "tailweight": 0.8, "shift": 0.3}
 
 
-def make(kernel: str, likelihood: str, step: float, *, ard: bool) -> Evidence:
+def make(
+    kernel: str, likelihood: str, step: float, *, ard: bool, inducing: np.ndarray | None = None
+) -> Evidence:
     with positive_by_exp():
         noise = gpflow.likelihoods.Gaussian(0.1)
         if likelihood != "gaussian":
@@ -30,17 +32,21 @@ def make(kernel: str, likelihood: str, step: float, *, ard: bool) -> Evidence:
             noise = WarpedStudentT.of(noise)
     precisions = PRECISIONS if likelihood == "student_t" else None
     of_inputs = initial_kernel(kernel, D, 1.3, ard=ard)
-    return Evidence(X, Y, WEIGHTS, np.full(P, step), of_inputs, noise, precisions, 1e-4)
+    steps = np.full(P, step)
+    return Evidence(X, Y, WEIGHTS, steps, of_inputs, noise, precisions, 1e-4, inducing)
 
 
-@pytest.mark.parametrize("kernel", ["SquaredExponential", "Matern32", "Matern52"])
+@pytest.mark.parametrize(
+    "kernel", ["SquaredExponential", "Matern32", "Matern52", "RationalQuadratic"]
+)
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
-@pytest.mark.parametrize(("step", "ard"), [(0.0, True), (0.1, False)])
+@pytest.mark.parametrize(("step", "ard", "num_inducing"), [(0.0, True, None), (0.1, False, 7)])
 def test_gradient_is_that_of_finite_differences(
-    kernel: str, likelihood: str, step: float, ard: bool
+    kernel: str, likelihood: str, step: float, ard: bool, num_inducing: int | None
 ) -> None:
     """Catches any part of the gradient that is not the value's."""
-    evidence = make(kernel, likelihood, step, ard=ard)
+    Z = None if num_inducing is None else X[:num_inducing] + 0.1
+    evidence = make(kernel, likelihood, step, ard=ard, inducing=Z)
     vector = evidence.start()
     _, gradient = evidence(vector)
     differences = [
@@ -65,6 +71,14 @@ def test_value_is_the_density_of_the_warped_observations() -> None:
     )
     vector = evidence.start()
     np.testing.assert_allclose(evidence(vector)[0] - evidence.log_prior(vector), expected)
+
+
+def test_sparse_value_is_that_of_gpflow() -> None:
+    """Catches a wrong bound, beside one that is written by others."""
+    evidence = make("Matern52", "gaussian", 0.0, ard=True, inducing=X[:7])
+    evidence.weights, evidence.jitter = np.ones(N), 0.0
+    expected = gpflow.models.SGPR((X, Y), evidence.kernel, X[:7], noise_variance=0.1).elbo()
+    np.testing.assert_allclose(evidence(evidence.start())[0], expected, atol=1e-3)  # its jitter
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped"])

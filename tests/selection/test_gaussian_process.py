@@ -64,7 +64,7 @@ def test_what_fails_leaves_the_parameters_of_before() -> None:
 
     fitted = fit_gaussian_process(doubled, kernel, likelihood)
 
-    assert np.isfinite(fitted.trace).all() and fitted.elbo == -np.inf  # of noise below rounding
+    assert np.isfinite(fitted.trace).all()
     assert all(np.isfinite(each.numpy()).all() for each in kernel.trainable_parameters)
 
 

@@ -1,0 +1,166 @@
+"""Kernels as functions of a vector of parameters, with the gradient of what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
+from gpflow.optimizers import Scipy
+
+from gpflow_dwp.base import Array
+
+__all__ = ["Covariances", "covariances_of", "shape_of", "squared_distances"]
+
+Shape = Callable[[Array], tuple[Array, Array]]
+Blocks = list[Array]
+
+
+def _squared_exponential(squared: Array) -> tuple[Array, Array]:
+    k = np.exp(-0.5 * squared)
+    return k, -0.5 * k
+
+
+def _matern32(squared: Array) -> tuple[Array, Array]:
+    r = np.sqrt(3.0 * squared)
+    decay = np.exp(-r)
+    return (1.0 + r) * decay, -1.5 * decay
+
+
+def _matern52(squared: Array) -> tuple[Array, Array]:
+    r = np.sqrt(5.0 * squared)
+    decay = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
+
+
+# k(r²) / variance and its derivative by r².
+_SHAPES: dict[type[Kernel], Shape] = {
+    SquaredExponential: _squared_exponential,
+    Matern32: _matern32,
+    Matern52: _matern52,
+}
+# What standardised inputs and observations can justify.
+_LOG_LENGTHSCALE = np.log([3e-3, 1e3])
+_LOG_VARIANCE = np.log([1e-4, 1e4])
+
+
+def shape_of(kernel: Kernel) -> Shape | None:
+    """Return k(r²) / variance and its derivative by r², as a function; None of other kernels."""
+    return _SHAPES.get(type(kernel))
+
+
+class Covariances(Protocol):
+    """Covariances of pairs of inputs, and the diagonal of those of the last input with itself."""
+
+    def start(self) -> Array:
+        """The vector of the kernel's present values."""
+
+    def limits(self) -> Array:
+        """Lower and upper limit of each entry, [K, 2]."""
+
+    def assign(self, vector: Array) -> None:
+        """Give the kernel the values of a vector."""
+
+    def blocks(self, vector: Array) -> Blocks:
+        """The matrix of each pair of inputs, and the diagonal."""
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        """That by the vector, from those by the last blocks."""
+
+
+def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
+    """Return the covariances of a kernel: in closed form, or by TensorFlow's tape."""
+    return (_Stationary if type(kernel) in _SHAPES else _Taped)(kernel, pairs)
+
+
+class _Stationary:
+    """Of log lengthscales, one or one for each input, and of the log variance."""
+
+    def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.kernel, self.pairs = kernel, pairs
+        self._shape = _SHAPES[type(kernel)]
+        self._size = int(np.size(kernel.lengthscales))
+
+    def start(self) -> Array:
+        lengthscales = np.atleast_1d(self.kernel.lengthscales.numpy())
+        return np.log(np.append(lengthscales, self.kernel.variance.numpy()))
+
+    def limits(self) -> Array:
+        return np.array([_LOG_LENGTHSCALE] * self._size + [_LOG_VARIANCE])
+
+    def assign(self, vector: Array) -> None:
+        values = np.exp(vector)
+        self.kernel.lengthscales.assign(values[:-1].reshape(self.kernel.lengthscales.shape))
+        self.kernel.variance.assign(values[-1])
+
+    def blocks(self, vector: Array) -> Blocks:
+        self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
+        self._distances = []
+        for a, b in self.pairs:
+            scaled = a / self._lengthscales
+            other = scaled if a is b else b / self._lengthscales
+            self._distances.append(squared_distances(scaled, other))
+        self._shapes = [self._shape(distances) for distances in self._distances]
+        diagonal = np.full(len(self.pairs[-1][1]), self._variance)
+        return [*(self._variance * k for k, _ in self._shapes), diagonal]
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        *of_matrices, of_diagonal = bars
+        by_lengthscale, by_variance = np.zeros(self._size), np.sum(of_diagonal)
+        for bar, (k, slope), r2, (a, b) in zip(
+            of_matrices, self._shapes, self._distances, self.pairs, strict=True
+        ):
+            by_variance += np.sum(bar * k)
+            # dr²/d log ℓ = -2 (a - b)²/ℓ².
+            W = -2.0 * self._variance * bar * slope
+            if self._size == 1:
+                by_lengthscale += np.sum(W * r2)
+            else:
+                squares = W.sum(1) @ a**2 + W.sum(0) @ b**2 - 2.0 * np.sum(a * (W @ b), 0)
+                by_lengthscale += squares / self._lengthscales**2
+        return np.append(by_lengthscale, self._variance * by_variance)
+
+
+class _Taped:
+    """Of the unconstrained values of any kernel's parameters."""
+
+    def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.kernel, self.pairs = kernel, pairs
+        self._variables = kernel.trainable_variables
+
+    def start(self) -> Array:
+        return Scipy.pack_tensors(self._variables).numpy().astype(np.float64)
+
+    def limits(self) -> Array:
+        return np.array([[-np.inf, np.inf]] * len(self.start()))
+
+    def assign(self, vector: Array) -> None:
+        Scipy.assign_tensors(self._variables, Scipy.unpack_tensors(self._variables, vector))
+
+    def blocks(self, vector: Array) -> Blocks:
+        self.assign(vector)
+        with tf.GradientTape() as tape:
+            blocks = [self.kernel(a) if a is b else self.kernel(a, b) for a, b in self.pairs]
+            blocks.append(self.kernel(self.pairs[-1][1], full_cov=False))
+        self._blocks, self._tape = blocks, tape
+        return [np.array(block) for block in blocks]
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        found = self._tape.gradient(
+            self._blocks,
+            self._variables,
+            list(map(tf.constant, bars)),
+            tf.UnconnectedGradients.ZERO,
+        )
+        return Scipy.pack_tensors(found).numpy()
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """Squared Euclidean distances of rows, [N, M]; exactly zero where both are one."""
+    distances = np.sum(A**2, axis=1)[:, None] + np.sum(B**2, axis=1) - 2.0 * (A @ B.T)
+    np.maximum(distances, 0.0, out=distances)
+    if A is B:
+        np.fill_diagonal(distances, 0.0)
+    return distances
