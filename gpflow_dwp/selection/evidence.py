@@ -97,7 +97,13 @@ class Evidence:
         if isinstance(self.likelihood, WarpedStudentT):
             parts += [np.log([float(self.likelihood.df.numpy()) - 2.0]), np.log(self._lambda)]
         low, high = self.limits().T
-        return np.clip(np.concatenate(parts), low, high)
+        vector = np.clip(np.concatenate(parts), low, high)
+        if self.inducing_inputs is None:
+            return vector
+        # What few inducing inputs do not explain is noise at first, or all would end as noise.
+        noise = np.eye(len(vector))[self._size]
+        tries = [np.clip(vector + shift * noise, low, high) for shift in range(5)]
+        return max(tries, key=lambda each: self(each)[0])
 
     def assign(self, vector: Array) -> None:
         """Give kernel, likelihood and precisions the values of a vector."""

@@ -42,7 +42,7 @@ _SHAPES: dict[type[Kernel], Shape] = {
     Matern52: _matern52,
 }
 # What standardised inputs and observations can justify.
-_LOG_LENGTHSCALE = np.log([3e-3, 1e3])
+_LOG_LENGTHSCALE = np.log([3e-3, 1e5])
 _LOG_VARIANCE = np.log([1e-4, 1e4])
 
 
