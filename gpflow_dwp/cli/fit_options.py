@@ -37,7 +37,9 @@ KernelName = Literal[
     "RBF",
 ]
 _DATA = Parameter(group=Group.create_ordered("Data"))
-LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
+LikelihoodName = Literal[
+    "gaussian", "noise_free", "warped", "student_t", "warped_student_t", "heteroskedastic"
+]
 _MODEL = Parameter(group=Group.create_ordered("Model"))
 _TRAINING = Parameter(group=Group.create_ordered("Training"))
 _STOPPING = Parameter(group=Group.create_ordered("Early stopping and log"))

@@ -45,12 +45,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
         or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
         rows without minibatches, and in a single layer with Gaussian noise.
-    :param likelihood: "gaussian"; "warped", where noise is Gaussian in a function of the targets
-        that is learned (see :class:`~gpflow_dwp.likelihoods.WarpedGaussian`); "student_t" for tails
-        that are learned (see :class:`~gpflow_dwp.likelihoods.WarpedStudentT`); "warped_student_t"
-        for both; "heteroskedastic" for noise that is a function of the inputs (see
+    :param likelihood: "gaussian"; "noise_free" for the runs of a simulator, where a nugget is no
+        larger than it must be (in a single layer at most 1e-4 of the variance); "warped", where
+        noise is Gaussian in a function of the targets that is learned (see
+        :class:`~gpflow_dwp.likelihoods.WarpedGaussian`); "student_t" for tails that are learned
+        (see :class:`~gpflow_dwp.likelihoods.WarpedStudentT`); "warped_student_t" for both;
+        "heteroskedastic" for noise that is a function of the inputs (see
         :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`); "auto" for the one that predicts
-        best. Labels have their own.
+        best, of those with noise. Labels have their own.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps and tries depth 3, too.
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs, or 5
@@ -131,24 +133,34 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             raise ValueError("y must hold an observation in each row, got one that has none.")
         self._train(inputs, columns, weights, None)
         self.resolution_: Array = recorded_steps(columns)
+        if self.likelihood == "noise_free":  # all digits count
+            self.resolution_ = np.zeros_like(self.resolution_)
         self._target_shape: tuple[int, ...] = targets.shape[1:]
         for index, column in enumerate(columns.T):
             called = f"y[:, {index}]" if self._target_shape else str(name or "y")
             odd = odd_targets(column, called)
-            if odd is not None:
+            if odd is not None and self.likelihood != "noise_free":
                 warnings.warn(odd, TargetWarning, stacklevel=2)
         return self
 
-    def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: npt.ArrayLike, return_std: bool = False, include_noise: bool = True
+    ) -> Array | tuple[Array, Array]:
         """Predict means, and standard deviations of observations where they are asked for.
 
         :param X: Inputs, [N, D].
         :param return_std: Whether standard deviations are wanted.
+        :param include_noise: Whether they are of observations, noise or nugget included, or of the
+            function alone.
         :return: Means, [N] or [N, Q] as the targets of ``fit``; with ``return_std`` also the
             standard deviations, of the same shape.
         """
         inputs = self._check_inputs(X)
-        mean, variance = self._raw_units().moments(self._posterior(), inputs)
+        units = self._raw_units()
+        moments = units.moments if include_noise else units.function_moments
+        mean, variance = (
+            part[:, : self._num_targets] for part in moments(self._posterior(), inputs)
+        )
         mean, deviation = self._shaped(mean), self._shaped(np.sqrt(variance))
         return (mean, deviation) if return_std else mean
 
@@ -231,6 +243,10 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         posterior = self.model_.posterior(n_samples, seed=seed)
         samples = self._raw_units().sample(posterior, inputs, full_cov=True)
         return np.moveaxis(self._shaped(samples), 0, -1)
+
+    @property
+    def _num_targets(self) -> int:
+        return self._target_shape[0] if self._target_shape else 1
 
     def _shaped(self, values: Array) -> Array:
         """Without the axis of outputs, the last one, where the targets had none."""

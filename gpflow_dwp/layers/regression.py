@@ -18,11 +18,21 @@ from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
-from gpflow_dwp.linalg import as_jitter, factorise, regression_posterior, relative_jitter
+from gpflow_dwp.linalg import (
+    as_jitter,
+    cholesky,
+    factorise,
+    regression_posterior,
+    relative_jitter,
+)
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import check_all_positive, check_integers, check_memory, check_positive
 
 __all__ = ["RegressionGPLayer"]
+
+# Rounding of variances that Φ explains grows as the inverse of the jitter, that by its root as the
+# root of this: below so much jitter the latter is worth its time.
+_LEAST_FOR_INVERSE = 1e-9
 
 
 class RegressionGPLayer(OutputLayer):
@@ -151,13 +161,24 @@ class RegressionGPLayer(OutputLayer):
             cross, targets = cross * roots, targets * roots[:, None]
         jitter = relative_jitter(covariance, self.jitter)
         prior = factorise(covariance, jitter, name="the output layer's K_ii")
-        inverse, weights, kl = regression_posterior(
-            prior,
-            cross,
-            targets,
-            1.0 / tf.cast(self.noise_variance, dtype),
-        )
-        return GaussianPosterior(weights, inverse, log_ratio=-kl)
+        precision = 1.0 / tf.cast(self.noise_variance, dtype)
+        inverse, weights, kl = regression_posterior(prior, cross, targets, precision)
+        root = None
+        if self.jitter < _LEAST_FOR_INVERSE:
+            root = _inverse_root(cholesky(prior), cross, precision)
+        return GaussianPosterior(weights, inverse, log_ratio=-kl, inverse_root=root)
+
+
+def _inverse_root(tril: tf.Tensor, cross: tf.Tensor, precision: tf.Tensor) -> tf.Tensor:
+    r"""A root R of Φ = K⁻¹ - (K + τ C Cᵀ)⁻¹ with as many rows as data, [S, N, M].
+
+    With A = L⁻¹ C it is :math:`\sqrt\tau\, \operatorname{chol}(I + \tau A^T A)^{-1} A^T L^{-1}`.
+    """
+    A = tf.linalg.triangular_solve(tril, cross)
+    of_data = precision * tf.matmul(A, A, transpose_a=True)
+    inner = tf.linalg.cholesky(tf.linalg.set_diag(of_data, tf.linalg.diag_part(of_data) + 1.0))
+    smoother = tf.linalg.matrix_transpose(tf.linalg.triangular_solve(tril, A, adjoint=True))
+    return tf.sqrt(precision) * tf.linalg.triangular_solve(inner, smoother)
 
 
 def _check_rows(inputs_name: str, inputs: Any, targets_name: str, targets: Any) -> list[Array]:

@@ -15,14 +15,27 @@ from gpflow_dwp.likelihoods.warped_gaussian import WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 from gpflow_dwp.validation import check_choice
 
-__all__ = ["LikelihoodName", "likelihood_by_name", "name_of_likelihood", "warp_of_range"]
+__all__ = [
+    "MOST_NUGGET",
+    "LikelihoodName",
+    "is_noise_free",
+    "likelihood_by_name",
+    "name_of_likelihood",
+    "warp_of_range",
+]
 
 _MARGIN = 0.25
 
-LikelihoodName = Literal["gaussian", "warped", "student_t", "warped_student_t", "heteroskedastic"]
-"""How observations scatter around functions: Gaussian noise, of a function of the observations that
-is learned ("warped"), with tails that are learned ("student_t"), both, or with a variance that is
-a function of the inputs."""
+LikelihoodName = Literal[
+    "gaussian", "noise_free", "warped", "student_t", "warped_student_t", "heteroskedastic"
+]
+"""How observations scatter around functions: Gaussian noise, none, as of a simulator, noise of a
+function of the observations that is learned ("warped"), with tails that are learned ("student_t"),
+both, or with a variance that is a function of the inputs."""
+
+_LEAST_NUGGET = 1e-8
+MOST_NUGGET = 1e-4
+"""The most that may be called rounding where there is no noise, by the observations' variance."""
 
 
 def likelihood_by_name(
@@ -44,7 +57,8 @@ def likelihood_by_name(
     if name == "heteroskedastic":
         return HeteroskedasticGaussian(num_outputs, math.sqrt(variance))
     start = np.full(num_outputs, variance) if num_outputs > 1 else variance
-    likelihood = Gaussian(start)
+    bound = _LEAST_NUGGET if name == "noise_free" else None
+    likelihood = Gaussian(start, variance_lower_bound=bound)
     if name.startswith("warped"):
         warp = SinhArcsinh(num_outputs) if observations is None else warp_of_range(observations)
         likelihood = WarpedGaussian(warp, start)
@@ -71,4 +85,11 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
         if not isinstance(likelihood, WarpedStudentT):
             return "warped"
         return "warped_student_t" if bends else "student_t"
+    if is_noise_free(likelihood):
+        return "noise_free"
     return "gaussian" if isinstance(likelihood, Gaussian) else type(likelihood).__name__
+
+
+def is_noise_free(likelihood: Likelihood) -> bool:
+    """Whether a likelihood is the one of the name "noise_free", by how small its noise may be."""
+    return type(likelihood) is Gaussian and likelihood.variance_lower_bound <= _LEAST_NUGGET

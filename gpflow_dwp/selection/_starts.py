@@ -15,6 +15,7 @@ from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection.scores import RowScores
 
@@ -58,13 +59,15 @@ class Start(NamedTuple):
         return self.is_gaussian or isinstance(self.likelihood, HeteroskedasticGaussian)
 
 
-def single_layer_jitter() -> float:
+def single_layer_jitter(likelihood: Likelihood) -> float:
     """Return the relative jitter of a single layer's covariance.
 
     It bounds the noise that the layer can have from below, so it is a hundredth of the usual one
-    where numbers are as exact as that.
+    where numbers are as exact as that, and as little as they allow where there is no noise.
     """
-    return float(default_jitter()) * (1e-2 if default_float() == np.float64 else 1.0)
+    if default_float() != np.float64:
+        return float(default_jitter())
+    return float(default_jitter()) * (1e-6 if is_noise_free(likelihood) else 1e-2)
 
 
 def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
@@ -78,7 +81,7 @@ def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
             return WarpedStudentT(likelihood.warp, variance, likelihood.df)
         if isinstance(likelihood, WarpedGaussian):
             return WarpedGaussian(likelihood.warp, variance)
-        return Gaussian(variance)
+        return Gaussian(variance, variance_lower_bound=likelihood.variance_lower_bound)
 
 
 def noise_variance(likelihood: Likelihood) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import gpflow
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import digamma, gammaln
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
+from gpflow_dwp.likelihoods.named import MOST_NUGGET, is_noise_free
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.selection.kernel_gradients import covariances_of
 
@@ -126,6 +128,8 @@ class Evidence:
         """Lower and upper limit of each entry of a vector, [K, 2]."""
         floor = self.likelihood.variance_lower_bound
         noise = np.maximum(_LOG_NOISE, np.log(floor * (1.0 + 1e-6)))
+        if is_noise_free(self.likelihood):
+            noise[1] = math.log(MOST_NUGGET)
         parts = [self._covariances.limits(), [noise]]
         if self._warp is not None:
             parts.append(np.repeat(_WARP_LIMITS, self.Y.shape[1], axis=0).tolist())

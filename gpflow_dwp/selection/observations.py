@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.likelihoods.named import MOST_NUGGET
 
-__all__ = ["has_atoms", "is_recorded_finely", "odd_targets", "recorded_steps"]
+__all__ = [
+    "check_equal_runs",
+    "has_atoms",
+    "is_recorded_finely",
+    "odd_targets",
+    "recorded_steps",
+]
 
 # So many rows for each value, or so large a share of one value, are worth a word.
 _ROWS_OF_A_VALUE = 5
@@ -42,6 +51,24 @@ def recorded_steps(Y: Array) -> Array:
             if gap > _LEAST_STEP * seen.std():
                 steps[index] = gap
     return steps
+
+
+def check_equal_runs(X: Array, Y: Array) -> None:
+    """Refuse observations of equal inputs that differ by more than a nugget may explain.
+
+    :param X: Inputs, [N, D].
+    :param Y: Observations of unit variance, [N, P].
+    :raises ValueError: If two rows differ so.
+    """
+    order = np.lexsort(X.T)
+    equal = (X[order][1:] == X[order][:-1]).all(1)
+    gaps = np.abs(Y[order][1:] - Y[order][:-1]).max(1) * equal
+    if len(gaps) and gaps.max() > 4.0 * math.sqrt(MOST_NUGGET):
+        rows = sorted(order[gaps.argmax() :][:2] + 1)
+        raise ValueError(
+            "likelihood must not be 'noise_free' where runs of equal inputs differ: rows "
+            f"{rows[0]} and {rows[1]} do, by {gaps.max():.3g} standard deviations of the outputs."
+        )
 
 
 def has_atoms(Y: Array, steps: Array) -> bool:

@@ -71,6 +71,7 @@ class Search:
             trainer.steps,
             100 if self.num_steps is None else self.num_steps,
             trainer.seed,
+            likelihood == "noise_free",
             self._record_start,
         )
         plain = singles.plain(kernels)
@@ -89,7 +90,7 @@ class Search:
         best = single = self._single(start) if depth in (1, "auto") else None
         reason = "A single layer was asked for." if depth == 1 else "Only single layers were tried."
         if deepest > 1:
-            starts = plain if likelihood in ("auto", "gaussian") else [start]
+            starts = plain if likelihood in ("auto", "gaussian", "noise_free") else [start]
             best, reason = self._deepen(single, starts, depth)
             is_warped = isinstance(start.likelihood, WarpedGaussian)
             few = len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH

@@ -24,7 +24,7 @@ from gpflow_dwp.selection.candidates import (
     Effort,
     Selection,
 )
-from gpflow_dwp.selection.observations import recorded_steps
+from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
@@ -159,11 +159,14 @@ def select_model(
     check_instance(Estimator, estimator=estimator)
     if validation_data is not None:
         _check_validation_data(validation_data, smallest)
+    noise_free = likelihood == "noise_free"
+    if noise_free:
+        check_equal_runs(X, Y)
     trainer = Trainer(
         X,
         Y,
         weights,
-        recorded_steps(Y) if given is None else np.zeros(Y.shape[1]),
+        recorded_steps(Y) if given is None and not noise_free else np.zeros(Y.shape[1]),
         num_inducing,
         output if may_be_regression else "pseudo_targets",
         rows_of_batches(len(X), given) if batch_size is None else batch_size,

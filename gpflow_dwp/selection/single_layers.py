@@ -14,7 +14,12 @@ from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import WarpedGaussian, WarpedStudentT
-from gpflow_dwp.likelihoods.named import warp_of_range
+from gpflow_dwp.likelihoods.named import (
+    MOST_NUGGET,
+    LikelihoodName,
+    likelihood_by_name,
+    warp_of_range,
+)
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection._starts import (
@@ -40,7 +45,8 @@ _ROWS_FOR_CHOICE = 500
 _ROWS_FOR_INITIALISATION = 250
 # Lengthscales in units of the distance between two standardised rows, and noise by signal.
 _SCALES = 2.0 ** np.arange(-6.0, 2.1)
-_NOISE_RATIOS = np.array([1e-5, 1e-3, 1e-2, 1e-1, 1.0])
+_NOISE_RATIOS, _NOISE_STARTS = np.array([1e-5, 1e-3, 1e-2, 1e-1, 1.0]), (1e-4, 1.0)
+_NUGGET_RATIOS, _NUGGET_STARTS = np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
 _MOST_INITIALISATIONS = 2
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
@@ -63,6 +69,7 @@ class SingleLayers:
     :param steps: To which each column was recorded, [P].
     :param max_iterations: Most iterations of L-BFGS.
     :param seed: For the choice of rows.
+    :param noise_free: Whether there is no noise, but for a nugget.
     :param record: Called with each process that was fitted, its rows and when that began.
     """
 
@@ -74,18 +81,24 @@ class SingleLayers:
         steps: Array,
         max_iterations: int,
         seed: int,
+        noise_free: bool,
         record: Callable[[Start, int, float], None],
     ) -> None:
         self.X, self.Y, self.steps = X, Y, steps
         self.weights = np.ones(len(X)) if weights is None else np.asarray(weights)
         self.max_iterations = min(100, max_iterations)
         self._record = record
+        self._noise: tuple[LikelihoodName, Array, tuple[float, float]] = (
+            ("noise_free", _NUGGET_RATIOS, _NUGGET_STARTS)
+            if noise_free
+            else ("gaussian", _NOISE_RATIOS, _NOISE_STARTS)
+        )
         self._order = np.random.default_rng(seed).permutation(len(X))
         self._order = self._order[self.weights[self._order] > 0.0]
         self._rows = self._order[:_ROWS_FOR_CHOICE]
 
     def plain(self, kernels: Sequence[str]) -> list[Start]:
-        """Fit each kernel with Gaussian noise, from several initialisations; best first."""
+        """Fit each kernel with Gaussian noise or none, from several initialisations; best first."""
         num_inputs = self.X.shape[1]
         found = []
         for name in kernels:
@@ -158,9 +171,9 @@ class SingleLayers:
         """
         num_inputs = self.X.shape[1]
         kernel = initial_kernel(name, num_inputs, ard=ard)
+        noise, ratios, limits = self._noise
         with positive_by_exp():
-            plain = Gaussian(0.1)
-        start = Start(name, kernel, plain)
+            start = Start(name, kernel, likelihood_by_name(noise, 1, 0.1 * limits[1]))
         shape = shape_of(kernel)
         if shape is None:
             return [start]
@@ -172,13 +185,13 @@ class SingleLayers:
         for scale in _SCALES:
             K = shape(squared / scale**2)[0]
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
-            spectrum = np.maximum(values, 0.0)[:, None] + _NOISE_RATIOS
+            spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]
             signal = np.sum(explained, axis=(0, 2)) / (total * P)
-            spare = (total - len(rows)) * np.log(_NOISE_RATIOS)
+            spare = (total - len(rows)) * np.log(ratios)
             nats = -0.5 * P * (total * np.log(signal) + np.log(spectrum).sum(0) + spare)
             best = nats.argmax()
-            profile.append((nats[best], scale, signal[best], _NOISE_RATIOS[best]))
+            profile.append((nats[best], scale, signal[best], ratios[best]))
         nats = np.array([each[0] for each in profile])
         padded = np.concatenate([[-np.inf], nats, [-np.inf]])
         peaks = np.flatnonzero((nats >= padded[:-2]) & (nats >= padded[2:]))
@@ -187,9 +200,9 @@ class SingleLayers:
             _, scale, signal, ratio = profile[peak]
             kernel = initial_kernel(name, num_inputs, float(np.clip(signal, 1e-2, 1e2)), ard=ard)
             kernel.lengthscales.assign(kernel.lengthscales * scale)
+            variance = float(np.clip(signal * ratio, *limits))
             with positive_by_exp():
-                noise = Gaussian(float(np.clip(signal * ratio, 1e-4, 1.0)))
-            starts.append(Start(name, kernel, noise))
+                starts.append(Start(name, kernel, likelihood_by_name(noise, 1, variance)))
         return starts
 
     def _warped(self, start: Start) -> Gaussian:
@@ -212,7 +225,7 @@ class SingleLayers:
             start.kernel,
             start.likelihood,
             steps=self.steps,
-            jitter=single_layer_jitter(),
+            jitter=single_layer_jitter(start.likelihood),
             max_iterations=max_iterations,
         )
         precisions = None

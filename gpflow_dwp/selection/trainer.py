@@ -108,6 +108,9 @@ class Trainer:
         if depth > 1 and start.is_gaussian:
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
         architecture = self.architecture if width is None else {**self.architecture, "width": width}
+        jitter = None
+        if output == "regression" and depth == 1:
+            jitter = single_layer_jitter(likelihood)
         model = build_deep_wishart_process(
             self.rows(),
             depth,
@@ -115,7 +118,7 @@ class Trainer:
             kernel=kernels,
             likelihood=likelihood,
             output=output,
-            jitter=single_layer_jitter() if output == "regression" and depth == 1 else None,
+            jitter=jitter,
             seed=self.seed,
             **architecture,
         )
@@ -143,7 +146,7 @@ class Trainer:
             None if is_exact else model.inducing_variable.Z.numpy(),
             precisions=start.precisions,
             steps=self.steps,
-            jitter=single_layer_jitter(),
+            jitter=single_layer_jitter(model.likelihood),
             max_iterations=0 if is_fitted else _MOST_ITERATIONS,
         )
         layer.noise_variance.assign(model.likelihood.variance)

@@ -1,0 +1,75 @@
+"""Models of simulators, whose runs have no noise."""
+
+from __future__ import annotations
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpflow_dwp import build_deep_wishart_process
+from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.likelihoods.named import name_of_likelihood
+
+RNG = np.random.default_rng(0)
+
+
+def smooth(X: np.ndarray) -> np.ndarray:
+    return np.sin(2.0 * np.pi * X[:, 0]) * np.exp(X[:, 1])
+
+
+def fit(X: np.ndarray, y: np.ndarray) -> DeepWishartRegressor:
+    emulator = DeepWishartRegressor(
+        depth=1, kernel="SquaredExponential", likelihood="noise_free", random_state=0
+    )
+    return emulator.fit(X, y)
+
+
+def test_runs_are_met_and_deviations_are_those_of_an_exact_process() -> None:
+    """Catches a nugget that stays large, and variances that are lost to rounding."""
+    X, points = RNG.random((80, 2)), RNG.random((200, 2))
+    y = smooth(X)
+    emulator = fit(X, y)
+    assert np.abs(emulator.predict(X) - y).max() < 1e-3 * y.std()
+    mean, deviation = emulator.predict(points, return_std=True)
+    _, without = emulator.predict(points, return_std=True, include_noise=False)
+    kernel, scale = emulator.model_.output_layer.kernel, y.std()
+    nugget = float(emulator.model_.likelihood.variance.numpy())
+    inputs, at = map(emulator.input_standardiser_.transform, (X, points))
+    K = kernel(inputs).numpy() + nugget * np.eye(80)
+    k = kernel(inputs, at).numpy()
+    whitened = np.linalg.solve(np.linalg.cholesky(K), k)
+    variance = kernel(at, full_cov=False).numpy() - np.sum(whitened**2, 0)
+    exact = k.T @ np.linalg.solve(K, (y - y.mean()) / scale)
+    np.testing.assert_allclose(mean, scale * exact + y.mean(), atol=2e-4 * scale)
+    np.testing.assert_allclose(deviation, scale * np.sqrt(variance + nugget), rtol=0.1)
+    np.testing.assert_allclose(deviation**2 - without**2, scale**2 * nugget, rtol=1e-3)
+    assert name_of_likelihood(emulator.model_.likelihood) == "noise_free"
+
+
+def test_a_finer_grid_is_no_worse_and_equal_runs_do_no_harm() -> None:
+    """Catches matrices that cannot be factorised where runs are equal, nearly equal or many."""
+    points, errors = RNG.random((300, 2)), []
+    for size in (8, 18):
+        axis = np.linspace(0.0, 1.0, size)
+        X = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+        if size == 18:
+            X = np.concatenate([X, X[:20], X[:20] + 1e-9])
+        errors.append(np.abs(fit(X, smooth(X)).predict(points) - smooth(points)).max())
+    assert errors[1] < errors[0]
+
+
+def test_equal_runs_that_differ_are_refused() -> None:
+    """Catches data with noise that are called free of it."""
+    X = RNG.random((20, 2))
+    y = smooth(X)
+    X[7] = X[3]
+    with pytest.raises(ValueError, match="rows 4 and 8"):
+        fit(X, y)
+
+
+def test_a_noise_of_1e_7_can_be_given() -> None:
+    """Catches a floor of the package's own under what GPflow is told to take."""
+    X = RNG.random((15, 1))
+    likelihood = gpflow.likelihoods.Gaussian(1e-7, variance_lower_bound=1e-9)
+    model = build_deep_wishart_process((X, np.sin(3.0 * X)), depth=1, likelihood=likelihood)
+    assert np.isfinite(model.predict_y(X)[1].numpy()).all()
