@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
 from gpflow_dwp.exceptions import TargetWarning
-from gpflow_dwp.selection.observations import odd_targets, recorded_steps
+from gpflow_dwp.selection.observations import are_copies, odd_targets, recorded_steps
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["DeepWishartRegressor"]
@@ -136,6 +136,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         if self.likelihood == "noise_free":  # all digits count
             self.resolution_ = np.zeros_like(self.resolution_)
         self._target_shape: tuple[int, ...] = targets.shape[1:]
+        num_copies = int(are_copies(inputs, columns, self.resolution_).sum())
+        if num_copies and weights is None and self.likelihood != "noise_free":
+            warnings.warn(
+                f"{num_copies} of {len(inputs)} rows are copies of others, inputs and targets "
+                "alike; kernel and noise of single layers are chosen without them.",
+                TargetWarning,
+                stacklevel=2,
+            )
         for index, column in enumerate(columns.T):
             called = f"y[:, {index}]" if self._target_shape else str(name or "y")
             odd = odd_targets(column, called)

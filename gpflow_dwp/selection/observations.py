@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods.named import MOST_NUGGET
 
 __all__ = [
+    "are_copies",
     "check_equal_runs",
     "has_atoms",
     "is_recorded_finely",
@@ -96,6 +98,24 @@ def is_recorded_finely(Y: Array, steps: Array) -> bool:
     :param steps: To which each column was recorded, [P].
     """
     return bool(np.all(steps < _FINE * Y.std(axis=0))) and not has_atoms(Y, steps)
+
+
+def are_copies(X: Array, Y: Array, steps: Array) -> npt.NDArray[np.bool_]:
+    """Return which rows, [N], are copies of earlier ones.
+
+    Where observations are recorded finely, equal ones of equal inputs were copied, or there is no
+    noise. Of a few of them the evidence takes the latter, and calls all else a function that
+    differs at each input.
+
+    :param X: Inputs, [N, D].
+    :param Y: Observations, [N, P].
+    :param steps: To which each column was recorded, [P].
+    """
+    copies = np.zeros(len(X), bool)
+    if is_recorded_finely(Y, steps):
+        copies[:] = True
+        copies[np.unique(np.hstack([X, Y]), axis=0, return_index=True)[1]] = False
+    return copies
 
 
 def odd_targets(y: Array, name: str) -> str | None:

@@ -57,7 +57,7 @@ class Search:
     def of_numbers(self, kernels: tuple[str, ...], likelihood: str, depth: int | Auto) -> Selection:
         """Choose among models of numbers."""
         trainer = self.trainer
-        X, Y, weights = trainer.X, trainer.Y, trainer.weights
+        X, Y, weights = trainer.X, trainer.Y, trainer.weights_of_kernels
         is_whole = ~np.isnan(Y).any(axis=1)
         if is_whole.sum() >= min(len(X), _FEWEST_WHOLE_ROWS):
             X, Y = X[is_whole], Y[is_whole]

@@ -43,9 +43,10 @@ Index = npt.NDArray[np.int64]
 _ROWS_FOR_CHOICE = 500
 # ... and initialisations on so many.
 _ROWS_FOR_INITIALISATION = 250
-# Lengthscales in units of the distance between two standardised rows, and noise by signal.
+# Lengthscales in units of the distance between two standardised rows, and noise by signal: of
+# ratios that explain as much, as where no row tells of another, the first.
 _SCALES = 2.0 ** np.arange(-6.0, 2.1)
-_NOISE_RATIOS, _NOISE_STARTS = np.array([1e-5, 1e-3, 1e-2, 1e-1, 1.0]), (1e-4, 1.0)
+_NOISE_RATIOS, _NOISE_STARTS = np.array([1e2, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-5]), (1e-4, 1.0)
 _NUGGET_RATIOS, _NUGGET_STARTS = np.array([1e-6, 1e-4]), (1e-6, MOST_NUGGET)
 _MOST_INITIALISATIONS = 2
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell

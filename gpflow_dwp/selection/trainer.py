@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from typing import Any
@@ -24,6 +25,7 @@ from gpflow_dwp.selection._kernels import with_latents
 from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.selection.candidates import Auto
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection.observations import are_copies
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
@@ -71,6 +73,17 @@ class Trainer:
         """Some of the data, or all."""
         pair = self.X[index], self.Y[index]
         return pair if self.weights is None else (*pair, self.weights[index])
+
+    @functools.cached_property
+    def weights_of_kernels(self) -> Array | None:
+        """How often each row counts where kernel and noise of a single layer are fitted, [N].
+
+        Once, unless weights are given; copies do not.
+        """
+        if self.weights is not None:
+            return self.weights
+        copies = are_copies(self.X, self.Y, self.steps)
+        return np.where(copies, 0.0, 1.0) if copies.any() else None
 
     @property
     def latent_dim(self) -> int:
@@ -138,9 +151,11 @@ class Trainer:
         began = time.perf_counter()
         layer = model.output_layer
         is_exact = layer.num_inducing == len(np.unique(self.X, axis=0))
-        is_fitted = is_exact and start.num_data == len(self.X)
+        weights = self.weights_of_kernels
+        num_counted = len(self.X) if weights is None else np.count_nonzero(weights)
+        is_fitted = is_exact and start.num_data == num_counted
         fitted = fit_gaussian_process(
-            self.rows(),
+            (self.X, self.Y) if weights is None else (self.X, self.Y, weights),
             layer.kernel,
             model.likelihood,
             None if is_exact else model.inducing_variable.Z.numpy(),

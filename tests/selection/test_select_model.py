@@ -277,3 +277,17 @@ def test_blas_has_one_thread_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
             select_model((X, standardised(SIGNAL + NOISE)), **SHORT)
         assert threads() == before
     assert seen == [{1}]
+
+
+@pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.CollapseWarning")
+def test_copies_are_no_evidence_of_a_function_without_noise() -> None:
+    """Catches noise of nothing where a few rows were copied and inputs tell nothing else."""
+    rng = np.random.default_rng(1)
+    inputs, noise = rng.standard_normal((40, 8)), rng.standard_normal((40, 1))
+    data = np.vstack([inputs, inputs[:5]]), standardised(np.vstack([noise, noise[:5]]))
+
+    for num_copies in (0, 5):
+        rows = tuple(part[: 40 + num_copies] for part in data)
+        selection = select_model(rows, effort="quick", progress=False)
+        _, variance = selection.model.predict_y(inputs[:5])
+        assert np.all(np.sqrt(variance) > 0.3)
