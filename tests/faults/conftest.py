@@ -1,78 +1,103 @@
-"""Commands that do little, and the count of what became of each fault.
+"""Commands that do little, and what became of a call that something was wrong with.
 
-``GPFLOW_DWP_FAULTS_SUMMARY`` names a JSON file that the counts go to.
+Short runs try some of the cases, the same every time; ``--runslow`` tries all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import matplotlib.figure
 import numpy as np
 import pytest
-import tensorflow as tf
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 from command_line import columns, write_csv
-from faults.outcomes import Tally, command, write_summary
 from faults.states import Tree, read_tree, restore
 
+from gpflow_dwp.cli import main
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
 FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
 FEW = ("--num-samples", "1", "--quiet")
-_COUNTS: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
-def pytest_sessionfinish() -> None:
-    """Write the summary."""
-    name = os.environ.get("GPFLOW_DWP_FAULTS_SUMMARY")
-    if name and _COUNTS:
-        write_summary(Path(name), _COUNTS)
+class Outcome(NamedTuple):
+    """What a call left.
+
+    :param code: A command's exit code, 2 for a refusal of a function; None for any other exception,
+        and for an end that is not told in one line.
+    :param output: Of its standard output, or the value of a function.
+    :param message: Of its standard error, or the exception's.
+    """
+
+    code: int | None
+    output: str
+    message: str
+
+
+def command(*arguments: object) -> Outcome:
+    """Run ``gpflow-dwp`` in this process; warnings are part of the message."""
+    output, message = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(message),
+        warnings.catch_warnings(record=True),
+    ):
+        warnings.simplefilter("always", UserWarning)
+        try:
+            code: int | None = main([str(argument) for argument in arguments])
+        except Exception as error:
+            return Outcome(None, output.getvalue(), f"{type(error).__name__}: {error}"[:600])
+    lines = [line for line in message.getvalue().splitlines() if line.strip()]
+    told = bool(lines) and all(line.startswith("gpflow-dwp") for line in lines)
+    return Outcome(code if code == 0 or told else None, output.getvalue(), "\n".join(lines))
+
+
+def attempt(call: Callable[[], Any], *refusals: type[Exception]) -> Outcome:
+    """Call a function, which may refuse by errors of some types; their text is the message."""
+    try:
+        return Outcome(0, repr(call()), "")
+    except refusals as error:
+        return Outcome(2 if str(error).strip() else None, "", str(error))
+    except Exception as error:
+        return Outcome(None, "", f"{type(error).__name__}: {error}"[:600])
+
+
+def not_refused(outcome: Outcome, pattern: str, what: str) -> list[str]:
+    """What is wrong with an outcome that has to be a refusal with a message of a pattern."""
+    if outcome.code == 2 and re.search(pattern, outcome.message):
+        return []
+    return [f"{what}: {outcome.code} {outcome.message[:300]!r}, not {pattern!r}"]
 
 
 @pytest.fixture
-def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether every case is to be tried, as with ``--runslow``, or only some of them."""
-    return bool(request.config.getoption("--runslow"))
+def some(request: pytest.FixtureRequest) -> Callable[[list[Any], int], list[Any]]:
+    """Takes so many of a list of cases in a short run, and all of them in a long one."""
+
+    def chosen(cases: list[Any], number: int) -> list[Any]:
+        if request.config.getoption("--runslow") or number >= len(cases):
+            return cases
+        indices = np.random.default_rng(0).choice(len(cases), number, replace=False)
+        return [cases[i] for i in sorted(indices)]
+
+    return chosen
 
 
 @pytest.fixture
-def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
-    """Counts for the part of the campaign that a test's module is."""
-    counted = Tally(_COUNTS, request.module.PART)
-    yield counted
-    counted.check()
-
-
-@contextlib.contextmanager
-def quick_commands() -> Iterator[None]:
+def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is compiled or drawn, and no simpler model is trained; files are as ever."""
-
-    def save(figure: Any, path: Path, **_: Any) -> None:
-        Path(path).write_bytes(b"a figure")
-
     shapes = get_enable_check_shapes()
     set_enable_check_shapes(ShapeCheckingState.DISABLED)
-    tf.config.run_functions_eagerly(True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matplotlib.figure.Figure, "savefig", save)
-        patch.setattr("gpflow_dwp.cli.fit_run.simple_scores", lambda *_, **__: {})
-        patch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
-        yield
-    tf.config.run_functions_eagerly(False)
+    monkeypatch.setattr("gpflow_dwp.cli.fit_run.simple_scores", lambda *_, **__: {})
+    monkeypatch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
+    yield
     set_enable_check_shapes(shapes)
-
-
-@pytest.fixture
-def quick() -> Iterator[None]:
-    with quick_commands():
-        yield
 
 
 @cache
@@ -108,21 +133,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What should have been refused ends with code 1 where it begins to train or to predict."""
+def untrained(here: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with a run; what should be refused ends with code 1 where it would compute."""
 
     def begin(*_: Any, **__: Any) -> None:
         raise NonFiniteBoundError("it was taken", step=0)
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", begin)
-    monkeypatch.setattr("gpflow_dwp.cli.fit_run.simple_scores", begin)
-    monkeypatch.setattr("gpflow_dwp.evaluation.predict", begin)
-    monkeypatch.setattr("gpflow_dwp.evaluation.judge", begin)
+    finish_run()
+    places = ("cli.fit_training.fit", "cli.fit_run.simple_scores", "evaluation.predict")
+    for name in (*places, "evaluation.judge"):
+        monkeypatch.setattr(f"gpflow_dwp.{name}", begin)
+    return here
 
 
-def some(rows: list[Any], is_long: bool, number: int) -> list[Any]:
-    """All rows or, in a short run, some of them, the same every time."""
-    if is_long or number >= len(rows):
-        return rows
-    rng = np.random.default_rng(0)
-    return [rows[i] for i in sorted(rng.choice(len(rows), number, replace=False))]
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -10,16 +10,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from tensorflow.python.lib.io import file_io
 
+Tree = dict[str, bytes | str | None]
+"""What is below a folder, by path: files (bytes), links (text) and folders (None)."""
+
+Listener = Callable[[str, str], None]
 _CHANGES = {
     *("os.rename", "os.remove", "os.mkdir", "os.rmdir"),
     *("os.link", "os.symlink", "os.truncate"),
 }
-Listener = Callable[[str, str], None]
 # TensorFlow's own, which no audit hook sees.
 _OF_TENSORFLOW = (
     *("write_string_to_file", "rename_v2", "delete_file_v2", "delete_recursively_v2"),
@@ -28,93 +31,67 @@ _OF_TENSORFLOW = (
 _listener: Listener | None = None
 
 
-class Entry(NamedTuple):
-    """A file (bytes), a link (text) or a folder (None)."""
-
-    content: bytes | str | None
-    inode: int
-    modified: int
-
-
-Tree = dict[str, Entry]
-
-
-class State(NamedTuple):
-    """What a process leaves that ends at a moment.
-
-    :param moment: The operation that it was about to do, or in the middle of.
-    :param tree: By path.
-    """
-
-    moment: str
-    tree: Tree
-
-
-def read_tree(folder: Path, known: Tree | None = None) -> Tree:
-    """All below a folder; what has not changed is taken from an earlier reading."""
+def read_tree(folder: Path) -> Tree:
+    """All below a folder."""
     tree: Tree = {}
     for path in sorted(folder.rglob("*")):
-        with contextlib.suppress(FileNotFoundError):
-            name, status = str(path.relative_to(folder)), path.lstat()
-            old = (known or {}).get(name)
-            key = (status.st_ino, status.st_mtime_ns)
-            if path.is_symlink():
-                content: bytes | str | None = str(path.readlink())
-            elif path.is_dir():
-                content = None
-            elif old is not None and old[1:] == key and len(old.content or b"") == status.st_size:
-                content = old.content
-            else:
-                content = path.read_bytes()
-            tree[name] = Entry(content, *key)
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            tree[name] = str(path.readlink())
+        elif path.is_dir():
+            tree[name] = None
+        else:
+            tree[name] = path.read_bytes()
     return tree
 
 
 def restore(tree: Tree, folder: Path) -> None:
-    """Make a folder hold a tree and nothing else."""
+    """Make a folder, which may be the current one, hold a tree and nothing else."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, entry in tree.items():
         path = folder / name
-        if entry.content is None:
+        if entry is None:
             path.mkdir()
-        elif isinstance(entry.content, str):
-            path.symlink_to(entry.content)
+        elif isinstance(entry, str):
+            path.symlink_to(entry)
         else:
-            path.write_bytes(entry.content)
-            os.utime(path, ns=(entry.modified, entry.modified))
+            path.write_bytes(entry)
+    if folder.is_absolute():
+        os.chdir(folder)
 
 
-def plain(tree: Tree) -> dict[str, bytes | str | None]:
-    """Names and contents only."""
-    return {name: entry.content for name, entry in tree.items()}
-
-
-def record_states(folder: Path, command: Callable[[], Any]) -> list[State]:
+def record_states(folder: Path, command: Callable[[], Any]) -> list[tuple[str, Tree]]:
     """Run a command, and return each different state that it leaves on its way, the last included.
 
-    Of what is written between two operations, there are also the states in which a file is empty or
-    half there, in the order of writing. The process that seems to have done it is dead.
+    Of a file that is written between two operations, there are also the states in which it is empty
+    or half there. The process that seems to have done it is dead.
     """
-    states: list[State] = []
-    last: Tree = read_tree(folder)
-
-    def add(moment: str, tree: Tree) -> None:
-        if not any(plain(tree) == plain(state.tree) for state in states[-3:]):
-            states.append(State(moment, tree))
+    states: list[tuple[str, Tree]] = []
+    last = read_tree(folder)
 
     def listen(event: str, name: str) -> None:
         nonlocal last
-        now = read_tree(folder, last)
-        for torn in _torn(last, now):
-            add(f"writing, before {event} {name}", torn)
-        add(f"{event} {name}", now)
+        now = read_tree(folder)
+        for found in (*_torn(last, now), now):
+            if not any(found == state for _, state in states[-3:]):
+                states.append((f"{event} {name}", found))
         last = now
 
     with as_dead_process(), before_operations(listen):
         command()
     listen("end", "")
     return states
+
+
+def _torn(before: Tree, after: Tree) -> Iterator[Tree]:
+    """The states between two, in which a file has been written in part."""
+    for name, content in after.items():
+        if isinstance(content, bytes) and content and content not in before.values():
+            old = before.get(name)
+            start = len(old) if isinstance(old, bytes) and content.startswith(old) else 0
+            for size in {start, (start + len(content)) // 2}:
+                yield {**after, name: content[:size]}
 
 
 @contextlib.contextmanager
@@ -124,34 +101,23 @@ def before_operations(listener: Listener) -> Iterator[None]:
     The function's own operations are passed over. If it raises, the operation is not done.
     """
     global _listener
-    with _events_of_tensorflow():
+
+    def with_event(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def announced(*arguments: Any, **keywords: Any) -> Any:
+            _hook(f"tensorflow.{name}", arguments)
+            return function(*arguments, **keywords)
+
+        return announced
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _OF_TENSORFLOW:
+            patch.setattr(file_io, name, with_event(name, getattr(file_io, name)))
         _listener = listener
         try:
             yield
         finally:
             _listener = None
-
-
-def _torn(before: Tree, after: Tree) -> Iterator[Tree]:
-    """The states between two, by which files were written bit by bit."""
-    inodes = {(entry.inode, entry.content) for entry in before.values()}
-    written = sorted(
-        (entry.modified, name)
-        for name, entry in after.items()
-        if isinstance(entry.content, bytes)
-        and entry.content
-        and (entry.inode, entry.content) not in inodes
-    )
-    whole = {name for name in after if name not in {name for _, name in written}}
-    for _, name in written:
-        content = after[name].content
-        old = before[name].content if name in before else b""
-        assert isinstance(content, bytes)
-        start = len(old) if isinstance(old, bytes) and content.startswith(old) else 0
-        for size in {start, (start + len(content)) // 2}:
-            tree = {path: entry for path, entry in after.items() if path in whole}
-            yield {**tree, name: after[name]._replace(content=content[:size])}
-        whole.add(name)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -174,22 +140,6 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_hook)
-
-
-@contextlib.contextmanager
-def _events_of_tensorflow() -> Iterator[None]:
-    def with_event(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def announced(*arguments: Any, **keywords: Any) -> Any:
-            _hook(f"tensorflow.{name}", arguments)
-            return function(*arguments, **keywords)
-
-        return announced
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in _OF_TENSORFLOW:
-            patch.setattr(file_io, name, with_event(name, getattr(file_io, name)))
-        yield
 
 
 @contextlib.contextmanager

@@ -1,0 +1,179 @@
+"""Options and tables that cannot be used are refused in one line that says where and why."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+from command_line import columns, declared_options
+from cyclopts import Argument, Parameter
+from faults.conftest import FEW, FIT, command, content, not_refused
+
+IN_SHORT = 50
+NO_INTEGERS = ("0", "-1", "1.5", "x", "", "nan", "1e3", "٣٣x", "0x10")
+# Of each type of option, what it is not.
+BAD_VALUES = {
+    "positive_integer": NO_INTEGERS,
+    "size": (*NO_INTEGERS, "1000001", "99999999999"),
+    "seed": ("-1", str(2**32), "1.5", "x", "", "nan"),
+    "fraction": ("0", "1", "-0.1", "1.5", "nan", "inf", "x", ""),
+    "splits": ("4-0", "0-", "-1", "one", "", "0-99999999999"),
+    "settings": ("", "x", "=1", "1=2"),
+    "float": ("x", ""),
+}
+# What each command needs besides.
+NEEDED = {
+    "fit": ("table.csv", "--target", "price"),
+    "predict": ("run", "table.csv", "-o", "p.csv"),
+    "evaluate": ("run", "table.csv"),
+    "export": ("run", "-o", "program"),
+}
+T = ("fit", "table.csv", "--target", "price")
+# Those that tests of the commands do not have.
+MISTAKES: list[tuple[tuple[str, ...], str]] = [
+    ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
+    ((*T, "--log", "table.csv/log.csv"), "log.csv|table.csv"),
+    (("fit", "--config", "folder"), "folder"),
+    (("fit", "--config", "binary.yaml"), "binary.yaml"),
+    (("fit", "--resume", "table.csv"), "table.csv"),
+    (("predict", "run", "table.csv", "-o", "run/model/model.json", "--overwrite"), "model.json"),
+    (("evaluate", "run", "run"), "run"),
+    (("export", "run", "-o", "run/model"), "run/model"),
+    (("info", "table.csv"), "table.csv"),
+    (("completion", "nope"), "nope"),
+]
+TABLE = columns("regression", 12)
+
+
+def bad_options() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each option of each command with each value that is none of its type."""
+    for name, option in declared_options():
+        if name not in NEEDED or option.is_positional_only() or option.name == "WHAT":
+            continue
+        needed, keyword = NEEDED[name], option.name
+        if keyword in needed:  # a list cannot come twice
+            place = needed.index(keyword)
+            needed = (*needed[:place], *needed[place + 2 :])
+        values = BAD_VALUES.get(_type_of(option), ())
+        if option.get_choices(force=True):
+            values = ("", "nope", f"{option.get_choices(force=True)[0]}x")
+        for value in values:
+            yield (name, *needed, f"{keyword}={value}"), keyword
+        number = option.parameter.consume_multiple
+        if not option.is_flag() and not (isinstance(number, tuple) and number[0] == 0):
+            yield (name, *needed, keyword), keyword
+
+
+def _type_of(option: Argument) -> str:
+    """What reads an option's text, also where None is allowed."""
+    alternatives = [part for hint in get_args(option.hint) for part in get_args(hint)[1:]]
+    for parameter in (option.parameter, *alternatives):
+        if isinstance(parameter, Parameter) and parameter.converter is not None:
+            return parameter.converter.__name__.lstrip("_")
+    return "float" if option.hint is float else ""
+
+
+def test_options_of_no_use_are_refused(untrained: Path, some: Any) -> None:
+    (untrained / "folder").mkdir()
+    (untrained / "binary.yaml").write_bytes(bytes(range(256)))
+    before, wrong = content(untrained), list[str]()
+    for arguments, pattern in [*some([*bad_options()], IN_SHORT), *MISTAKES]:
+        wrong += not_refused(command(*arguments), pattern, " ".join(arguments))
+        if content(untrained) != before:
+            wrong.append(f"{' '.join(arguments)} changes files")
+            before = content(untrained)
+    assert not wrong, "\n".join(wrong)
+
+
+def text(table: dict[str, Any]) -> str:
+    """A table as CSV."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
+    return file.getvalue()
+
+
+GOOD = text(TABLE).encode()
+# In the place of a number.
+CELLS = (
+    *("inf", "-inf", "1e400", "1.7e308", "-1.7e308", "x", "1,5", "1.2.3", "0x10"),
+    *("1e", "TRUE", "2020-01-01", "1+2j", "1\0", "9" * 400),
+)
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+Row = tuple[str, "bytes | Callable[[Path], object]", str]
+
+
+def bad_cells() -> Iterator[Row]:
+    """Each bad cell of an input; what cannot be scaled is no matter of a row."""
+    for cell in CELLS:
+        values = list(TABLE["b"])
+        values[5] = cell
+        yield "t.csv", text({**TABLE, "b": values}).encode(), "'b'.*row 6|too (large|far)|byte 0"
+
+
+def damaged_archives() -> Iterator[Row]:
+    """Each way of packing, damaged in each way."""
+    for suffix, pack in PACKERS.items():
+        whole = pack(GOOD)
+        middle = len(whole) // 2
+        flipped = whole[:middle] + bytes([whole[middle] ^ 64]) + whole[middle + 1 :]
+        for damaged in (b"", GOOD, whole[:middle], flipped, pack(b""), pack(bytes(range(256)))):
+            yield f"t.csv.{suffix}", damaged, f"t.csv.{suffix}"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for member in ("a", "b"):
+            archive.writestr(member, GOOD)
+    for damaged in (b"", GOOD, file.getvalue(), file.getvalue()[:60]):
+        yield "t.csv.zip", damaged, "t.csv.zip"
+    yield "t.csv.zst", GOOD, "t.csv.zst"
+
+
+def bad_files() -> Iterator[Row]:
+    """Other things that are wrong with a file."""
+    lines = GOOD.splitlines(keepends=True)
+    for damaged in (b"", b"\n\n\n", lines[0], bytes(range(256)) * 8, GOOD.decode().encode("cp037")):
+        yield "t.csv", damaged, "t.csv"
+    yield "t.csv", b"".join([*lines[:4], b'"' + lines[4], *lines[5:]]), "t.csv"
+    yield "t.csv", GOOD.replace(b"a,b", b"a,a"), "t.csv.*'?a'?"
+    yield "t.csv", text({**TABLE, "a": [""] * 12}).encode(), "'a'"
+    yield "t.csv", text({**TABLE, "b": [f"{i}e305" for i in range(12)]}).encode(), "too (large|far)"
+    yield "t.csv", lambda path: path.mkdir(), "directory"
+    yield "t.csv", lambda path: None, "t.csv.*(exist|no such|not a file)"
+    yield "t.parquet", GOOD, "t.parquet"
+    for values in (
+        [[1.0, 2.0]] * 12,
+        [{"x": 1}] * 12,
+        [b"x"] * 12,
+        [None] * 12,
+        [float("inf")] * 12,
+    ):
+        frame = pd.DataFrame({**TABLE, "a": values})
+        yield "t.parquet", frame.to_parquet, "'a'"
+
+
+def test_tables_of_no_use_are_refused(untrained: Path, some: Any) -> None:
+    rows = [*bad_cells(), *damaged_archives(), *bad_files()]
+    cases = [(row, name) for row in rows for name in ("fit", "predict")]
+    wrong = []
+    for number, ((file, made, pattern), name) in enumerate(some(cases, IN_SHORT)):
+        folder = untrained / str(number)
+        folder.mkdir()
+        path = folder / file
+        made(path) if callable(made) else path.write_bytes(made)
+        if name == "fit":
+            given = ("fit", path, *FIT[1:], *FEW, "--out", folder / "out")
+        else:
+            given = ("predict", "run", path, "-o", folder / "p.csv")
+        wrong += not_refused(command(*given), pattern, f"{name} {file}, case {number}")
+        if left := {each.name for each in folder.iterdir()} - {file}:
+            wrong.append(f"{name} {file}, case {number}, leaves {left}")
+    assert not wrong, "\n".join(wrong)
