@@ -1,27 +1,36 @@
-"""What a user is told who has not all that the package needs."""
+"""What a user is told who has not all that the package needs, and optional packages."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 from package_source import ROOT
 
-HIDDEN = "import sys; sys.modules['gpflow'] = None; import {}"
+from gpflow_dwp.optional import find_optional, import_optional
+
+HIDDEN = """
+import importlib, sys
+sys.modules["gpflow"] = None
+for module in ("gpflow_dwp", "gpflow_dwp.layers", "gpflow_dwp.cli.program"):
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        print(error)
+"""
 
 
-@pytest.mark.parametrize("module", ["gpflow_dwp", "gpflow_dwp.layers", "gpflow_dwp.cli.program"])
-def test_without_gpflow_the_command_that_installs_it_is_named(module: str) -> None:
+def test_without_gpflow_the_command_that_installs_it_is_named() -> None:
     """Python 3.13 gets GPflow by a command of its own; without it the first import says which."""
-    found = subprocess.run(
-        [sys.executable, "-c", HIDDEN.format(module)], capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 1
+    program = [sys.executable, "-c", HIDDEN]
+    found = subprocess.run(program, capture_output=True, text=True, check=True)
     requirement = '"gpflow>=2.11,<2.12'
-    assert f"python -m pip install --no-deps {requirement}" in found.stderr.splitlines()[-1]
+    assert found.stdout.count(f"python -m pip install --no-deps {requirement}") == 3
     assert requirement in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
@@ -44,3 +53,29 @@ def test_the_guide_installs_all_that_is_needed_where_nothing_is_asked_for() -> N
 
     missing = {name(requirement) for requirement in needed} - {name(word) for word in words}
     assert missing == {"tensorflow"}, "of which the command takes tensorflow-cpu"
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert import_optional("json", "cli") is json
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        ImportError, match=r'pandas is .* pip install "gpflow-dwp\[cli\]"'
+    ) as caught:
+        import_optional("pandas", "cli")
+    assert caught.value.name == "pandas"
+    for find, name in ((import_optional, "no_such_package.part"), (find_optional, "pandas")):
+        package = name.partition(".")[0]
+        with pytest.raises(ImportError, match=rf"{package} is needed .*gpflow-dwp\[notebooks\]"):
+            find(name, "notebooks")
+
+
+def test_a_broken_package_keeps_its_error_and_one_of_data_is_not_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, text in (("broken", "import not_here\n"), ("of_data", "raise RuntimeError\n")):
+        (tmp_path / f"a_package_{name}").mkdir()
+        (tmp_path / f"a_package_{name}" / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'not_here"):
+        import_optional("a_package_broken", "cli")
+    assert find_optional("a_package_of_data", "rivals") == tmp_path / "a_package_of_data"

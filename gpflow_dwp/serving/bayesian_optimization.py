@@ -30,10 +30,10 @@ class BayesianOptimizationModel:
 
     :param build: Builds a model for standardised data (X, Y).
     :param dataset: The first observations, as Trieste's ``Dataset``.
-    :param num_steps: Steps of training in every :meth:`optimize`.
     :param num_samples: Number of draws that predictions are mixtures over.
     :param seed: For training and for the draws of predictions.
-    :param fit_arguments: Further arguments of :func:`fit`.
+    :param fit_arguments: Of :func:`fit` in every :meth:`optimize`; ``num_steps`` is 1,000 if
+        nothing else is said.
     :raises ValueError: If the data are not two finite matrices of one length, or ``build`` returns
         a model of warped observations, or with more functions than columns of them.
     """
@@ -43,33 +43,26 @@ class BayesianOptimizationModel:
         build: Callable[[RegressionData], DeepKernelProcess],
         dataset: Any,
         *,
-        num_steps: int = 1_000,
         num_samples: int = 100,
         seed: int = 0,
         **fit_arguments: Any,
     ) -> None:
         self._build, self._num_samples, self._seed = build, num_samples, seed
-        self._fit_arguments = {"num_steps": num_steps, "progress": False, **fit_arguments}
+        self._fit_arguments = {"num_steps": 1_000, "progress": False, **fit_arguments}
         self._rebuild(dataset)
 
     def predict(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of the function, [..., E] each."""
-        points = to_default_float(query_points)
-        shape = [*points.shape[:-1], self._width]
-        return self._called_back("function_moments", points, shape, shape)
+        return self._moments("function_moments", query_points)
 
     def predict_y(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of observations, noise included, [..., E] each."""
-        points = to_default_float(query_points)
-        shape = [*points.shape[:-1], self._width]
-        return self._called_back("moments", points, shape, shape)
+        return self._moments("moments", query_points)
 
     def predict_joint(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean [..., B, E] and covariance [..., E, B, B] at B points, [..., B, D]."""
-
-        *leading, size, _ = (points := to_default_float(query_points)).shape
-        shapes = [*leading, size, self._width], [*leading, self._width, size, size]
-        return self._called_back("joint_moments", points, *shapes)
+        *leading, size, _ = query_points.shape
+        return self._moments("joint_moments", query_points, [*leading, self._width, size, size])
 
     def covariance_between_points(self, first: TensorType, second: TensorType) -> tf.Tensor:
         """Return the function's covariance, [..., E, N, M], between [..., N, D] and [M, D]."""
@@ -122,7 +115,9 @@ class BayesianOptimizationModel:
         self._posterior = self.model.posterior(self._num_samples, seed=self._seed)
         return data
 
-    def _called_back(self, method: str, points: tf.Tensor, *shapes: Sequence[int | None]) -> Any:
+    def _moments(self, method: str, points: TensorType, shape: Any = None) -> MeanAndVariance:
+        points = to_default_float(points)
+        shapes = (of_mean := [*points.shape[:-1], self._width]), shape or of_mean
         return _call_back(
             lambda points: getattr(self._units, method)(self._posterior, points), points, *shapes
         )
@@ -135,7 +130,7 @@ class TrajectorySampler:
         self._model = model
 
     def get_trajectory(self) -> Callable[[TensorType], tf.Tensor]:
-        """Draw B functions of the model as it is at the first call, which says what B is."""
+        """Draw B functions of the model as it is now; the first call says what B is."""
         drawn: list[FunctionDraws] = []
         units = self._model._units
 

@@ -79,8 +79,7 @@ def export_model(
         killed export left in it is cleared away.
     :raises BlockingIOError: If another export writes to the directory.
     :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
-        columns, ``directory`` is no path, or ``num_samples`` or ``seed`` is not an integer of at
-        least 1 or 0.
+        columns, or another argument is none of its kind.
     """
     check_instance(VariationalModel, model=model)
     check_path(directory=directory)
@@ -159,23 +158,17 @@ def _functions(
 ) -> dict[str, Callable[..., Outputs]]:
     """The functions by name, of a model of constants: they must hold nothing that is tracked."""
     default_count, default_seed = tf.constant(num_samples), tf.constant(seed, tf.int64)
+    num_columns = count_columns(model.likelihood, model.num_outputs)
     X_spec = tf.TensorSpec([None, model.num_inputs], default_float(), "X")
-    Y_spec = tf.TensorSpec(
-        [None, count_columns(model.likelihood, model.num_outputs)], default_float(), "Y"
-    )
-    count_spec, seed_spec = (
-        tf.TensorSpec([], tf.int32, "num_samples"),
-        tf.TensorSpec([], tf.int64, "seed"),
-    )
+    Y_spec = tf.TensorSpec([None, num_columns], default_float(), "Y")
+    count_spec = tf.TensorSpec([], tf.int32, "num_samples")
+    seed_spec = tf.TensorSpec([], tf.int64, "seed")
 
     def posterior(num_samples: tf.Tensor, seed: tf.Tensor) -> MixturePosterior:
         positive = tf.debugging.assert_positive(num_samples, "num_samples must be positive")
         with tf.control_dependencies([positive]):
             num_samples = tf.identity(num_samples)  # nothing fails on it before
         return model.posterior(num_samples, seed=as_seed(seed))
-
-    def samples(draws: MixturePosterior, X: tf.Tensor) -> tuple[tf.Tensor]:
-        return (units.sample_functions(draws, X),)
 
     def function(
         predict: Callable[..., Sequence[tf.Tensor]], *names: str
@@ -202,6 +195,6 @@ def _functions(
     return {
         "predict_f": function(units.function_moments, "mean", "variance"),
         "predict_y": function(units.moments, "mean", "variance"),
-        "sample": function(samples, "samples"),
+        "sample": function(lambda draws, X: [units.sample_functions(draws, X)], "samples"),
         "log_density": log_density,
     }

@@ -84,6 +84,13 @@ def record_states(folder: Path, command: Callable[[], Any]) -> list[tuple[str, T
     return states
 
 
+def each_end(act: Callable[[], object], folder: Path) -> Iterator[str]:
+    """Act, and leave a folder as it would be if the process had ended at each of its moments."""
+    for moment, tree in record_states(folder, act):
+        restore(tree, folder)
+        yield moment
+
+
 def _torn(before: Tree, after: Tree) -> Iterator[Tree]:
     """The states between two, in which a file has been written in part."""
     for name, content in after.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from crashes import crashes
+from faults.states import each_end
 from model_reference import randomise, tiny_model, toy_data
 
 from gpflow_dwp.data import Standardiser
@@ -201,18 +200,13 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tf.saved_model.load(folder)
 
 
-def test_any_number_of_points_and_draws(loaded: Any) -> None:
+def test_any_number_of_points_and_draws_and_one_result_for_a_seed(loaded: Any) -> None:
     whole = loaded.predict_y(XNEW)["mean"].numpy()
-
     for rows in (0, 1, 7):
         np.testing.assert_allclose(loaded.predict_y(XNEW[:rows])["mean"], whole[:rows], rtol=1e-10)
     for num_samples in (1, 5):
         assert loaded.sample(XNEW, num_samples)["samples"].shape == (num_samples, 7, 1)
-
-
-def test_one_seed_gives_one_result(loaded: Any) -> None:
     first, again, other = (loaded.sample(XNEW, 2, seed)["samples"] for seed in (1, 1, 2))
-
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0.01
 
@@ -243,9 +237,6 @@ def test_gradients_are_those_of_the_model(loaded: Any) -> None:
 def test_clients_mistakes_are_named(loaded: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         loaded.predict_y(**{"X": XNEW, "num_samples": 2, **arguments})
-
-
-def test_data_of_two_lengths_are_refused(loaded: Any) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="X and Y must have as many rows"):
         loaded.log_density(XNEW, YNEW[:3, :1])
 
@@ -316,11 +307,6 @@ def test_a_failure_while_writing_leaves_nothing(
 def test_what_is_killed_leaves_nothing_that_is_half_a_program(tmp_path: Path, before: str) -> None:
     folder, names = tmp_path / "model", ("variables", "assets.extra", "saved_model.pb")
 
-    def prepare() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        if before == "empty":
-            folder.mkdir()
-
     def act() -> None:
         with _filled(folder) as partial:
             for name in names[:2]:
@@ -328,7 +314,9 @@ def test_what_is_killed_leaves_nothing_that_is_half_a_program(tmp_path: Path, be
                 (partial / name / "content").write_text("new")
             (partial / names[2]).write_text("new")
 
-    for _ in crashes(act, prepare):
+    if before == "empty":
+        folder.mkdir()
+    for _ in each_end(act, tmp_path):
         if (folder / "saved_model.pb").exists():
             assert {path.name for path in folder.iterdir()} >= {*names}
         else:
