@@ -17,7 +17,7 @@ OPTIONS = ["-b", "html", "-W", "--keep-going", "-q", "-D", "html_theme=basic"]
 def test_the_site_builds_without_running_notebooks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process, which has imported most of what is documented; every link leads somewhere."""
+    """In this process, which has imported most of what is documented; links lead somewhere."""
     for package in ("myst_nb", "sphinx-mathjax-offline"):
         pytest.importorskip(package)
     monkeypatch.chdir(ROOT)

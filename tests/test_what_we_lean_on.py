@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib import import_module
 
-import pytest
 from package_source import MODULES, ROOT
 
 PAGE = (ROOT / "notebooks" / "how_it_is_built.md").read_text(encoding="utf-8")
@@ -66,23 +64,3 @@ def test_modules_below_what_packages_show_are_named() -> None:
         if imported.module.count(".") > 1 and imported.module.split(".")[0] in OTHERS
     }
     assert deep == set(re.findall(r"^\| `([a-z_]+(?:\.[a-z_]+)+)` \|", PAGE, re.MULTILINE))
-
-
-@pytest.mark.parametrize("package", ["gpflow", "tensorflow_probability"])
-def test_methods_that_we_override_are_named(package: str) -> None:
-    found = set()
-    for module in MODULES:
-        if module.group in ("bijectors", "distributions", "likelihoods"):
-            for thing in vars(import_module(module.name)).values():
-                if isinstance(thing, type) and thing.__module__ == module.name:
-                    found |= overridden(thing, package)
-    heading = {"gpflow": "GPflow's likelihoods:", "tensorflow_probability": "TensorFlow Prob"}
-    text = PAGE[PAGE.index("### Methods") :]
-    paragraph = text[text.index(heading[package]) :].partition("\n\n")[0].partition("; and,")[0]
-    assert found == set(re.findall(r"`(_\w+)`", paragraph))
-
-
-def overridden(class_: type, package: str) -> set[str]:
-    bases = [base for base in class_.__mro__[1:] if base.__module__.startswith(f"{package}.")]
-    names = {name for name in vars(class_) if is_private(name) and name != "_abc_impl"}
-    return {name for name in names if any(name in vars(base) for base in bases)}

@@ -7,8 +7,9 @@ as the integers of shapes, has a kernel for GPUs that says so.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -16,28 +17,27 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import likelihoods
-from gpu_steps import (
-    CLASSES,
-    LABELS,
-    MODELS,
-    REAL,
-    Step,
-    X,
-    copies_to_host,
-    find_kernel,
-    make_loop,
-    optimised_steps,
-    trace,
-    types,
-    wishart,
-)
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
+from tensorflow.core.framework.kernel_def_pb2 import KernelDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
+from tensorflow.python.framework import kernels
 
+from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.likelihoods import GammaGaussian
-from gpflow_dwp.models import build_deep_wishart_process
-from gpflow_dwp.training import _batches
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
+from gpflow_dwp.models import (
+    VariationalModel,
+    build_deep_gaussian_process,
+    build_deep_inverse_wishart_process,
+    build_deep_wishart_process,
+)
+from gpflow_dwp.objectives import Estimator
+from gpflow_dwp.random import as_seed
+from gpflow_dwp.training import PROTOCOLS
+from gpflow_dwp.training._batches import make_batches
+from gpflow_dwp.training.loop import CompiledLoop
+from gpflow_dwp.training.protocol import ProtocolName
 
 pytestmark = pytest.mark.skipif(
     not tf.test.is_built_with_cuda(), reason="this TensorFlow has no kernels for GPUs"
@@ -45,7 +45,54 @@ pytestmark = pytest.mark.skipif(
 
 TENSORFLOW = ("GPU", "DEFAULT")
 XLA = ("XLA_GPU_JIT",)
+ROWS, CLASSES = 7, 3
+X = np.random.default_rng(0).normal(size=(ROWS, 2))
+REAL, LABELS = X[:, :1], np.arange(float(ROWS))[:, None] % CLASSES
 
+
+class Step(NamedTuple):
+    """A step to trace.
+
+    :param model: Makes the model, in the default precision.
+    :param Y: Observations.
+    :param protocol: Whose optimiser it is.
+    :param settings: Of the bound.
+    """
+
+    model: Callable[[], VariationalModel]
+    Y: np.ndarray = REAL
+    protocol: ProtocolName = "fast"
+    estimator: Estimator = Estimator()
+
+
+def of(build: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: build((X, REAL), *arguments, **options)
+
+
+def wishart(depth: int = 2, **options: Any) -> Callable[[], VariationalModel]:
+    options = {"num_inducing": 3, "output": "pseudo_targets", **options}
+    return of(build_deep_wishart_process, depth, **options)
+
+
+SAMPLED: dict[str, Any] = {"expected_log_ratio": False, "stick_the_landing": False}
+MODELS = {
+    "AB": Step(wishart(posterior="AB", kernel="Matern52")),
+    "sampled log ratios": Step(
+        wishart(posterior="GW", whiten=True, kernel="Exponential", **SAMPLED)
+    ),
+    "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
+    "latent variables": Step(wishart(latent_dim=1), estimator=Estimator(2)),
+    "deep GP": Step(of(build_deep_gaussian_process, 2, num_inducing=3, kernel="Matern32")),
+    "deep inverse Wishart": Step(
+        of(build_deep_inverse_wishart_process, 2, num_inducing=3, kernel="Matern12")
+    ),
+    "latent-variable deep GP": Step(
+        of(build_latent_variable_deep_gp, "LV-GP-GP", num_inducing=3),
+        protocol="natural",
+        estimator=Estimator(2, doubly_reparameterized=True),
+    ),
+    "network": Step(of(build_matrix_gaussian_network, width=3), protocol="vmg"),
+}
 # Deep processes whose numbers are float32 have all operations in float64, too: inside.
 CASES = [(name, np.float32) for name in MODELS] + [
     (name, np.float64) for name in ("latent-variable deep GP", "network")
@@ -60,20 +107,14 @@ def heteroskedastic() -> likelihoods.Likelihood:
 
 def switched() -> likelihoods.Likelihood:
     """Each likelihood of one function and one observation, for some rows."""
+    names = ("Bernoulli", "Beta", "Exponential", "Gamma", "Poisson", "StudentT")
+    ordinal = likelihoods.Ordinal(np.array([0.5, 1.5]))
     return likelihoods.SwitchedLikelihood(
-        [
-            likelihoods.Bernoulli(),
-            likelihoods.Beta(),
-            likelihoods.Exponential(),
-            likelihoods.Gamma(),
-            likelihoods.Ordinal(np.array([0.5, 1.5])),
-            likelihoods.Poisson(),
-            likelihoods.StudentT(),
-        ]
+        [*(getattr(likelihoods, name)() for name in names), ordinal]
     )
 
 
-SWITCHED = np.array([[1.0, 0], [0.2, 1], [0.5, 2], [0.5, 3], [1.0, 4], [2.0, 5], [-1.0, 6]])
+SWITCHED = np.array([[1.0, 0], [0.2, 1], [0.5, 2], [0.5, 3], [2.0, 4], [-1.0, 5], [1.0, 6]])
 LIKELIHOODS: dict[str, tuple[Callable[[], likelihoods.Likelihood], np.ndarray]] = {
     "GammaGaussian": (GammaGaussian, REAL),
     "GaussianMC": (likelihoods.GaussianMC, REAL),
@@ -82,42 +123,52 @@ LIKELIHOODS: dict[str, tuple[Callable[[], likelihoods.Likelihood], np.ndarray]] 
     "Softmax": (lambda: likelihoods.Softmax(CLASSES), LABELS),
     "SwitchedLikelihood": (switched, SWITCHED),
 }
-
-ON_THE_HOST: dict[tuple[str, type], set[str]] = {
+ON_THE_HOST: dict[str, set[str]] = {
     # The gradient of GPflow's product over classes orders its axes: TensorFlow's own choice.
-    ("MultiClass", np.float32): {"ListDiff int32 int32"},
-    ("MultiClass", np.float64): {"ListDiff int32 int32"},
+    "MultiClass": {"ListDiff int32 int32"},
     # TensorFlow has that kernel for float32 only. XLA has it for both.
-    ("Softmax", np.float64): {"SparseSoftmaxCrossEntropyWithLogits float64 int32"},
+    "Softmax": {"SparseSoftmaxCrossEntropyWithLogits float64 int32"},
 }
 
 
-def with_likelihood(name: str) -> Step:
-    make, Y = LIKELIHOODS[name]
-    return Step(
-        lambda: build_deep_wishart_process(
-            (X, Y), 1, num_inducing=3, likelihood=make(), output="pseudo_targets"
-        ),
-        Y,
+@functools.cache
+def _kernels_of(operation: str) -> list[KernelDef]:
+    return list(kernels.get_registered_kernels_for_op(operation).kernel)
+
+
+def types(node: NodeDef, name: str) -> set[int]:
+    """The types that an attribute names."""
+    attribute = node.attr[name]
+    return set(attribute.list.type) or {attribute.type}
+
+
+def has_kernel(node: NodeDef, devices: tuple[str, ...]) -> bool:
+    """Whether an operation of these types has a kernel on one of these kinds of devices."""
+    return any(
+        kernel.device_type in devices
+        and not kernel.label
+        and all(
+            types(node, constraint.name) <= set(constraint.allowed_values.list.type)
+            for constraint in kernel.constraint
+        )
+        for kernel in _kernels_of(node.op)
     )
 
 
-def describe(node: NodeDef) -> str:
-    """The operation and the types that it is of."""
-    named = {name: types(node, name) for name in sorted(node.attr)}
-    listed = [
-        tf.as_dtype(number).name for numbers in named.values() for number in numbers if number
-    ]
-    return f"{node.op} {' '.join(listed)}"
-
-
-def bodies(graph: GraphDef) -> dict[str, Any]:
-    return {body.signature.name: body for body in graph.library.function}
+def without_kernel(nodes: Iterable[NodeDef], devices: tuple[str, ...]) -> set[str]:
+    """The operations, with their types, that have none."""
+    verdicts: dict[str, bool] = {}
+    for node in nodes:
+        numbers = [number for name in sorted(node.attr) for number in types(node, name) if number]
+        description = " ".join([node.op, *(tf.as_dtype(number).name for number in numbers)])
+        if description not in verdicts:
+            verdicts[description] = has_kernel(node, devices)
+    return {description for description, found in verdicts.items() if not found}
 
 
 def compiled_nodes(graph: GraphDef) -> Iterator[NodeDef]:
     """The nodes of all that XLA compiles."""
-    named = bodies(graph)
+    named = {body.signature.name: body for body in graph.library.function}
     waiting = [name for name, body in named.items() if body.attr["_XlaMustCompile"].b]
     seen = set(waiting)
     while waiting:
@@ -127,15 +178,6 @@ def compiled_nodes(graph: GraphDef) -> Iterator[NodeDef]:
             new = (called & set(named)) - seen
             seen |= new
             waiting += new
-
-
-def without_kernel(nodes: Iterable[NodeDef], devices: tuple[str, ...]) -> set[str]:
-    verdicts: dict[str, bool] = {}
-    for node in nodes:
-        description = describe(node)
-        if description not in verdicts:
-            verdicts[description] = find_kernel(node, devices) is not None
-    return {description for description, found in verdicts.items() if not found}
 
 
 def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[NodeDef]:
@@ -149,12 +191,22 @@ def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[Nod
         )
 
 
-def check_with_xla(step: Step, expected: set[str]) -> None:
-    graph, variables = trace(step)
-    compiled = list(compiled_nodes(graph))
+def check(step: Step, expected: set[str], *, jit_compile: bool = True) -> None:
+    """Trace steps on minibatches with XLA, or on a dataset without, and look for their kernels."""
+    model, data, size = step.model(), (X, step.Y), ROWS - 1
+    if not jit_compile:
+        tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
+        data, size = tf.data.Dataset.from_tensor_slices(tensors).batch(2), None
+    next_batch = make_batches(model, data, size, lambda num_rows: None, 0)
+    optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
+    settings = (5, as_seed(0), step.estimator)
+    loop = CompiledLoop(model, next_batch, optimizer, *settings, jit_compile=jit_compile)
+    graph = loop._traced().graph
+    described = graph.as_graph_def()
+    compiled = list(compiled_nodes(described))
 
-    assert without_kernel(all_nodes(graph, variables), TENSORFLOW) == expected
-    assert compiled
+    assert without_kernel(all_nodes(described, graph.variables), TENSORFLOW) == expected
+    assert bool(compiled) == jit_compile
     assert without_kernel(compiled, XLA) == set()
 
 
@@ -162,59 +214,17 @@ def check_with_xla(step: Step, expected: set[str]) -> None:
 def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
     gpflow.config.set_default_float(dtype)
 
-    check_with_xla(MODELS[name], set())
+    check(MODELS[name], set())
 
 
-# In single precision those alone whose functions are not all of sums, products and exponentials.
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        *((name, np.float64) for name in LIKELIHOODS),
-        *((name, np.float32) for name in ("MultiClass", "Softmax", "SwitchedLikelihood")),
-    ],
-)
-def test_every_likelihood_has_gpu_kernels(name: str, dtype: type) -> None:
-    numpy_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
-    if numpy_2 and (name, dtype) == ("MultiClass", np.float32):
-        pytest.skip("GPflow's MultiClass mixes precisions with numpy 2")
-    gpflow.config.set_default_float(dtype)
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_every_likelihood_has_gpu_kernels(name: str) -> None:
+    make, Y = LIKELIHOODS[name]
+    options = {"num_inducing": 3, "output": "pseudo_targets", "likelihood": make()}
+    step = Step(lambda: build_deep_wishart_process((X, Y), 1, **options), Y)
 
-    check_with_xla(with_likelihood(name), ON_THE_HOST.get((name, dtype), set()))
+    check(step, ON_THE_HOST.get(name, set()))
 
 
 def test_steps_without_xla_have_gpu_kernels() -> None:
-    graph, variables = trace(Step(wishart()), batch_size=None, dataset=True, jit_compile=False)
-
-    assert not list(compiled_nodes(graph))
-    assert without_kernel(all_nodes(graph, variables), TENSORFLOW) == set()
-
-
-@pytest.mark.parametrize(
-    ("name", "batches", "numbers"),
-    [
-        ("AB", {"batch_size": 2}, {6}),
-        ("regression", {"batch_size": None}, {6}),
-        ("deep inverse Wishart", {"batch_size": None}, {6, 10}),
-        pytest.param(
-            *("latent-variable deep GP", {"batch_size": None}, {6}), marks=pytest.mark.slow
-        ),
-        pytest.param("network", {"batch_size": 2}, {3}, marks=pytest.mark.slow),
-    ],
-)
-def test_the_host_seldom_waits(
-    name: str, batches: dict[str, Any], numbers: set[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Catches what has the host wait for a GPU in every step without XLA, such as shapes there.
-
-    It has to, to see that a factorisation succeeded, that all is finite, or that an epoch is over.
-    Four of the inverse Wishart's, in loops of ``igammainv``, do not show where XLA compiled such a
-    model before in this process.
-    """
-    monkeypatch.setattr(_batches, "are_on_gpu", lambda variables: True)
-    nodes = optimised_steps(make_loop(MODELS[name], **batches, jit_compile=False))
-
-    # Of a step, and not of a factorisation that has failed.
-    copies = [
-        copy for copy in copies_to_host(nodes) if "while/body" in copy and "escalation" not in copy
-    ]
-    assert len(copies) in numbers, copies
+    check(Step(wishart()), set(), jit_compile=False)
