@@ -1,17 +1,22 @@
-"""The Python of README and how-to guides runs, and README's links lead somewhere."""
+"""The Python of README, guides and docstrings runs, and README's links lead somewhere."""
 
 from __future__ import annotations
 
+import ast
+import doctest
+import importlib
+import inspect
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from package_source import ROOT
+from package_source import MODULES, ROOT, SourceModule
 
 import gpflow_dwp
 from gpflow_dwp.estimator import DeepWishartRegressor
@@ -78,3 +83,41 @@ def test_python_blocks_run_one_after_the_other(
 def test_relative_links_lead_to_files() -> None:
     for link in re.findall(r"\]\(([^)#\s]+)", README.read_text(encoding="utf-8")):
         assert "://" in link or (ROOT / link).exists(), link
+
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of decorated functions, too.
+
+    The standard finder takes a function for another module's if its wrapper is, which every
+    function under ``check_shapes`` has.
+    """
+
+    def _from_module(self, module: ModuleType | None, object: Any) -> bool:  # noqa: A002
+        return super()._from_module(module, inspect.unwrap(object))  # type: ignore[misc]
+
+
+def written_examples(module: SourceModule) -> int:
+    """How many examples the docstrings of a file hold."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = [ast.get_docstring(n) for n in ast.walk(module.tree) if isinstance(n, documented)]
+    return sum(len(doctest.DocTestParser().get_examples(text)) for text in docstrings if text)
+
+
+MODULES_WITH_EXAMPLES = [module for module in MODULES if written_examples(module)]
+
+
+@pytest.mark.parametrize("module", MODULES_WITH_EXAMPLES, ids=repr)
+def test_examples(module: SourceModule) -> None:
+    imported = importlib.import_module(module.name)
+    tests = Finder(exclude_empty=True).find(imported, module.name)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    report: list[str] = []
+
+    for test in tests:
+        runner.run(test, out=report.append)
+
+    assert sum(len(test.examples) for test in tests) == written_examples(module)
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)

@@ -1,11 +1,14 @@
-"""What is public: each room exports a choice, and the reference has all of it.
+"""What is public: each room exports a choice, documented, and the reference has all of it.
 
 The ``__all__`` of a module within a room says what the other rooms may use of it.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import inspect
 import re
 
 import pytest
@@ -31,6 +34,7 @@ TOP_MODULES = [
 SUBPACKAGES = [module for module in TOP_MODULES if module.is_package and module.group not in SHARED]
 LIBRARY = [module for module in TOP_MODULES if not module.is_package and module.group not in SHARED]
 MOST_NAMES = 179
+LONGEST_FILE = 400
 # A letter of the glossary, and perhaps a shape, in place of a description.
 LETTER_ALONE = re.compile(r":param (\w+): \w'?(?:, \[[^\]]*\])?\.$", re.MULTILINE)
 
@@ -69,12 +73,14 @@ def test_what_is_public_can_be_looked_through() -> None:
 
 
 @pytest.mark.parametrize("module", [*SUBPACKAGES, *LIBRARY], ids=repr)
-def test_each_name_stands_on_the_page_of_its_module(module: SourceModule) -> None:
-    """Catches a new public name that no group of the module's page lists."""
-    page = (ROOT / "notebooks" / "reference" / f"{module.group}.md").read_text(encoding="utf-8")
+def test_each_name_stands_in_the_part_of_its_module(module: SourceModule) -> None:
+    """Catches a new public name that no group of the reference lists."""
+    pages = sorted((ROOT / "notebooks" / "reference").glob("*.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
-    assert f"automodule:: {module.name}\n" in page
-    listed = re.findall(r"^   (\w+)$", page, re.MULTILINE)
+    _, found, part = text.partition(f"automodule:: {module.name}\n")
+    assert found
+    listed = re.findall(r"^   (\w+)$", part.partition("automodule::")[0], re.MULTILINE)
     assert sorted(listed) == sorted(exported(module))
 
 
@@ -85,3 +91,45 @@ def test_parameters_are_described_by_more_than_a_letter() -> None:
     assert not {
         name: found for name, text in texts.items() if (found := LETTER_ALONE.findall(text))
     }
+
+
+def test_no_assert_in_package_code() -> None:
+    """An error names the argument instead."""
+    assert not [
+        f"{module.path}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Assert)
+    ]
+
+
+def test_no_long_file() -> None:
+    assert not [m for m in MODULES if len(m.text.splitlines()) > LONGEST_FILE]
+
+
+def test_every_module_has_a_docstring() -> None:
+    assert not [module for module in MODULES if not ast.get_docstring(module.tree)]
+
+
+def undocumented_members(cls: type) -> list[str]:
+    """Public methods and properties of a class that no class of its MRO documents."""
+    kinds = (classmethod, staticmethod, property, functools.cached_property)
+    return [
+        name
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+        and (inspect.isfunction(member) or isinstance(member, kinds))
+        and not any(getattr(vars(c).get(name), "__doc__", None) for c in cls.__mro__)
+    ]
+
+
+def test_public_names_have_docstrings() -> None:
+    for module in (module for module in MODULES if module.is_public):
+        imported = importlib.import_module(module.name)
+        for name in sorted(module.public_definitions()):
+            value = getattr(imported, name)
+            # A dataclass and a NamedTuple get a docstring by themselves: their signature.
+            own = value.__doc__ or ""
+            assert own and not own.startswith(f"{name}("), f"{module.name}.{name}"
+            if inspect.isclass(value):
+                assert not undocumented_members(value), f"{module.name}.{name}"
