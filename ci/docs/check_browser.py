@@ -27,11 +27,11 @@ FLAGS = (
 WIDTHS = (1400, 400)
 # What is looked for, and a page that has to be among the first answers.
 SEARCHES = {
-    "fine-tune": "how-to/new_data",
-    "missing": "how-to/several_outputs",
+    "fine-tune": "how-to/own_table",
+    "missing": "how-to/classification",
     "GPU": "how-to/gpu",
     "TensorBoard": "how-to/tracking",
-    "several outputs": "how-to/several_outputs",
+    "several outputs": "how-to/classification",
     "categorical": "command_line",
     "CSV": "how-to/own_table",
 }

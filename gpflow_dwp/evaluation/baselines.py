@@ -99,13 +99,10 @@ def score(fit: Fit, train: tuple[Array, Array], test: tuple[Array, Array], seed:
     if isinstance(predicted, tuple):
         mean, variance = predicted
         distribution = PredictiveDistribution(mean[None, :, None], variance[None, :, None])
+        density = float(distribution.log_density(test[1]).mean())
+        known = {"elbo": elbo, "log_likelihood": density, "seconds": seconds}
         return Scores.of_numbers(
-            targets,
-            mean,
-            crps=float(distribution.crps(test[1]).mean()),
-            log_likelihood=float(distribution.log_density(test[1]).mean()),
-            seconds=seconds,
-            elbo=elbo,
+            targets, mean, crps=float(distribution.crps(test[1]).mean()), **known
         )
     chosen = predicted[np.arange(len(targets)), targets.astype(int)]
     density = float(np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,44 +35,18 @@ class Scores(NamedTuple):
     ece: float | None = None
 
     @classmethod
-    def of_numbers(
-        cls,
-        y: Array,
-        mean: Array,
-        *,
-        crps: float,
-        log_likelihood: float,
-        seconds: float,
-        elbo: float | None = None,
-    ) -> Scores:
-        """Score predictions of numbers.
-
-        :param y: Targets, [N].
-        :param mean: Predicted means, [N].
-        """
+    def of_numbers(cls, y: Array, mean: Array, **known: Any) -> Scores:
+        """Score predicted means [N] of targets y [N]; the other scores are known."""
         error = rmse(y, mean)
         are_equal = y.min() == y.max()  # to which rounding may give a variance
         r2 = float("nan") if are_equal else 1.0 - error**2 / float(np.var(y))
-        return cls(elbo, log_likelihood, error, seconds, crps=crps, r2=r2)
+        return cls(error=error, r2=r2, **known)
 
     @classmethod
-    def of_labels(
-        cls,
-        labels: Array,
-        probabilities: Array,
-        *,
-        log_likelihood: float,
-        seconds: float,
-        elbo: float | None = None,
-    ) -> Scores:
-        """Score predictions of labels.
-
-        :param labels: Class indices, [N].
-        :param probabilities: Probability of each class, [N, C].
-        """
+    def of_labels(cls, labels: Array, probabilities: Array, **known: Any) -> Scores:
+        """Score probabilities [N, C] of class indices [N]; the other scores are known."""
         error = float(np.mean(probabilities.argmax(axis=1) != labels))
-        ece = expected_calibration_error(probabilities, labels)
-        return cls(elbo, log_likelihood, error, seconds, ece=ece)
+        return cls(error=error, ece=expected_calibration_error(probabilities, labels), **known)
 
     def in_raw_units(self, target: Standardiser | None) -> Scores:
         """Return scores of standardised targets in the units that these had before.

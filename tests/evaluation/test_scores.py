@@ -25,7 +25,8 @@ def test_numbers() -> None:
 
 def test_labels() -> None:
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3], [0.1, 0.1, 0.8]])
-    scores = Scores.of_labels(np.ones(3), probabilities, log_likelihood=-1.0, seconds=2.0)
+    known = {"elbo": None, "log_likelihood": -1.0, "seconds": 2.0}
+    scores = Scores.of_labels(np.ones(3), probabilities, **known)
     assert scores.error == pytest.approx(2.0 / 3.0)
     assert scores.ece == pytest.approx((0.5 + 0.6 + 0.8) / 3.0)
     assert (scores.elbo, scores.crps, scores.r2) == (None, None, None)
