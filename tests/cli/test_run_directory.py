@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import content
-from faults.states import each_end
+from crashes import crashes
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.cli.run_directory import Run, holds_run, new_run, resume_run
@@ -112,10 +112,15 @@ def test_a_link_stays_and_leads_to_the_new_run() -> None:
 @pytest.mark.parametrize("old", [True, False])
 def test_whenever_it_is_killed_the_old_run_or_the_new_one_is_whole(old: bool) -> None:
     """Would catch a moment in which a kill leaves neither, or a mixture."""
-    if old:
-        a_run(X)
+
+    def prepare() -> None:
+        for folder in Path().iterdir():
+            shutil.rmtree(folder)
+        if old:
+            a_run(X)
+
     seen = []
-    for _ in each_end(lambda: write("second"), Path.cwd()):
+    for _ in crashes(lambda: write("second"), prepare):
         found = notes(Run(X).folder)
         assert found in ({"first"}, {"second"}, *([] if old else [set()])), content(Path())
         seen.append(found)
@@ -126,13 +131,17 @@ def test_whenever_it_is_killed_the_old_run_or_the_new_one_is_whole(old: bool) ->
 
 def test_whenever_it_is_killed_as_it_goes_on_it_can_go_on() -> None:
     """Would catch steps that are lost while they are taken from a finished run."""
-    write("first", keep_state=True)
+
+    def prepare() -> None:
+        for folder in Path().iterdir():
+            shutil.rmtree(folder)
+        write("first", keep_state=True)
 
     def act() -> None:
         with resume_run(X) as run:
             assert (run.state / "save-1").read_text() == "first"
 
-    for _ in each_end(act, Path.cwd()):
+    for _ in crashes(act, prepare):
         assert Run(X).can_go_on and notes(X) == {"first"}
         act()
 
