@@ -300,17 +300,10 @@ def test_moments_with_gradients_in_single_precision(batch: int) -> None:
         assert np.any(actual != exact)
 
 
-def test_jitter_is_relative_to_the_diagonal() -> None:
-    matrix = matrices(2, 3)
-
-    jitter = relative_jitter(matrix, 1e-3)
-
-    expected = 1e-3 * np.diagonal(matrix, axis1=-2, axis2=-1).mean(axis=-1)
-    np.testing.assert_allclose(jitter, expected)
-
-
-def test_jitter_is_added_to_the_diagonal() -> None:
+def test_jitter_is_relative_and_added_to_the_diagonal() -> None:
     matrix = matrices(2, 1, 3)
+    expected = 1e-3 * np.diagonal(matrix, axis1=-2, axis2=-1).mean(axis=-1)
+    np.testing.assert_allclose(relative_jitter(matrix, 1e-3), expected)
 
     factorised = factorise(matrix, tf.constant([[0.1], [0.2]], tf.float64))
 

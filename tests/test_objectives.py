@@ -23,19 +23,12 @@ def test_terms() -> None:
     # The mean over draws of 30 / 3 times the sum over the batch.
     np.testing.assert_allclose(terms.data, 10.0 * expectations.sum(axis=1).mean())
     np.testing.assert_allclose(terms.log_ratios, [-2.0, -5.0])
-
-
-def test_log_ratios_may_have_one_value_for_all_draws() -> None:
+    # One value may stand for all draws.
     ratio = tf.constant([-2.0], tf.float64)
-
     terms = evidence_lower_bound(tf.zeros([4, 3], tf.float64), [ratio], num_data=3)
-
     np.testing.assert_allclose(terms.log_ratios, [-2.0])
 
-
-def test_weighted_sum() -> None:
     terms = BoundTerms(tf.constant(7.0, tf.float64), tf.constant([-1.0, -2.0], tf.float64))
-
     np.testing.assert_allclose(terms.weighted_sum(), 4.0)
     np.testing.assert_allclose(terms.weighted_sum(0.5), 5.5)
     np.testing.assert_allclose(terms.weighted_sum(tf.constant(0.0, tf.float32)), 7.0)
