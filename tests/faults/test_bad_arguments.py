@@ -75,8 +75,8 @@ def output(**given: Any) -> Any:
     return GlobalInducingGPLayer(gpflow.kernels.RBF(), 1, **{"num_inducing": 2, **given})
 
 
-def regression(**given: Any) -> Any:
-    return RegressionGPLayer(gpflow.kernels.RBF(), 2, **{"X": X, "Y": Y, **given})
+def regression(X: Any = X, Y: Any = Y, **given: Any) -> Any:
+    return RegressionGPLayer(gpflow.kernels.RBF(), 2, X, Y, **given)
 
 
 def with_parts(**given: Any) -> Any:
@@ -108,7 +108,7 @@ WITH_PAIRS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "fit": (lambda X, Y: fit(tiny_model(1), (X, Y), 1, progress=False), True),
     "elbo_terms": (lambda X, Y: tiny_model(1).elbo_terms((X, Y)), True),
     "predict_log_density": (lambda X, Y: tiny_model(1).predict_log_density((X, Y)), True),
-    "RegressionGPLayer": (lambda X, Y: regression(X=X, Y=Y), False),
+    "RegressionGPLayer": (regression, False),
 }
 OF_NEW = {"build", "RegressionGPLayer"}  # which may have any number of columns
 WITH_ONE: dict[str, Callable[[Any], Any]] = {
