@@ -64,6 +64,7 @@ _SUBPACKAGES = frozenset(
         "bijectors",
         "data",
         "distributions",
+        "emulation",
         "estimator",
         "evaluation",
         "iterates",

@@ -35,6 +35,7 @@ ORDER = (
     "selection",
     "serving",
     "estimator",
+    "emulation",
     # Related models, of which nothing above knows.
     "latent_variable_deep_gp",
     "matrix_gaussian",

@@ -76,6 +76,7 @@ class DeepWishartEstimator(BaseEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         warm_start: bool = False,
+        failures: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
     ) -> None:
@@ -99,6 +100,7 @@ class DeepWishartEstimator(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
+        self.failures = failures
         self.random_state = random_state
         self.verbose = verbose
 
@@ -125,6 +127,7 @@ class DeepWishartEstimator(BaseEstimator):
             check_integers(num_steps=self.num_steps)
         check_integers(n_iter_no_change=self.n_iter_no_change)
         check_flags(early_stopping=self.early_stopping, warm_start=self.warm_start)
+        check_flags(failures=self.failures)
         if self.verbose not in (0, 1):  # as others of scikit-learn's take them
             check_flags(verbose=self.verbose)
         fraction = self.validation_fraction

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import _safe_indexing, check_array, check_random_state
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
+from gpflow_dwp.estimator._further_runs import model_with_runs
+from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.selection.observations import are_copies, odd_targets, recorded_steps
 from gpflow_dwp.validation import check_integers
@@ -86,6 +88,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         rows, in the units of the first fit, and takes ``num_steps`` gradient steps more. Nothing is
         chosen anew, so other arguments of the model no longer matter; the seed, too, is that of the
         first fit.
+    :param failures: Whether a classifier learns where runs fail, which are rows without an output.
+        Such rows are left out and counted in any case.
     :param random_state: Seed or generator for the start, the draws and the minibatches; None for
         another result at every call of ``fit``, which also sets TensorFlow's global seed.
     :param verbose: Whether to show a progress bar.
@@ -93,8 +97,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     Attributes of a fitted regressor: ``model_`` (the GPflow model, in standardised units),
     ``history_`` (its training), ``candidates_`` (all models that were tried, with their bounds and
     leave-one-out scores) and ``reason_`` (why this one, in a sentence; neither where kernels are
-    given), ``resolution_`` (the step to which each target was recorded, 0 for none, [Q]),
-    ``input_standardiser_``, ``output_standardiser_``, ``n_features_in_``, and
+    given), ``num_failed_`` (runs without an output), ``failure_classifier_`` (None where there is
+    nothing to learn), ``resolution_`` (the step to which each target was recorded, 0 for none,
+    [Q]), ``input_standardiser_``, ``output_standardiser_``, ``n_features_in_``, and
     ``feature_names_in_`` where the inputs had names.
     """
 
@@ -104,16 +109,29 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         """Train a new model, or with ``warm_start`` the one there is.
 
         :param X: Inputs, [N, D].
-        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own, of
-            which NaN are missing.
+        :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN are
+            missing; a row of NaN alone is a run that failed, which is left out.
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
-            rows, a target is constant, an argument of the constructor cannot be used, or a model
-            that goes on was fitted to other numbers of columns.
+            rows, all runs failed, a target is constant, an argument of the constructor cannot be
+            used, or a model that goes on was fitted to other numbers of columns.
         """
         refuse_dates("y", y)
+        everything, failed = X, failed_runs(y)
+        if failed.any():
+            if failed.all():
+                raise ValueError("y must hold the output of a run, got NaN alone: all runs failed.")
+            kept = np.flatnonzero(~failed)
+            X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
+            if sample_weight is not None:
+                sample_weight = _safe_indexing(sample_weight, kept)
+            warnings.warn(
+                f"{failed.sum()} of {len(failed)} runs have no output and are left out.",
+                TargetWarning,
+                stacklevel=2,
+            )
         checks: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
         if np.asarray(y).shape[1:] > (1,):
             may_miss = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
@@ -129,9 +147,13 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
                 f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
             )
         columns = targets.reshape(len(targets), -1)
-        if np.isnan(columns).all(axis=1).any():
-            raise ValueError("y must hold an observation in each row, got one that has none.")
         self._train(inputs, columns, weights, None)
+        self.num_failed_ = 0
+        self.failure_classifier_: DeepWishartClassifier | None = None
+        self._all_runs: tuple[Array, npt.NDArray[np.bool_]] | None = None
+        if self.failures:
+            self._learn_failures(check_array(everything, dtype=np.float64), failed)
+        self.num_failed_ = int(failed.sum())
         self.resolution_: Array = recorded_steps(columns)
         if self.likelihood == "noise_free":  # all digits count
             self.resolution_ = np.zeros_like(self.resolution_)
@@ -149,6 +171,36 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             odd = odd_targets(column, called)
             if odd is not None and self.likelihood != "noise_free":
                 warnings.warn(odd, TargetWarning, stacklevel=2)
+        return self
+
+    def tell(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, num_steps: int = 200
+    ) -> DeepWishartRegressor:
+        """Take in further rows, and train on from where the model is, within seconds.
+
+        Nothing is chosen anew: depth, kernels and likelihood stay, and so do the units. Inputs of
+        the rows become inducing points as well, up to the number that there may be. A single layer
+        with one Gaussian noise is fitted by L-BFGS, other models take some gradient steps.
+
+        :param X: Inputs, [B, D].
+        :param y: Targets, [B] or [B, Q] as those of ``fit``; rows of NaN alone are failed runs.
+        :param num_steps: Gradient steps.
+        :return: The regressor.
+        :raises ValueError: If it is not fitted, its output layer is no regression, or the rows do
+            not fit.
+        """
+        check_integers(num_steps=num_steps)
+        inputs, targets = self._check_inputs(X), np.asarray(y, np.float64)
+        if targets.shape != (len(inputs), *self._target_shape):
+            expected = [len(inputs), *self._target_shape]
+            raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
+        columns = targets.reshape(len(targets), -1)
+        succeeded = self._note_failures(inputs, columns)
+        if succeeded.any():
+            X, Y = inputs[succeeded], columns[succeeded]
+            standard = self.input_standardiser_.transform(X), self.output_standardiser_.transform(Y)
+            self.model_ = model_with_runs(self, *standard, num_steps)
+            self.model_.num_prediction_samples = self.num_prediction_samples
         return self
 
     def predict(
@@ -171,6 +223,33 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         )
         mean, deviation = self._shaped(mean), self._shaped(np.sqrt(variance))
         return (mean, deviation) if return_std else mean
+
+    def predict_failure(self, X: npt.ArrayLike) -> Array:
+        """Predict the probability that a run fails; 0 where none has, or ``failures`` is False.
+
+        :param X: Inputs, [N, D].
+        :return: [N].
+        """
+        inputs = self._check_inputs(X)
+        if self.failure_classifier_ is None:
+            return np.zeros(len(inputs))
+        return self.failure_classifier_.predict_proba(inputs)[:, 1]
+
+    def _learn_failures(self, X: Array, failed: npt.NDArray[np.bool_]) -> None:
+        """Fit the classifier of failures, once there are such."""
+        self._all_runs = X, failed
+        if failed.any():
+            classifier = DeepWishartClassifier(depth=1, num_steps=500, random_state=self._seed)
+            self.failure_classifier_ = classifier.fit(X, failed)
+
+    def _note_failures(self, X: Array, y: Array) -> npt.NDArray[np.bool_]:
+        """Count failures among new runs and learn from them; return which have succeeded."""
+        failed = failed_runs(y)
+        self.num_failed_ += int(failed.sum())
+        if self._all_runs is not None:
+            inputs, before = self._all_runs
+            self._learn_failures(np.concatenate([inputs, X]), np.concatenate([before, failed]))
+        return ~failed
 
     def predict_quantiles(
         self, X: npt.ArrayLike, quantiles: npt.ArrayLike = (0.05, 0.5, 0.95)
@@ -264,3 +343,18 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def failed_runs(y: Any) -> npt.NDArray[np.bool_]:
+    """Which rows have NaN alone, [N]; none where there are no such, or no numbers at all."""
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or values.dtype.kind not in "fO":
+        return np.zeros(len(values) if values.ndim else 0, bool)
+    missing = values != values if values.dtype.kind == "f" else _is_nan(values)
+    return np.asarray(missing).reshape(len(values), -1).all(axis=1)
+
+
+def _is_nan(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    return np.array([isinstance(v, float) and np.isnan(v) for v in values.flat]).reshape(
+        values.shape
+    )

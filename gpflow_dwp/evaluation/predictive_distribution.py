@@ -130,7 +130,7 @@ class PredictiveDistribution:
         :param step: h, a number or one for each column, [P]; 0 for targets of full precision.
         :raises ValueError: If a step is negative or not finite.
         """
-        return logsumexp(self._of_components(y, step), axis=0)
+        return logsumexp(self.component_log_density(y, step), axis=0)
 
     def joint_log_density(self, y: npt.ArrayLike, num_nodes: int, step: npt.ArrayLike) -> Array:
         """Return the log density of all P targets of a point together, [N].
@@ -140,13 +140,13 @@ class PredictiveDistribution:
         :param num_nodes: Nodes of each draw, K: components are in order of nodes, then draws.
         :param step: As for :meth:`log_density`.
         """
-        each = self._of_components(y, step)
+        each = self.component_log_density(y, step)
         of_draws = logsumexp(each.reshape(num_nodes, -1, *each.shape[1:]), axis=0)
         log_draws = np.log(len(of_draws))
         # Each draw has 1/S of the weight, in every column.
         return logsumexp(np.sum(of_draws + log_draws, axis=-1), axis=0) - log_draws
 
-    def _of_components(self, y: npt.ArrayLike, step: npt.ArrayLike) -> Array:
+    def component_log_density(self, y: npt.ArrayLike, step: npt.ArrayLike = 0.0) -> Array:
         """Log density or probability by width of each component, weights included, [S, N, P]."""
         values, scale = self._standardised(y), self._scale
         steps = np.broadcast_to(np.asarray(step, np.float64), scale.shape)

@@ -9,7 +9,7 @@ from gpflow.utilities import parameter_dict
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["make_nearly_linear", "start_at"]
+__all__ = ["make_nearly_linear", "start_at", "start_at_smaller"]
 
 # The functions of hidden layers start so many times wider and higher: bounds end higher by some 5
 # nats, and the more the deeper the model.
@@ -65,6 +65,24 @@ def start_at(model: DeepKernelProcess, shallower: DeepKernelProcess) -> None:
     if scales is not None:
         width = int(scales.shape[0])
         scales.assign(np.full(width, 1.0 / np.sqrt(width)))
+
+
+def start_at_smaller(model: DeepKernelProcess, smaller: DeepKernelProcess) -> None:
+    """Start a model where one with fewer inducing points has ended, which are its first ones.
+
+    What belongs to the others stays as it is.
+
+    :param model: The larger model, of which values are overwritten; its data stay.
+    :param smaller: One of the same layers.
+    """
+    known = parameter_dict(smaller)
+    for path, parameter in parameter_dict(model).items():
+        old = known.get(path)
+        if old is None or path.rpartition(".")[2] in (*_DATA, "precisions"):
+            continue
+        values = parameter.numpy().copy()
+        values[tuple(slice(size) for size in old.shape)] = old.numpy()
+        parameter.assign(values)
 
 
 def make_nearly_linear(kernel: Kernel) -> None:

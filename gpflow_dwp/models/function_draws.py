@@ -126,7 +126,8 @@ class FunctionDraws:
             cross(kernel, inputs, inputs),
             normal(values.shape, noise_seed, values.dtype),
         )
-        coefficients = path.output.weights - tf.matmul(path.output.inverse, values) - noise
+        explained = _explained(path.output, values)
+        coefficients = path.output.weights - explained - noise
         self._updates.append(_Update(prior, inputs, coefficients, tf.ones([], values.dtype)))
         self._mixing = None if output.mixing is None else tf.cast(output.mixing, _ACCURATE)
         self._mean_function = output.mean_function
@@ -154,6 +155,13 @@ class FunctionDraws:
         return values if self._mean_function is None else values + self._mean_function(points)
 
 
+def _explained(draw: GaussianPosterior, values: tf.Tensor) -> tf.Tensor:
+    """A V, by way of the root of A, where there is one, which keeps more digits."""
+    if draw.inverse_root is None:
+        return tf.matmul(draw.inverse, values)
+    return tf.matmul(draw.inverse_root, tf.matmul(draw.inverse_root, values), transpose_a=True)
+
+
 def _coefficient_noise(
     draw: GaussianPosterior, covariance: tf.Tensor, noise: tf.Tensor
 ) -> tf.Tensor:
@@ -170,7 +178,7 @@ def _coefficient_noise(
     tril = factorise(
         covariance, relative_jitter(covariance, as_jitter(None)), name="a kernel matrix"
     ).tril
-    whitened = tf.matmul(tril, tf.matmul(draw.inverse, tril), transpose_a=True)
+    whitened = tf.matmul(tril, _explained(draw, tril), transpose_a=True)
     eigenvalues, vectors = tf.linalg.eigh(whitened)
     p = tf.clip_by_value(eigenvalues, 0.0, 1.0)
     along = tf.matmul(vectors, noise, transpose_a=True)

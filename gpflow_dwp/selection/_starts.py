@@ -71,9 +71,9 @@ def single_layer_jitter(likelihood: Likelihood) -> float:
 
 
 def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
-    """A copy, in which every output has a noise of its own."""
+    """A copy, in which every output has a noise of its own, if there is any."""
     likelihood = copy.deepcopy(likelihood)
-    if not isinstance(likelihood, Gaussian) or num_outputs == 1:
+    if not isinstance(likelihood, Gaussian) or num_outputs == 1 or is_noise_free(likelihood):
         return likelihood
     variance = np.full(num_outputs, noise_variance(likelihood))
     with positive_by_exp():
@@ -81,7 +81,7 @@ def with_own_noise(likelihood: Likelihood, num_outputs: int) -> Likelihood:
             return WarpedStudentT(likelihood.warp, variance, likelihood.df)
         if isinstance(likelihood, WarpedGaussian):
             return WarpedGaussian(likelihood.warp, variance)
-        return Gaussian(variance, variance_lower_bound=likelihood.variance_lower_bound)
+        return Gaussian(variance)
 
 
 def noise_variance(likelihood: Likelihood) -> float:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian
-from gpflow_dwp.likelihoods.named import name_of_likelihood
+from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.selection._starts import Start, num_lengthscales
 from gpflow_dwp.selection.candidates import Auto, Candidate, Effort, Selection
@@ -123,7 +123,7 @@ class Search:
         """Fit a single layer to all rows."""
         began = time.perf_counter()
         model = self.trainer.build(start, 1)
-        if self.trainer.Y.shape[1] == 1:
+        if self.trainer.Y.shape[1] == 1 or is_noise_free(start.likelihood):
             history = self.trainer.fit_single_layer(model, start)
         else:  # each output has a noise of its own
             history = self.trainer.take_steps(model, self._steps // 2)

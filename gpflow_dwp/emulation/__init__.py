@@ -1,0 +1,21 @@
+"""What people who emulate expensive simulators ask of a fitted model, in raw units.
+
+Each function takes a fitted :class:`~gpflow_dwp.estimator.DeepWishartRegressor`, or a trained model
+of this package, whose units are then raw units. Runs without noise are fitted with
+``likelihood="noise_free"``, and taken in one after the other by the estimator's ``tell``.
+"""
+
+from gpflow_dwp.emulation.calibration import implausibility
+from gpflow_dwp.emulation.design import suggest
+from gpflow_dwp.emulation.leave_one_out import leave_one_out, plot_leave_one_out
+from gpflow_dwp.emulation.sensitivity import gradient, main_effects, sobol_indices
+
+__all__ = [
+    "gradient",
+    "implausibility",
+    "leave_one_out",
+    "main_effects",
+    "plot_leave_one_out",
+    "sobol_indices",
+    "suggest",
+]

@@ -1,0 +1,128 @@
+"""Where to run the simulator next."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from gpflow.likelihoods import Gaussian
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds
+from gpflow_dwp.emulation.sensitivity import sobol_points
+from gpflow_dwp.models.predictive import mixture_moments
+from gpflow_dwp.validation import check_choice, check_integers
+
+__all__ = ["Criterion", "suggest"]
+
+Criterion = Literal["ALM", "ALC", "EI"]
+"""Largest variance (MacKay, 1992), integrated variance (Cohn, 1996), or expected improvement."""
+
+# Draws whose joint covariance of all candidates is taken.
+_DRAWS = 40
+
+
+def suggest(
+    model: Any,
+    bounds: npt.ArrayLike,
+    batch: int = 1,
+    *,
+    criterion: Criterion = "ALC",
+    candidates: npt.ArrayLike | int = 400,
+    seed: int | None = None,
+) -> Array:
+    r"""Return the inputs of the next runs.
+
+    Of the candidates, "ALM" takes the one where the function's variance is largest (MacKay,
+    "Information-based objective functions for active data selection", 1992), and "ALC" the one that
+    a run at which would reduce the variance of all candidates most, on average (Cohn, "Neural
+    network exploration using optimal experiment design", 1996):
+
+    .. math:: \sum_{x'} \frac{\operatorname{cov}(f(x), f(x'))^2}
+              {\operatorname{var} f(x) + \sigma^2} .
+
+    Covariances are those of the mixture of all draws, and further runs of a batch are chosen given
+    those before by the same rule of normals. Outputs count alike, in units of their deviations.
+    "EI" takes the largest expected improvement of a minimum, of the first output, in closed form
+    for each draw; a batch of it takes the next best candidates. Where failures are modelled, each
+    value is multiplied by the probability that the run succeeds.
+
+    :param model: A fitted estimator or a trained model.
+    :param bounds: Lower and upper bound of each input, [D, 2]; there is no default for them.
+    :param batch: Number of runs, B.
+    :param criterion: What is looked for.
+    :param candidates: Inputs to choose from, [N, D], or how many scrambled Sobol points.
+    :param seed: Of these points; None for the number of runs so far, so that each call has others.
+    :return: [B, D], in raw units.
+    :raises ValueError: If the model is not fitted, candidates are outside of the bounds, or fewer
+        than the batch.
+    """
+    check_integers(batch=batch)
+    check_choice(get_args(Criterion), criterion=criterion)
+    emulator = as_emulator(model)
+    limits = check_bounds(bounds, emulator.model.num_inputs)
+    if isinstance(candidates, int):
+        check_integers(at_least=batch, candidates=candidates)
+        X = sobol_points(limits, candidates, emulator.model.num_data if seed is None else seed)
+    else:
+        X = emulator.points("candidates", candidates)
+    for row, column in np.argwhere((limits[:, 0] > X) | (limits[:, 1] < X))[:1]:
+        low, high = limits[column]
+        raise ValueError(
+            f"candidates must lie within bounds, got {X[row, column]:g} in row {row + 1} for input "
+            f"{column}, which goes from {low:g} to {high:g}."
+        )
+    if len(X) < batch:
+        raise ValueError(f"candidates must be at least {batch}, the batch, got {len(X)}.")
+    success = emulator.success(X)
+    if criterion == "EI":
+        gain = _expected_improvement(emulator, X) * success
+        return X[np.argsort(-gain, kind="stable")[:batch]]
+    covariance, noise = _covariance(emulator, X)
+    chosen: list[int] = []
+    for _ in range(batch):
+        variance = np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0)
+        gain = variance
+        if criterion == "ALC":
+            gain = (covariance**2 @ success) / (variance + noise[:, None])
+        gain = gain.sum(0) * success
+        gain[chosen] = -np.inf
+        best = int(gain.argmax())
+        chosen.append(best)
+        column = covariance[:, :, best]
+        scaled = column / (column[:, [best]] + noise[:, None])
+        covariance = covariance - scaled[:, :, None] * column[:, None, :]
+    return X[chosen]
+
+
+def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:
+    """The function's covariance, [Q, N, N], and the variance of noise, [Q], in the model's units.
+
+    Units of a warp's other side, where there is one.
+    """
+    posterior = emulator.model.posterior(_DRAWS, seed=emulator.seed)
+    _, covariance = posterior.predict_f(emulator.units.to_model(X), full_cov=True)
+    outputs = emulator.num_outputs
+    noise = np.zeros(outputs)
+    likelihood = emulator.model.likelihood
+    if isinstance(likelihood, Gaussian) and likelihood.variance is not None:
+        noise = noise + np.asarray(tf.convert_to_tensor(likelihood.variance))
+    # A deterministic candidate that was chosen has no variance left.
+    floor = 1e-10 * np.mean(np.diagonal(covariance.numpy()[:outputs], axis1=1, axis2=2), axis=1)
+    return covariance.numpy()[:outputs], np.maximum(noise, floor)
+
+
+def _expected_improvement(emulator: Emulator, X: Array) -> Array:
+    """That of a minimum of the first output over the smallest mean at the runs so far, [N]."""
+    moments = emulator.posterior.predict_f_components(emulator.units.to_model(X))
+    mean, variance = (np.asarray(part)[:, :, 0] for part in moments)
+    runs = getattr(emulator.model.output_layer, "inputs", emulator.model.inducing_variable.Z)
+    means, _ = mixture_moments(*emulator.posterior.predict_f_components(tf.convert_to_tensor(runs)))
+    best = float(np.min(means[:, 0]))
+    deviation = np.sqrt(np.maximum(variance, 1e-300))
+    z = (best - mean) / deviation
+    return np.asarray(np.mean(deviation * (z * ndtr(z) + norm.pdf(z)), axis=0))

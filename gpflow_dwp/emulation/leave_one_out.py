@@ -1,0 +1,132 @@
+"""What an emulator predicts of each of its runs from all others."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.emulation.emulator import as_emulator
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.evaluation._drawing import BLUE, DASHED, GREY, ORANGE, named, new_figure
+from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp.optional import import_optional
+from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["LeaveOneOutPredictions", "leave_one_out", "plot_leave_one_out"]
+
+_OUTLYING = 3.0
+
+
+class LeaveOneOutPredictions(NamedTuple):
+    """Predictions of each run from all others, in raw units; [N, Q], or [N] as the runs.
+
+    :param observed: The runs' outputs.
+    :param mean: Predicted means.
+    :param std: Predicted standard deviations, noise or nugget included.
+    :param crps: Continuous ranked probability scores.
+    :param log_density: Log densities.
+    :param k_hat: Tail of each run's importance ratios, [N]: above 0.7 they cannot be relied on.
+        None without smoothing.
+    """
+
+    observed: Array
+    mean: Array
+    std: Array
+    crps: Array
+    log_density: Array
+    k_hat: Array | None = None
+
+    @property
+    def standardised_errors(self) -> Array:
+        """(observed - mean) / std."""
+        return (self.observed - self.mean) / self.std
+
+    @property
+    def outliers(self) -> Array:
+        """Indices of the runs that are 3 standard deviations or more away, in any output."""
+        far = np.abs(self.standardised_errors) >= _OUTLYING
+        return np.flatnonzero(far.reshape(len(far), -1).any(axis=1))
+
+
+def leave_one_out(
+    model: Any, *, smoothed: bool = False, num_samples: int = 100
+) -> LeaveOneOutPredictions:
+    r"""Predict each run from all others, in closed form; parameters stay as they were fitted.
+
+    A single layer is a Gaussian process, for which this is exact. A deeper model is one given each
+    draw of its Gram matrices, and draws are mixed: see :func:`gpflow_dwp.selection.leave_one_out`.
+    They are draws given all runs, so run n may be predicted too well. With ``smoothed`` draw s has
+    the weight :math:`1 / p(y_n \mid G_s, y_{-n})`, Pareto-smoothed (Vehtari et al., "Pareto
+    smoothed importance sampling", 2024) and made of equal ones by systematic resampling.
+
+    :param model: A fitted estimator or a trained model, whose output layer is a regression.
+    :param smoothed: Whether draws are weighted, by arviz-stats.
+    :param num_samples: Number of draws, S.
+    :raises ValueError: If the model cannot be used, or weights are wanted for a likelihood that is
+        a mixture by itself.
+    """
+    emulator = as_emulator(model)
+    layer = emulator.model.output_layer
+    if not isinstance(layer, RegressionGPLayer):
+        raise ValueError("model must have a regression on its runs as its output layer.")
+    found = of_model(emulator.model, num_samples, emulator.seed)
+    target = getattr(emulator.estimator, "output_standardiser_", None)
+    distribution, k_hat = dataclasses.replace(found, target=target), None
+    observed = np.asarray(emulator.units.to_raw(layer.targets.numpy()))
+    if smoothed:
+        distribution, k_hat = _smooth(distribution, observed)
+    mean, variance = distribution.mean(), distribution.variance()
+    scores = distribution.crps(observed), distribution.log_density(observed)
+    parts = observed, mean, np.sqrt(variance), *scores
+    return LeaveOneOutPredictions(*map(emulator.shaped, parts), k_hat)
+
+
+def _smooth(
+    distribution: PredictiveDistribution, observed: Array
+) -> tuple[PredictiveDistribution, Array]:
+    """Resample each run's components by smoothed importance weights, and tell k-hat."""
+    if distribution.weights is not None:
+        raise ValueError("smoothed must be False where the likelihood is a mixture.")
+    stats = import_optional("arviz_stats.base", "emulation").array_stats
+    densities = distribution.component_log_density(observed).sum(axis=-1)  # [S, N]
+    log_weights, k_hat = stats.psislw(densities.T)
+    weights = np.exp(log_weights - np.max(log_weights, axis=1, keepdims=True))
+    totals = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+    levels = (np.arange(len(densities)) + 0.5) / len(densities)
+    chosen = np.stack([np.searchsorted(total, levels) for total in totals], axis=1)[..., None]
+    means, variances = (
+        np.take_along_axis(part, np.minimum(chosen, len(part) - 1), axis=0)
+        for part in (distribution.means, distribution.variances)
+    )
+    return dataclasses.replace(distribution, means=means, variances=variances), np.asarray(k_hat)
+
+
+def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> Figure:
+    """Show predictions against runs, and standardised errors; outliers are named by their row.
+
+    Bars are two standard deviations, lines of the second panel at 2 and 3.
+
+    :param predictions: What :func:`leave_one_out` returned.
+    :param output: Which output, of several.
+    """
+    parts = predictions.observed, predictions.mean, predictions.std, predictions.standardised_errors
+    observed, mean, std, errors = (part.reshape(len(part), -1)[:, output] for part in parts)
+    figure = new_figure((9.0, 4.2))
+    left, right = figure.subplots(1, 2)
+    left.errorbar(observed, mean, 2.0 * std, fmt=".", color=BLUE, ecolor=GREY, elinewidth=1)
+    left.axline((observed.min(), observed.min()), slope=1.0, **DASHED)
+    named(left, "run", "prediction from all other runs")
+    right.plot(mean, errors, ".", color=BLUE)
+    for level, colour in ((2.0, GREY), (_OUTLYING, ORANGE)):
+        for sign in (-1.0, 1.0):
+            right.axhline(sign * level, color=colour, linewidth=1)
+    for row in np.flatnonzero(np.abs(errors) >= _OUTLYING):
+        right.annotate(str(row), (mean[row], errors[row]), (4, 2), textcoords="offset points")
+    named(right, "prediction from all other runs", "standardised error")
+    return figure

@@ -1,0 +1,236 @@
+"""How outputs depend on inputs: gradients, main effects and Sobol indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+import tensorflow as tf
+from scipy.stats import qmc
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds
+from gpflow_dwp.likelihoods.warped_gaussian import warp_of
+from gpflow_dwp.models import FunctionDraws
+from gpflow_dwp.validation import check_integers
+
+__all__ = [
+    "Gradient",
+    "MainEffects",
+    "SobolIndices",
+    "gradient",
+    "main_effects",
+    "sobol_indices",
+    "sobol_points",
+]
+
+# Independent randomisations of the points: indices of their draws differ by what integration by so
+# many points is uncertain by, too.
+_GROUPS = 8
+# Random waves of each function, and values of them that may be there at a time.
+_WAVES, _BLOCK = 500, 2**23
+_LEVEL = 0.95
+
+
+class Gradient(NamedTuple):
+    """Moments and their slopes, in raw units; the axis of Q outputs is left out as in the runs.
+
+    :param mean: [N, Q].
+    :param std: Standard deviation, [N, Q].
+    :param mean_gradient: [N, D, Q].
+    :param std_gradient: [N, D, Q].
+    """
+
+    mean: Array
+    std: Array
+    mean_gradient: Array
+    std_gradient: Array
+
+
+class SobolIndices(NamedTuple):
+    """Indices of D inputs; the axis of Q outputs is left out as in the runs.
+
+    :param first: First-order indices of the mean, [D, Q].
+    :param total: Total indices of the mean, [D, Q].
+    :param first_interval: 95% intervals, [2, D, Q].
+    :param total_interval: [2, D, Q].
+    """
+
+    first: Array
+    total: Array
+    first_interval: Array
+    total_interval: Array
+
+
+class MainEffects(NamedTuple):
+    """The output by each input alone; the axis of Q outputs is left out as in the runs.
+
+    :param points: Values of each input, [D, K].
+    :param mean: Expectation over the other inputs, [D, K, Q].
+    :param lower: Lower end of a 95% interval, [D, K, Q].
+    :param upper: Upper end, [D, K, Q].
+    """
+
+    points: Array
+    mean: Array
+    lower: Array
+    upper: Array
+
+
+def gradient(model: Any, x: npt.ArrayLike, *, include_noise: bool = True) -> Gradient:
+    """Differentiate the predicted mean and standard deviation by the inputs.
+
+    They are those of the predictions themselves, whose random numbers are the same at all points.
+
+    :param model: A fitted estimator or a trained model.
+    :param x: Inputs, [N, D].
+    :param include_noise: Whether the deviation is that of observations, noise or nugget included.
+    :raises ValueError: If the model is not fitted, or ``x`` are no inputs of it.
+    """
+    emulator = as_emulator(model)
+    X = tf.constant(emulator.points("x", x))
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(X)
+        mean, variance = emulator.moments(X, include_noise=include_noise)
+        parts = [mean, tf.sqrt(variance)]
+        # Rows do not depend on each other, so that a sum's gradient is that of each.
+        columns = [tf.unstack(tf.reduce_sum(part, axis=0)) for part in parts]
+    slopes = [np.stack([tape.gradient(each, X).numpy() for each in of], -1) for of in columns]
+    return Gradient(*map(emulator.shaped, (*(part.numpy() for part in parts), *slopes)))
+
+
+def sobol_indices(
+    model: Any,
+    bounds: npt.ArrayLike,
+    *,
+    num_points: int = 2_048,
+    num_functions: int = 40,
+    seed: int = 0,
+) -> SobolIndices:
+    """Estimate Sobol indices of uniform inputs, by :func:`scipy.stats.sobol_indices`.
+
+    Those of the mean are estimated from all points. Intervals are of functions drawn from the
+    posterior (Le Gratiet et al., "A Bayesian approach for global sensitivity analysis of
+    (multi-fidelity) computer codes", 2014), each on one of eight randomisations of the points, so
+    that they hold what the emulator and the integration are uncertain of.
+
+    Where failures are modelled, f is drawn towards its average over the successful runs by the
+    probability p that a run fails, E f + (1 - p) (f - E f): where runs fail nothing has an effect.
+
+    :param model: A fitted estimator or a trained model.
+    :param bounds: Lower and upper bound of each input, [D, 2].
+    :param num_points: Points of the two matrices of Saltelli et al. (2010); functions are evaluated
+        at D + 2 times as many.
+    :param num_functions: Function draws, at least 8.
+    :param seed: Of points and draws.
+    :raises ValueError: If the model is not fitted, or the bounds are no bounds.
+    """
+    emulator = as_emulator(model)
+    limits = check_bounds(bounds, emulator.model.num_inputs)
+    check_integers(at_least=_GROUPS, num_functions=num_functions, num_points=num_points)
+    size = 2 ** int(np.log2(num_points // _GROUPS))  # as scrambled Sobol points need
+    X = sobol_points(limits, 512, seed)
+    average = np.average(emulator.moments(X)[0], axis=0, weights=emulator.success(X))
+    found: list[tuple[Array, Array]] = []
+    for group, functions in enumerate(_function_draws(emulator, num_functions, seed)):
+
+        def evaluate(x: Array, functions: Callable[[Array], Array] = functions) -> Array:
+            X = x.T
+            values = np.concatenate([emulator.moments(X)[0][None], functions(X)])
+            held = average + emulator.success(X)[:, None] * (values - average)  # [S, N, Q]
+            return np.moveaxis(held, 2, 1).reshape(-1, len(X))
+
+        indices = scipy.stats.sobol_indices(
+            func=evaluate,
+            n=size,
+            dists=[scipy.stats.uniform(low, high - low) for low, high in limits],
+            rng=np.random.default_rng([seed, group]),
+        )
+        shape = -1, emulator.num_outputs, len(limits)
+        parts = indices.first_order, indices.total_order
+        found.append(tuple(np.moveaxis(part.reshape(shape), 1, 2) for part in parts))
+    grouped = [np.clip(part, 0.0, 1.0) for part in zip(*found, strict=True)]  # [groups, S, D, Q]
+    of_mean = [part[:, 0].mean(0) for part in grouped]
+    intervals = [_interval(np.concatenate(part[:, 1:])) for part in grouped]
+    return SobolIndices(*map(emulator.shaped, (*of_mean, *intervals)))
+
+
+def main_effects(
+    model: Any,
+    bounds: npt.ArrayLike,
+    *,
+    resolution: int = 30,
+    num_points: int = 256,
+    num_functions: int = 40,
+    seed: int = 0,
+) -> MainEffects:
+    """Average the output over all inputs but one, as a function of that one.
+
+    Inputs are uniform, and where failures are modelled weighted by the probability of success.
+
+    :param model: A fitted estimator or a trained model.
+    :param bounds: Lower and upper bound of each input, [D, 2].
+    :param resolution: Values of each input, K.
+    :param num_points: Points that are averaged over.
+    :param num_functions: Function draws that bands are made of, at least 8.
+    :param seed: Of points and draws.
+    :raises ValueError: If the model is not fitted, or the bounds are no bounds.
+    """
+    emulator = as_emulator(model)
+    limits = check_bounds(bounds, emulator.model.num_inputs)
+    check_integers(resolution=resolution, num_points=num_points)
+    check_integers(at_least=_GROUPS, num_functions=num_functions)
+    base = sobol_points(limits, num_points, seed)
+    grid = np.linspace(*limits.T, resolution, axis=1)  # [D, K]
+    X = np.broadcast_to(base, (*grid.shape, *base.shape)).copy()
+    for index, values in enumerate(grid):
+        X[index, :, :, index] = values[:, None]
+    flat = X.reshape(-1, len(limits))
+    weights = emulator.success(flat).reshape(*X.shape[:3], 1)
+    weights = weights / np.maximum(weights.sum(2, keepdims=True), np.finfo(float).tiny)
+
+    def average(values: Array) -> Array:
+        return np.sum(weights * values.reshape(len(values), *X.shape[:3], -1), axis=3)
+
+    mean = average(emulator.moments(flat)[0][None])[0]
+    draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
+    parts = mean, *_interval(np.concatenate(draws))
+    return MainEffects(grid, *map(emulator.shaped, parts))
+
+
+def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
+    """Scrambled Sobol points within bounds, [num_points, D]."""
+    points = qmc.Sobol(len(bounds), rng=np.random.default_rng(seed))
+    unit = points.random_base2(math.ceil(math.log2(num_points)))[:num_points]
+    return np.asarray(qmc.scale(unit, *bounds.T))
+
+
+def _interval(draws: Array) -> Array:
+    return np.quantile(draws, (0.5 - 0.5 * _LEVEL, 0.5 + 0.5 * _LEVEL), axis=0)
+
+
+def _function_draws(
+    emulator: Emulator, num_functions: int, seed: int
+) -> Iterator[Callable[[Array], Array]]:
+    """Eight sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
+    units, warp = emulator.units, warp_of(emulator.model.likelihood)
+    num_samples = -(-num_functions // _GROUPS)
+    size = max(1, _BLOCK // (num_samples * _WAVES))
+    for group in range(_GROUPS):
+        of_group = 1_000 * seed + group
+        drawn = FunctionDraws(emulator.model, num_samples, num_features=_WAVES, seed=of_group)
+
+        def functions(X: Array, drawn: FunctionDraws = drawn) -> Array:
+            starts = range(0, len(X), size)
+            blocks = [
+                drawn(tf.constant(units.to_model(X[start : start + size]))) for start in starts
+            ]
+            values = tf.concat(blocks, axis=1)
+            values = values if warp is None else warp.inverse(values)
+            return np.asarray(units.to_raw(values.numpy())[..., : emulator.num_outputs])
+
+        yield functions

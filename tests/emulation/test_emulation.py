@@ -1,0 +1,283 @@
+"""Emulators: what is asked of a fitted model, against second implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm, qmc
+
+from gpflow_dwp import build_deep_wishart_process, emulation
+from gpflow_dwp.emulation.leave_one_out import LeaveOneOutPredictions
+from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
+from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.selection import leave_one_out as leave_one_out_of_model
+
+BOUNDS = np.array([[-np.pi, np.pi]] * 3)
+SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
+
+
+def ishigami(X: np.ndarray) -> np.ndarray:
+    return np.sin(X[:, 0]) + 7.0 * np.sin(X[:, 1]) ** 2 + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
+
+
+def hill(X: np.ndarray) -> np.ndarray:
+    return 5.0 + 20.0 * np.sin(3.0 * X[:, 0]) * np.exp(-X[:, 1])
+
+
+def ridge(X: np.ndarray) -> np.ndarray:
+    return np.tanh(8.0 * (X[:, 0] - 0.5 * X[:, 1]))
+
+
+def product(X: np.ndarray) -> np.ndarray:
+    return X.prod(axis=1)
+
+
+def design(bounds: np.ndarray, size: int, seed: int = 0) -> np.ndarray:
+    unit = qmc.LatinHypercube(len(bounds), optimization="random-cd", rng=seed).random(size)
+    return qmc.scale(unit, *bounds.T)
+
+
+def single_layer(X: np.ndarray, y: np.ndarray, **arguments: object) -> DeepWishartRegressor:
+    given = {"likelihood": "noise_free", "kernel": "SquaredExponential", **arguments}
+    return DeepWishartRegressor(depth=1, random_state=0, **given).fit(X, y)
+
+
+class Exact:
+    """The Gaussian process of a fitted single layer, by plain NumPy, given any runs."""
+
+    def __init__(self, emulator: DeepWishartRegressor, X: np.ndarray, y: np.ndarray) -> None:
+        self.inputs, outputs = emulator.input_standardiser_, emulator.output_standardiser_
+        self.mean, self.scale = float(outputs.mean[0]), float(outputs.scale[0])
+        self.kernel = emulator.model_.output_layer.kernel
+        self.noise = float(emulator.model_.likelihood.variance.numpy())
+        self.X, self.y = X, (y - self.mean) / self.scale
+        self.runs = self.inputs.transform(X)
+        self.K = self.kernel(self.runs).numpy() + self.noise * np.eye(len(X))
+
+    def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the function, in raw units."""
+        at = self.inputs.transform(points)
+        k = self.kernel(self.runs, at).numpy()
+        covariance = self.kernel(at).numpy() - k.T @ np.linalg.solve(self.K, k)
+        mean = k.T @ np.linalg.solve(self.K, self.y)
+        return self.mean + self.scale * mean, self.scale**2 * covariance
+
+
+@pytest.fixture(scope="module")
+def emulator() -> DeepWishartRegressor:
+    X = design(BOUNDS, 150)
+    return single_layer(X, ishigami(X))
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[DeepWishartRegressor, Exact]:
+    X = design(SQUARE, 25)
+    y = hill(X) + 0.5 * np.random.default_rng(1).standard_normal(25)
+    found = single_layer(X, y, likelihood="gaussian")
+    return found, Exact(found, X, y)
+
+
+@pytest.fixture(scope="module")
+def deep() -> DeepWishartProcess:
+    X = design(SQUARE, 15)
+    return build_deep_wishart_process((X, ridge(X)[:, None]), depth=2, width=3)
+
+
+@pytest.mark.parametrize("simulator", [hill, ridge, product])
+def test_leave_one_out_is_that_of_refitting(simulator: object) -> None:
+    """Catches another row's prediction, and units of the model in place of raw ones."""
+    X = design(SQUARE, 30)
+    y = simulator(X)
+    y = y + 0.05 * y.std() * np.random.default_rng(0).standard_normal(30)
+    fitted = single_layer(X, y, likelihood="gaussian")
+    found = emulation.leave_one_out(fitted)
+    assert found.mean.shape == found.std.shape == (30,)
+    for row in (0, 17):
+        others = np.arange(30) != row
+        exact = Exact(fitted, X[others], y[others])
+        mean, covariance = exact(X[[row]])
+        std = np.sqrt(covariance[0, 0] + exact.scale**2 * exact.noise)
+        np.testing.assert_allclose([found.mean[row], found.std[row]], [mean[0], std], rtol=1e-3)
+        density = norm.logpdf(y[row], mean[0], std)
+        np.testing.assert_allclose(found.log_density[row], density, atol=1e-2)
+
+
+def test_leave_one_out_of_a_deep_model_is_the_mixture_and_may_be_smoothed(
+    deep: DeepWishartProcess,
+) -> None:
+    """Catches other draws, and weights that prefer draws which know the run."""
+    found = emulation.leave_one_out(deep, num_samples=40)
+    expected = leave_one_out_of_model(deep, 40, 0)
+    np.testing.assert_allclose(found.mean, expected.mean())
+    pytest.importorskip("arviz_stats")
+    smoothed = emulation.leave_one_out(deep, num_samples=40, smoothed=True)
+    assert smoothed.k_hat.shape == (15,)
+    assert smoothed.log_density.mean() < found.log_density.mean()
+
+
+def test_outliers_are_named_in_the_figure() -> None:
+    """Catches rows that are counted otherwise, and a panel without its lines."""
+    observed = np.array([0.0, 1.0, 2.0, 9.0])
+    plain = LeaveOneOutPredictions(observed, np.arange(4.0), np.ones(4), *[np.zeros(4)] * 2)
+    assert plain.outliers.tolist() == [3]
+    _, right = emulation.plot_leave_one_out(plain).axes
+    assert [text.get_text() for text in right.texts] == ["3"]
+    assert sorted(line.get_ydata()[0] for line in right.lines[1:]) == [-3.0, -2.0, 2.0, 3.0]
+
+
+def test_gradients_are_finite_differences_of_predictions(
+    emulator: DeepWishartRegressor, deep: DeepWishartProcess
+) -> None:
+    """Catches units that are forgotten, rows that mix, and random numbers that change."""
+    step = 1e-4
+    for model, bounds in ((emulator, BOUNDS), (deep, SQUARE)):
+        x = design(bounds, 5, seed=3)
+        found = emulation.gradient(model, x)
+        for column, direction in enumerate(step * np.eye(len(bounds))):
+            ends = [emulation.gradient(model, x + sign * direction) for sign in (1.0, -1.0)]
+            for name in ("mean", "std"):
+                up, down = (getattr(end, name) for end in ends)
+                slope = getattr(found, f"{name}_gradient")[:, column]
+                np.testing.assert_allclose((up - down) / (2 * step), slope, rtol=1e-5, atol=1e-5)
+
+
+def test_sobol_indices_and_main_effects_of_ishigami(emulator: DeepWishartRegressor) -> None:
+    """Catches indices of other inputs, and intervals without the truth."""
+    found = emulation.sobol_indices(emulator, BOUNDS, num_functions=16)
+    for name, truth in (("first", (0.314, 0.442, 0.0)), ("total", (0.558, 0.442, 0.244))):
+        np.testing.assert_allclose(getattr(found, name), truth, atol=0.03)
+        lower, upper = getattr(found, f"{name}_interval")
+        assert ((lower <= np.add(truth, 1e-3)) & (np.subtract(truth, 1e-3) <= upper)).all()
+    effects = emulation.main_effects(emulator, BOUNDS, resolution=7, num_functions=8)
+    curve = np.sin(effects.points[0]) * (1.0 + 0.1 * np.pi**4 / 5.0) + 3.5
+    np.testing.assert_allclose(effects.mean[0], curve, atol=0.4)
+    assert (effects.lower <= effects.upper).all()
+
+
+@pytest.mark.parametrize("criterion", ["ALM", "ALC"])
+def test_a_batch_is_what_conditioning_on_each_run_asks_for(
+    noisy: tuple[DeepWishartRegressor, Exact], criterion: str
+) -> None:
+    """Catches a variance that counts noise, and a batch whose runs ignore each other."""
+    fitted, exact = noisy
+    candidates = design(SQUARE, 40, seed=5)
+    found = emulation.suggest(fitted, SQUARE, 3, criterion=criterion, candidates=candidates)
+    covariance, noise = exact(candidates)[1], exact.scale**2 * exact.noise
+    for run in found:
+        after = [
+            covariance - np.outer(column, column) / (column[index] + noise)
+            for index, column in enumerate(covariance)
+        ]
+        is_alm = criterion == "ALM"
+        gains = np.diagonal(covariance) if is_alm else [-np.trace(each) for each in after]
+        best = int(np.argmax(gains))
+        np.testing.assert_allclose(run, candidates[best])
+        covariance = after[best]
+
+
+def test_expected_improvement_is_that_of_a_normal(
+    noisy: tuple[DeepWishartRegressor, Exact],
+) -> None:
+    """Catches a maximum that is looked for, and observations in place of the function."""
+    fitted, exact = noisy
+    candidates = design(SQUARE, 40, seed=5)
+    mean, covariance = exact(candidates)
+    std = np.sqrt(np.diagonal(covariance))
+    z = (exact(exact.X)[0].min() - mean) / std
+    best = np.argmax(std * (z * norm.cdf(z) + norm.pdf(z)))
+    found = emulation.suggest(fitted, SQUARE, criterion="EI", candidates=candidates)
+    np.testing.assert_allclose(found[0], candidates[best])
+
+
+def test_a_loop_meets_each_run_it_is_told() -> None:
+    """Catches runs that are lost, and a refit that forgets what there was."""
+    X = design(SQUARE, 12)
+    fitted = single_layer(X, ridge(X))
+    for _ in range(3):
+        new = emulation.suggest(fitted, SQUARE, 4, candidates=64)
+        fitted.tell(new, ridge(new))
+    assert fitted.model_.num_data == 24
+    assert np.abs(fitted.predict(X) - ridge(X)).max() < 0.03
+    assert np.abs(fitted.predict(new) - ridge(new)).max() < 0.03
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_deep_emulator_is_told() -> None:
+    """Catches parts of a deep model that do not fit the runs it has grown by."""
+    X = design(SQUARE, 8)
+    fitted = DeepWishartRegressor(depth=2, kernel=["SquaredExponential"] * 2, num_steps=2)
+    before = fitted.fit(X, ridge(X)).model_
+    fitted.tell([[0.5, 1.0], [0.1, 0.1]], [1.0, np.nan], num_steps=2)
+    assert (fitted.model_.num_data, fitted.num_failed_) == (9, 1)
+    assert fitted.model_.inducing_variable.Z.shape[0] == 9
+    kernels = [model.layers[0].kernel.lengthscales.numpy() for model in (before, fitted.model_)]
+    np.testing.assert_allclose(*kernels, rtol=0.2)
+
+
+@pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.TargetWarning")
+def test_failed_runs_are_left_out_counted_and_avoided() -> None:
+    """Catches NaN that are trained on, and proposals where runs fail."""
+    unit = np.array([[0.0, 1.0]] * 2)
+    X = design(unit, 60)
+    y = np.where(X.sum(1) > 1.6, np.nan, ridge(X))
+    fitted = single_layer(X, y, failures=True)
+    assert fitted.num_failed_ == np.isnan(y).sum()
+    assert fitted.model_.num_data == 60 - fitted.num_failed_
+    found = emulation.suggest(fitted, unit, 20, criterion="ALM")
+    assert np.mean(found.sum(1) > 1.6) <= 0.2
+    effects = emulation.main_effects(fitted, unit, resolution=3, num_points=64, num_functions=8)
+    assert np.isfinite(effects.mean).all()
+    with pytest.raises(ValueError, match="all runs failed"):
+        single_layer(X, np.full(60, np.nan))
+
+
+def test_implausibility(emulator: DeepWishartRegressor) -> None:
+    """Catches variances that are left out, of the observation or of the simulator."""
+    x = design(BOUNDS, 6, seed=4)
+    mean, std = emulator.predict(x, return_std=True)
+    found = emulation.implausibility(emulator, x, 3.0, observation_std=0.3, discrepancy_std=0.4)
+    np.testing.assert_allclose(found, np.abs(3.0 - mean) / np.sqrt(std**2 + 0.25))
+
+
+def test_several_outputs_share_a_model() -> None:
+    """Catches an axis of outputs that is lost, or mixed with that of inputs."""
+    X = design(SQUARE, 25)
+    fitted = single_layer(X, np.stack([hill(X), ridge(X), X[:, 0]], axis=1))
+    x = X[:4]
+    assert emulation.leave_one_out(fitted).mean.shape == (25, 3)
+    assert emulation.gradient(fitted, x).mean_gradient.shape == (4, 2, 3)
+    found = emulation.sobol_indices(fitted, SQUARE, num_points=512, num_functions=8)
+    assert found.first_interval.shape == (2, 2, 3)
+    np.testing.assert_allclose(found.first[:, 2], [1.0, 0.0], atol=0.05)
+    effects = emulation.main_effects(fitted, SQUARE, resolution=5, num_functions=8)
+    assert effects.mean.shape == (2, 5, 3)
+    mean, std = fitted.predict(x, return_std=True)
+    each = np.abs(np.array([1.0, 0.5, 0.2]) - mean) / std
+    for rank in (1, 2):
+        worst = emulation.implausibility(fitted, x, [1.0, 0.5, 0.2], rank=rank)
+        np.testing.assert_allclose(worst, np.sort(each, axis=1)[:, -rank])
+    with pytest.raises(ValueError, match="observation must be 3"):
+        emulation.implausibility(fitted, x, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [(BOUNDS[:2], "shape"), (BOUNDS[:, ::-1], "pairs"), (0.5 * BOUNDS, "within bounds")],
+)
+def test_bounds_have_to_hold_the_candidates(
+    emulator: DeepWishartRegressor, bounds: np.ndarray, message: str
+) -> None:
+    """Catches bounds in the wrong order, and inputs outside of them."""
+    with pytest.raises(ValueError, match=message):
+        emulation.suggest(emulator, bounds, candidates=BOUNDS.T)
+
+
+def test_what_is_no_emulator_is_refused() -> None:
+    """Catches an error from deep inside, of an estimator that was never fitted."""
+    for model, message in (
+        (DeepWishartRegressor(), "must be fitted"),
+        (DeepWishartClassifier(), "must be fitted"),
+        ("gp", "DeepWishartRegressor"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            emulation.leave_one_out(model)
