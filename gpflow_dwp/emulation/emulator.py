@@ -38,7 +38,7 @@ class Emulator:
     def num_outputs(self) -> int:
         """Q."""
         standardiser = getattr(self.estimator, "output_standardiser_", None)
-        return self.model.num_outputs if standardiser is None else len(standardiser.mean)
+        return int(self.model.num_outputs or 1) if standardiser is None else len(standardiser.mean)
 
     def points(self, name: str, values: npt.ArrayLike) -> Array:
         """Check inputs, [N, D] in raw units."""

@@ -6,11 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.evaluation._drawing import BLUE, DASHED, GREY, ORANGE, named, new_figure
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
@@ -48,7 +48,7 @@ class LeaveOneOutPredictions(NamedTuple):
         return (self.observed - self.mean) / self.std
 
     @property
-    def outliers(self) -> Array:
+    def outliers(self) -> npt.NDArray[np.int64]:
         """Indices of the runs that are 3 standard deviations or more away, in any output."""
         far = np.abs(self.standardised_errors) >= _OUTLYING
         return np.flatnonzero(far.reshape(len(far), -1).any(axis=1))
@@ -82,9 +82,14 @@ def leave_one_out(
     if smoothed:
         distribution, k_hat = _smooth(distribution, observed)
     mean, variance = distribution.mean(), distribution.variance()
-    scores = distribution.crps(observed), distribution.log_density(observed)
-    parts = observed, mean, np.sqrt(variance), *scores
-    return LeaveOneOutPredictions(*map(emulator.shaped, parts), k_hat)
+    return LeaveOneOutPredictions(
+        emulator.shaped(observed),
+        emulator.shaped(mean),
+        emulator.shaped(np.sqrt(variance)),
+        emulator.shaped(distribution.crps(observed)),
+        emulator.shaped(distribution.log_density(observed)),
+        k_hat,
+    )
 
 
 def _smooth(
@@ -117,16 +122,16 @@ def plot_leave_one_out(predictions: LeaveOneOutPredictions, output: int = 0) -> 
     """
     parts = predictions.observed, predictions.mean, predictions.std, predictions.standardised_errors
     observed, mean, std, errors = (part.reshape(len(part), -1)[:, output] for part in parts)
-    figure = new_figure((9.0, 4.2))
+    figure = import_optional("matplotlib.figure", "cli").Figure((9.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.errorbar(observed, mean, 2.0 * std, fmt=".", color=BLUE, ecolor=GREY, elinewidth=1)
-    left.axline((observed.min(), observed.min()), slope=1.0, **DASHED)
-    named(left, "run", "prediction from all other runs")
-    right.plot(mean, errors, ".", color=BLUE)
-    for level, colour in ((2.0, GREY), (_OUTLYING, ORANGE)):
+    left.errorbar(observed, mean, 2.0 * std, fmt=".", ecolor="0.6", elinewidth=1)
+    left.axline((observed.min(), observed.min()), slope=1.0, color="k", linestyle="--")
+    left.set(xlabel="run", ylabel="prediction from all other runs")
+    right.plot(mean, errors, ".")
+    for level, colour in ((2.0, "0.6"), (_OUTLYING, "C1")):
         for sign in (-1.0, 1.0):
             right.axhline(sign * level, color=colour, linewidth=1)
     for row in np.flatnonzero(np.abs(errors) >= _OUTLYING):
         right.annotate(str(row), (mean[row], errors[row]), (4, 2), textcoords="offset points")
-    named(right, "prediction from all other runs", "standardised error")
+    right.set(xlabel="prediction from all other runs", ylabel="standardised error")
     return figure

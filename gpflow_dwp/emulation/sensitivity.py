@@ -135,7 +135,7 @@ def sobol_indices(
     size = 2 ** int(np.log2(num_points // _GROUPS))  # as scrambled Sobol points need
     X = sobol_points(limits, 512, seed)
     average = np.average(emulator.moments(X)[0], axis=0, weights=emulator.success(X))
-    found: list[tuple[Array, Array]] = []
+    found = []
     for group, functions in enumerate(_function_draws(emulator, num_functions, seed)):
 
         def evaluate(x: Array, functions: Callable[[Array], Array] = functions) -> Array:
@@ -152,7 +152,7 @@ def sobol_indices(
         )
         shape = -1, emulator.num_outputs, len(limits)
         parts = indices.first_order, indices.total_order
-        found.append(tuple(np.moveaxis(part.reshape(shape), 1, 2) for part in parts))
+        found.append([np.moveaxis(part.reshape(shape), 1, 2) for part in parts])
     grouped = [np.clip(part, 0.0, 1.0) for part in zip(*found, strict=True)]  # [groups, S, D, Q]
     of_mean = [part[:, 0].mean(0) for part in grouped]
     intervals = [_interval(np.concatenate(part[:, 1:])) for part in grouped]
@@ -185,7 +185,7 @@ def main_effects(
     check_integers(resolution=resolution, num_points=num_points)
     check_integers(at_least=_GROUPS, num_functions=num_functions)
     base = sobol_points(limits, num_points, seed)
-    grid = np.linspace(*limits.T, resolution, axis=1)  # [D, K]
+    grid = np.linspace(limits[:, 0], limits[:, 1], resolution, axis=1)  # [D, K]
     X = np.broadcast_to(base, (*grid.shape, *base.shape)).copy()
     for index, values in enumerate(grid):
         X[index, :, :, index] = values[:, None]

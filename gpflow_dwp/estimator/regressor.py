@@ -119,7 +119,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             used, or a model that goes on was fitted to other numbers of columns.
         """
         refuse_dates("y", y)
-        everything, failed = X, failed_runs(y)
+        everything, failed = X, _failed_runs(y)
         if failed.any():
             if failed.all():
                 raise ValueError("y must hold the output of a run, got NaN alone: all runs failed.")
@@ -244,7 +244,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
     def _note_failures(self, X: Array, y: Array) -> npt.NDArray[np.bool_]:
         """Count failures among new runs and learn from them; return which have succeeded."""
-        failed = failed_runs(y)
+        failed = _failed_runs(y)
         self.num_failed_ += int(failed.sum())
         if self._all_runs is not None:
             inputs, before = self._all_runs
@@ -345,7 +345,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         return tags
 
 
-def failed_runs(y: Any) -> npt.NDArray[np.bool_]:
+def _failed_runs(y: Any) -> npt.NDArray[np.bool_]:
     """Which rows have NaN alone, [N]; none where there are no such, or no numbers at all."""
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.dtype.kind not in "fO":
