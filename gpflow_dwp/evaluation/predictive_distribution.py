@@ -18,7 +18,7 @@ from gpflow_dwp.evaluation.mixture import (
     mixture_weights,
 )
 from gpflow_dwp.likelihoods import NormalMixture, Warp
-from gpflow_dwp.likelihoods.warped_gaussian import unwarped_moments, warp_of
+from gpflow_dwp.likelihoods.warped_gaussian import QUADRATURE_POINTS, unwarped_moments, warp_of
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = ["PredictiveDistribution"]
@@ -28,6 +28,7 @@ __all__ = ["PredictiveDistribution"]
 _NUM_PANELS, _REACH = 128, 8.5
 _NODES = 0.5 + 0.5 * np.array([-1.0, 1.0])[:, None, None] / np.sqrt(3.0)
 _MAX_VALUES = 2**22
+_LEAST_WEIGHT = 1e-12  # of a component, beside equal ones, that counts in a probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +89,9 @@ class PredictiveDistribution:
         :param target: Standardiser of the targets; None for none.
         """
         means, variances = (part.numpy() for part in posterior.predict_warped_components(X))
-        likelihood, weights = posterior.likelihood, None
-        if isinstance(likelihood, NormalMixture):
-            of_nodes = likelihood.component_weights(means.dtype).numpy()
-            weights = np.repeat(of_nodes, len(means) // len(of_nodes)) * len(of_nodes) / len(means)
+        likelihood = posterior.likelihood
+        is_mixture = isinstance(likelihood, NormalMixture)
+        weights = likelihood.component_weights(len(means)) if is_mixture else None
         return cls(means, variances, target, warp_of(likelihood), weights)
 
     def mean(self) -> Array:
@@ -112,13 +112,13 @@ class PredictiveDistribution:
         level = np.asarray(levels, np.float64)
         if level.ndim > 1 or not ((level > 0.0) & (level < 1.0)).all():
             raise ValueError(f"levels must lie strictly between 0 and 1, got {levels!r}")
-        found = mixture_quantile(level, *self._flat(), self.weights)
+        found = mixture_quantile(level, *self._probable()._flat())
         return self._raw(self._unwarped(found.reshape(*level.shape, *self.means.shape[1:])))
 
     def cdf(self, y: npt.ArrayLike) -> Array:
         """Return the distribution function, [N, P]: at observed targets the PIT."""
         values = self._warped(self._standardised(y))
-        return mixture_cdf(values.reshape(-1), *self._flat(), self.weights).reshape(values.shape)
+        return mixture_cdf(values.reshape(-1), *self._probable()._flat()).reshape(values.shape)
 
     def log_density(self, y: npt.ArrayLike, step: npt.ArrayLike = 0.0) -> Array:
         """Return the log density of each target by itself, per raw unit, [N, P].
@@ -135,16 +135,19 @@ class PredictiveDistribution:
     def joint_log_density(self, y: npt.ArrayLike, num_nodes: int, step: npt.ArrayLike) -> Array:
         """Return the log density of all P targets of a point together, [N].
 
-        Given a draw of the layers they are independent, each a mixture of the nodes.
+        Given a draw of the layers they are independent, each a mixture of the nodes; given a node
+        that they share they are independent, too.
 
-        :param num_nodes: Nodes of each draw, K: components are in order of nodes, then draws.
+        :param num_nodes: Nodes of each draw that every column has of its own, K: components are in
+            order of nodes, then draws.
         :param step: As for :meth:`log_density`.
         """
         each = self.component_log_density(y, step)
         of_draws = logsumexp(each.reshape(num_nodes, -1, *each.shape[1:]), axis=0)
-        log_draws = np.log(len(of_draws))
-        # Each draw has 1/S of the weight, in every column.
-        return logsumexp(np.sum(of_draws + log_draws, axis=-1), axis=0) - log_draws
+        log_weights = logsumexp(self._log_weights().reshape(num_nodes, -1, 1), axis=0)
+        # Each column's density has the weight of its draw in it, which counts once.
+        others = (each.shape[-1] - 1) * log_weights
+        return logsumexp(np.sum(of_draws, axis=-1) - others, axis=0)
 
     def component_log_density(self, y: npt.ArrayLike, step: npt.ArrayLike = 0.0) -> Array:
         """Log density or probability by width of each component, weights included, [S, N, P]."""
@@ -165,8 +168,11 @@ class PredictiveDistribution:
             with np.errstate(divide="ignore"):
                 widths = np.where(half > 0.0, steps, 1.0)
                 each = np.where(half > 0.0, probability - np.log(widths), each)
+        return each + self._log_weights()[:, None, None]
+
+    def _log_weights(self) -> Array:
         with np.errstate(divide="ignore"):
-            return each + np.log(mixture_weights(self.weights, len(each)))[:, None, None]
+            return np.log(mixture_weights(self.weights, len(self.means)))
 
     def crps(self, y: npt.ArrayLike) -> Array:
         """Return the continuous ranked probability score of each target, in its unit, [N, P].
@@ -174,13 +180,14 @@ class PredictiveDistribution:
         The integral of the squared error of the distribution function by quadrature, to a relative
         error of some 1e-5.
         """
-        truth = self._standardised(y)
-        size = max(1, _MAX_VALUES // (len(self.means) * _NUM_PANELS * len(_NODES) * truth.shape[1]))
+        truth, probable = self._standardised(y), self._probable()
+        values_of_row = len(probable.means) * _NUM_PANELS * len(_NODES) * truth.shape[1]
+        size = max(1, _MAX_VALUES // values_of_row)
         scores = np.empty_like(truth)
         for start in range(0, len(truth), size):
             rows = slice(start, start + size)
-            means, variances = self.means[:, rows], self.variances[:, rows]
-            part = replace(self, means=means, variances=variances)
+            means, variances = probable.means[:, rows], probable.variances[:, rows]
+            part = replace(probable, means=means, variances=variances)
             scores[rows] = part._squared_error(truth[rows])
         return scores * self._scale
 
@@ -203,17 +210,35 @@ class PredictiveDistribution:
     def _scale(self) -> Array:
         return np.ones(self.means.shape[-1]) if self.target is None else self.target.scale
 
-    def _flat(self) -> tuple[Array, Array]:
-        """Means and variances of all targets side by side, [S, N P]."""
+    def _flat(self) -> tuple[Array, Array, Array | None]:
+        """Means and variances of all targets side by side, [S, N P], and weights."""
         num_samples = len(self.means)
-        return self.means.reshape(num_samples, -1), self.variances.reshape(num_samples, -1)
+        return (
+            self.means.reshape(num_samples, -1),
+            self.variances.reshape(num_samples, -1),
+            self.weights,
+        )
+
+    def _probable(self) -> PredictiveDistribution:
+        """The components of which probabilities consist: densities far out have others, too."""
+        if self.weights is None:
+            return self
+        keep = self.weights * len(self.weights) > _LEAST_WEIGHT
+        weights = self.weights[keep] / self.weights[keep].sum()
+        means, variances = self.means[keep], self.variances[keep]
+        return replace(self, means=means, variances=variances, weights=weights)
 
     def _moments(self) -> tuple[Array, Array]:
         """Mean and variance in standardised units, [N, P] each."""
         means, variances = self.means, self.variances
         if self.warp is not None:
-            moments = unwarped_moments(self.warp, tf.constant(means), tf.constant(variances))
-            means, variances = (moment.numpy() for moment in moments)
+            num_blocks = 1 + means.size * QUADRATURE_POINTS // _MAX_VALUES
+            parts = (np.array_split(moments, num_blocks) for moments in (means, variances))
+            blocks = [
+                unwarped_moments(self.warp, *map(tf.constant, moments))
+                for moments in zip(*parts, strict=True)
+            ]
+            means, variances = (np.concatenate(part) for part in zip(*blocks, strict=True))
         mean = np.average(means, axis=0, weights=self.weights)
         spread = variances + np.square(means - mean)
         return mean, np.average(spread, axis=0, weights=self.weights)
@@ -249,6 +274,6 @@ class PredictiveDistribution:
         widths = np.diff(edges, axis=0)[:, None]
         y = edges[:-1, None] + _NODES * widths
         values = self._warped(y).reshape(*y.shape[:2], -1)
-        below = mixture_cdf(values, *self._flat(), self.weights)
+        below = mixture_cdf(values, *self._flat())
         errors = np.square(below.reshape(y.shape) - (y > truth))
         return (widths * errors).sum(axis=(0, 1)) / len(_NODES)

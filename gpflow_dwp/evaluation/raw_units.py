@@ -144,8 +144,8 @@ class RawUnits:
     ) -> Array:
         likelihood = posterior.likelihood
         num_nodes = 1
-        if isinstance(likelihood, NormalMixture):
-            num_nodes = len(likelihood.component_weights(tf.float64))
+        if isinstance(likelihood, NormalMixture) and not likelihood.columns_share_nodes:
+            num_nodes = len(likelihood.log_component_weights())
         return np.concatenate(
             [
                 part.joint_log_density(Y[rows], num_nodes, step)

@@ -3,7 +3,7 @@
 from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian, GammaPrecision
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import LikelihoodName
-from gpflow_dwp.likelihoods.noise import NormalMixture
+from gpflow_dwp.likelihoods.normal_mixture import NormalMixture
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
 from gpflow_dwp.likelihoods.warped_gaussian import Warp, WarpedGaussian
 from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT

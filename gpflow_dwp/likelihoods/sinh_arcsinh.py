@@ -14,7 +14,7 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.validation import as_real_array, check_integers
 
-__all__ = ["SinhArcsinh"]
+__all__ = ["SinhArcsinh", "by_column"]
 
 _NOWHERE = 1e30
 
@@ -64,13 +64,13 @@ class SinhArcsinh(gpflow.Module):
         super().__init__()
         check_integers(num_outputs=num_outputs)
         self.num_outputs = num_outputs
-        self.location = _parameter("location", location, num_outputs, deviation=2.0)
-        self.scale = _parameter("scale", scale, num_outputs, deviation=1.0, is_positive=True)
-        self.skewness = _parameter("skewness", skewness, num_outputs, deviation=1.0)
-        self.tailweight = _parameter(
+        self.location = by_column("location", location, num_outputs, deviation=2.0)
+        self.scale = by_column("scale", scale, num_outputs, deviation=1.0, is_positive=True)
+        self.skewness = by_column("skewness", skewness, num_outputs, deviation=1.0)
+        self.tailweight = by_column(
             "tailweight", tailweight, num_outputs, deviation=1.0, is_positive=True
         )
-        self.shift = _parameter("shift", shift, num_outputs)
+        self.shift = by_column("shift", shift, num_outputs)
         self.lower, self.upper = (
             gpflow.Parameter(
                 np.broadcast_to(np.asarray(end, gpflow.default_float()), (num_outputs,)).copy(),
@@ -125,7 +125,7 @@ class SinhArcsinh(gpflow.Module):
         return tf.cast(self.tailweight, dtype) * tf.asinh(centred) - tf.cast(self.skewness, dtype)
 
 
-def _parameter(
+def by_column(
     name: str,
     value: npt.ArrayLike,
     size: int,
@@ -133,6 +133,11 @@ def _parameter(
     deviation: float | None = None,
     is_positive: bool = False,
 ) -> gpflow.Parameter:
+    """Make a parameter of P numbers, of one or P that are given.
+
+    :param deviation: Of a normal prior of the unconstrained parameter; None for none.
+    :raises ValueError: If they are not such numbers.
+    """
     values = as_real_array(name, value)
     admissible = np.isfinite(values) & ((values > 0.0) | (not is_positive))
     if values.shape not in ((), (1,), (size,)) or not admissible.all():

@@ -13,9 +13,9 @@ from gpflow.utilities.parameter_or_function import ConstantOrFunction
 
 from gpflow_dwp.validation import check_instance
 
-__all__ = ["Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
+__all__ = ["QUADRATURE_POINTS", "Warp", "WarpedGaussian", "unwarped_moments", "warp_of"]
 
-_QUADRATURE_POINTS = 32
+QUADRATURE_POINTS = 32
 
 
 @runtime_checkable
@@ -121,7 +121,7 @@ def unwarped_moments(warp: Warp, mean: tf.Tensor, variance: tf.Tensor) -> MeanAn
     :param mean: Mean of g(y), [..., P].
     :param variance: Variance of g(y), [..., P].
     """
-    points, weights = gh_points_and_weights(_QUADRATURE_POINTS)
+    points, weights = gh_points_and_weights(QUADRATURE_POINTS)
     nodes, weights = tf.cast(points[:, None], mean.dtype), tf.cast(weights, mean.dtype)
     deviation = tf.sqrt(variance)
     Y = warp.inverse(mean[..., None, :] + deviation[..., None, :] * nodes)

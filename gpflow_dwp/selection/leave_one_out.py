@@ -161,6 +161,5 @@ def _observed(
         means, variances = mean, variance + np.asarray(tf.convert_to_tensor(likelihood.variance))
     weights = None
     if isinstance(likelihood, NormalMixture):
-        of_nodes = likelihood.component_weights(tf.float64).numpy()
-        weights = np.repeat(of_nodes, len(mean)) / len(mean)
+        weights = likelihood.component_weights(len(means))
     return PredictiveDistribution(means, variances, None, warp_of(likelihood), weights)

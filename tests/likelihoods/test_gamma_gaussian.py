@@ -8,6 +8,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from scipy import integrate, stats
 
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.likelihoods import GammaGaussian, GammaPrecision
 
 
@@ -98,3 +99,14 @@ def test_the_best_posterior_has_half_the_count_more() -> None:
         bound = tf.reduce_sum(expected) - likelihood.kl_divergence()
 
     np.testing.assert_allclose(tape.gradient(bound, variables), [0.0, 0.0], atol=1e-10)
+
+
+def test_columns_of_a_row_share_their_precision() -> None:
+    """Catches densities of a distribution that are products where the precision is shared."""
+    likelihood, zeros = GammaGaussian(), np.zeros((1, 2))
+    Y, variance = np.array([[4.0, -5.0]]), np.array([[0.3, 0.6]])
+    components = [part.numpy() for part in likelihood.warped_components(zeros, zeros, variance)]
+    weights = likelihood.component_weights(len(components[0]))
+    distribution = PredictiveDistribution(*components, weights=weights)
+    joint = likelihood.predict_log_density(zeros, zeros, variance, Y)
+    np.testing.assert_allclose(distribution.joint_log_density(Y, 1, 0.0), joint, rtol=1e-10)

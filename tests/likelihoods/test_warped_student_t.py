@@ -59,15 +59,29 @@ def test_densities_are_scipys() -> None:
     np.testing.assert_allclose(found, expected + slopes, atol=1e-5)
 
 
-@pytest.mark.parametrize("df", [2.1, 5.0, 30.0])
-def test_the_density_of_an_outlier_is_not_that_of_a_normal(df: float) -> None:
+@pytest.mark.parametrize(("df", "furthest"), [(2.01, 1e5), (2.1, 1e5), (4.0, 1e4), (30.0, 500.0)])
+def test_tails_are_powers_and_the_variance_is_exact(df: float, furthest: float) -> None:
     """Catches nodes of λ that end before the precision that an outlier asks for."""
-    outliers = np.array([[20.0], [100.0], [500.0]])
+    outliers = np.geomspace(1.0, furthest, 6)[:, None]
     zeros = np.zeros_like(outliers)
-    found = WarpedStudentT(SinhArcsinh(), 1.0, df).predict_log_density(
-        zeros, zeros, zeros, outliers
-    )
-    np.testing.assert_allclose(found, stats.t.logpdf(outliers[:, 0], df), atol=1e-2)
+    likelihood = WarpedStudentT(SinhArcsinh(), 1.0, df)
+    found = likelihood.predict_log_density(zeros, zeros, zeros, outliers)
+    np.testing.assert_allclose(found, stats.t.logpdf(outliers[:, 0], df), atol=1e-5)
+    expected = np.full_like(zeros, 0.5 + df / (df - 2.0))
+    moments = likelihood.predict_mean_and_var(zeros, zeros, zeros + 0.5)
+    np.testing.assert_allclose(moments, (zeros, expected), rtol=1e-6, atol=1e-7)
+    distribution = distribution_of(likelihood, zeros, zeros)
+    np.testing.assert_allclose(distribution.log_density(outliers)[:, 0], found, rtol=1e-12)
+    np.testing.assert_allclose(distribution.variance(), expected - 0.5, rtol=1e-6)
+
+
+def distribution_of(
+    likelihood: WarpedStudentT, mean: np.ndarray, variance: np.ndarray
+) -> PredictiveDistribution:
+    components = (part.numpy() for part in likelihood.warped_components(mean, mean, variance))
+    means, variances = components
+    weights = likelihood.component_weights(len(means))
+    return PredictiveDistribution(means, variances, warp=likelihood.warp, weights=weights)
 
 
 def test_expectations_are_bounds_with_the_best_precisions() -> None:
@@ -103,17 +117,24 @@ def draws(count: int = 400_000) -> np.ndarray:
     return make().warp.inverse(tf.constant(noisy[..., None])).numpy()[..., 0]
 
 
+def integrated_variance(row: int) -> float:
+    """That of y, whose tails are too heavy for draws."""
+    scores, logs = np.linspace(-8.0, 8.0, 401), np.linspace(-20.0, 20.0, 2_001)
+    at = MEAN[row, 0] + np.sqrt(SPREAD[row, 0]) * scores[:, None]
+    values = np.sinh(logs)
+    each = stats.norm.pdf(scores) @ stats.t.pdf((values - at) / SCALE, DF)
+    weights = each * np.cosh(logs)
+    y = make().warp.inverse(tf.constant(values[:, None])).numpy()[:, 0]
+    return float(np.cov(y, aweights=weights, ddof=0))
+
+
 def test_moments_and_quantiles_are_those_of_draws() -> None:
     samples = draws()
     mean, variance = (part.numpy()[:, 0] for part in make().predict_mean_and_var(X, MEAN, SPREAD))
     error = samples.std(axis=0) / np.sqrt(len(samples))
     np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 5.0 * error)
-    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.1)  # heavy tails
-    means, variances = make().warped_components(X, MEAN, SPREAD)
-    weights = make().component_weights(tf.float64).numpy()
-    distribution = PredictiveDistribution(
-        means.numpy(), variances.numpy(), warp=make().warp, weights=weights
-    )
+    np.testing.assert_allclose(variance, [integrated_variance(row) for row in range(4)], rtol=1e-4)
+    distribution = distribution_of(make(), MEAN, SPREAD)
     for level in (0.05, 0.5, 0.95, 0.99):
         below = (samples < distribution.quantile(level)[:, 0]).mean(axis=0)
         np.testing.assert_allclose(below, level, atol=3e-3)
