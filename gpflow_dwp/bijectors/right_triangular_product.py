@@ -69,15 +69,7 @@ class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
-        return {
-            "column_mixing_tril": tfp.util.ParameterProperties(
-                event_ndims=2,
-                shape_fn=_square_of_columns,
-                default_constraining_bijector_fn=lambda: tfp.bijectors.FillScaleTriL(
-                    diag_shift=dtype.as_numpy_dtype(1e-6)
-                ),
-            )
-        }
+        return {"column_mixing_tril": tfp.util.ParameterProperties(event_ndims=2)}
 
     def _requirements(self) -> list[checks.Requirement]:
         return [
@@ -116,9 +108,3 @@ class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
                 f"column_mixing_tril, got shape {x.shape}."
             )
         return rows
-
-
-def _square_of_columns(sample_shape: Any) -> tf.Tensor:
-    # As a tensor: an empty slice of a list would become one of floating point.
-    shape = tf.cast(sample_shape, tf.int32)
-    return tf.concat([shape[:-2], shape[-1:], shape[-1:]], axis=0)

@@ -57,7 +57,7 @@ class FitData:
     @property
     def likelihood(self) -> Likelihood | None:
         """That of labels; None for a Gaussian one."""
-        from gpflow_dwp.likelihoods.labels import likelihood_of_labels
+        from gpflow_dwp.likelihoods.named import likelihood_of_labels
 
         classes = self.train.classes
         return None if classes is None else likelihood_of_labels(len(classes))

@@ -14,9 +14,15 @@ from gpflow_dwp.bijectors import (
     TallCholeskyOuterProduct,
     TriangularCongruence,
 )
-from gpflow_dwp.distributions import _parameters
+from gpflow_dwp.distributions.generalised_bartlett import fill_trapezoid
 
-__all__ = ["FactoredGram", "ScaleTril", "triangular_congruence"]
+__all__ = [
+    "FactoredGram",
+    "ScaleTril",
+    "isserlis",
+    "matrix_of_covariances",
+    "triangular_congruence",
+]
 
 
 class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
@@ -134,7 +140,7 @@ class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
         return self.copy(**wide, validate_args=False)
 
     def _default_event_space_bijector(self) -> Any:
-        trapezoid = _parameters.fill_trapezoid(self._size, self._rank)
+        trapezoid = fill_trapezoid(self._size, self._rank)
         return tfp.bijectors.Chain([self._outer_product, trapezoid])
 
     def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
@@ -186,3 +192,25 @@ def _scale_tril_requirement(scale_tril: Any) -> checks.Requirement:
         checks.tril_with_positive_diagonal,
         "finite entries and a positive diagonal",
     )
+
+
+def isserlis(scale: tf.Tensor) -> tf.Tensor:
+    """Return S_ik S_jl + S_il S_jk for all i, j, k, l, [..., M, M, M, M].
+
+    For a column f ~ N(0, S) it is the covariance of f_i f_j and f_k f_l (Isserlis, 1918).
+
+    :param scale: Covariance, S, [..., M, M].
+    """
+    first = scale[..., :, None, :, None] * scale[..., None, :, None, :]
+    return first + tf.linalg.matrix_transpose(first)
+
+
+def matrix_of_covariances(covariances: tf.Tensor) -> tf.Tensor:
+    """Turn the covariances of the entries of a matrix into TFP's form of them.
+
+    :param covariances: Those of G_ij and G_kl, [..., M, M, M, M].
+    :return: Those of the entries in row-major order, [..., M², M²].
+    """
+    shape = tf.shape(covariances)
+    entries = covariances.shape[-1] ** 2
+    return tf.reshape(covariances, tf.concat([shape[:-4], [entries, entries]], axis=0))

@@ -10,10 +10,13 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import RightTriangularProduct, SingularCongruence
-from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._bartlett_gram import BartlettGram
 from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
-from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+from gpflow_dwp.distributions.generalised_bartlett import (
+    BARTLETT_EVENT_NDIMS,
+    GeneralisedBartlett,
+    properties,
+)
 
 __all__ = [
     "ABGeneralisedSingularWishart",
@@ -36,12 +39,12 @@ class _GeneralisedWishart(BartlettGram):
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         df = checks.check_df(parameters["df"])
-        properties = self._parameter_properties(tf.float64)
+        described = self._parameter_properties(tf.float64)
         with tf.name_scope(parameters["name"]) as name:
-            values = checks.convert_parameters(**{key: parameters[key] for key in properties})
-            tensors = dict(zip(properties, values, strict=True))
-            _check_shapes(df, {key: p.event_ndims for key, p in properties.items()}, tensors)
-            bartlett = {key: tensors.pop(key) for key in _parameters.BARTLETT_EVENT_NDIMS}
+            values = checks.convert_parameters(**{key: parameters[key] for key in described})
+            tensors = dict(zip(described, values, strict=True))
+            _check_shapes(df, {key: p.event_ndims for key, p in described.items()}, tensors)
+            bartlett = {key: tensors.pop(key) for key in BARTLETT_EVENT_NDIMS}
             rows, *columns = tensors.values()
             congruence = self._make_congruence(rows, df)
             column_mixing = self._make_column_mixing(*columns)
@@ -127,8 +130,7 @@ class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        scale_tril = _parameters.tril_property(dtype)
-        return {"scale_tril": scale_tril, **_parameters.bartlett_properties(dtype)}
+        return properties(scale_tril=2, **BARTLETT_EVENT_NDIMS)
 
 
 class AGeneralisedSingularWishart(_GeneralisedWishart):
@@ -173,8 +175,7 @@ class AGeneralisedSingularWishart(_GeneralisedWishart):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        row_mixing = tfp.util.ParameterProperties(event_ndims=2)
-        return {"row_mixing": row_mixing, **_parameters.bartlett_properties(dtype)}
+        return properties(row_mixing=2, **BARTLETT_EVENT_NDIMS)
 
 
 class ABGeneralisedSingularWishart(_GeneralisedWishart):
@@ -230,11 +231,7 @@ class ABGeneralisedSingularWishart(_GeneralisedWishart):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return {
-            "row_mixing": tfp.util.ParameterProperties(event_ndims=2),
-            "column_mixing_tril": _parameters.tril_property(dtype, _parameters.shape_depends_on_df),
-            **_parameters.bartlett_properties(dtype),
-        }
+        return properties(row_mixing=2, column_mixing_tril=2, **BARTLETT_EVENT_NDIMS)
 
     def _requirements(self) -> list[checks.Requirement]:
         return super()._requirements() + self._column_mixing._requirements()

@@ -10,10 +10,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions import _parameters
-from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
-from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances, where_defined
-from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+from gpflow_dwp.distributions._factored_gram import (
+    ScaleTril,
+    isserlis,
+    matrix_of_covariances,
+    triangular_congruence,
+)
+from gpflow_dwp.distributions.generalised_bartlett import (
+    GeneralisedBartlett,
+    properties,
+    where_defined,
+)
 
 __all__ = ["InverseWishart"]
 
@@ -88,13 +95,7 @@ class InverseWishart(ScaleTril):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return {
-            "df": tfp.util.ParameterProperties(
-                shape_fn=lambda sample_shape: sample_shape[:-2],
-                default_constraining_bijector_fn=_refuse_to_constrain_df,
-            ),
-            "scale_tril": _parameters.tril_property(dtype),
-        }
+        return properties(df=0, scale_tril=2)
 
     def _requirements(self) -> list[checks.Requirement]:
         return [_df_requirement(self._df, self._size), *super()._requirements()]
@@ -158,10 +159,6 @@ class InverseWishart(ScaleTril):
 def _df_requirement(df: Any, size: int) -> checks.Requirement:
     expected = f"finite values above M - 1 = {size - 1}"
     return checks.Requirement("df", df, lambda df: checks.positive(df - (size - 1)), expected)
-
-
-def _refuse_to_constrain_df() -> Any:
-    raise NotImplementedError("The least df depends on the size of scale_tril: give df yourself.")
 
 
 class _Concentration:

@@ -9,11 +9,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions import _parameters
 from gpflow_dwp.distributions._bartlett_gram import BartlettGram
-from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
-from gpflow_dwp.distributions._statistics import isserlis, matrix_of_covariances
-from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
+from gpflow_dwp.distributions._factored_gram import (
+    ScaleTril,
+    isserlis,
+    matrix_of_covariances,
+    triangular_congruence,
+)
+from gpflow_dwp.distributions.generalised_bartlett import (
+    GeneralisedBartlett,
+    properties,
+)
 
 __all__ = ["SingularWishart"]
 
@@ -66,7 +72,7 @@ class SingularWishart(ScaleTril, BartlettGram):
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
-        return {"scale_tril": _parameters.tril_property(dtype)}
+        return properties(scale_tril=2)
 
     def _mean(self) -> tf.Tensor:
         return self.df * self._scale()

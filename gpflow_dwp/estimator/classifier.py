@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
-from gpflow_dwp.likelihoods.labels import likelihood_of_labels
+from gpflow_dwp.likelihoods.named import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
 

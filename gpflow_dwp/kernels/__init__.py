@@ -5,14 +5,6 @@ have had. Any kernel that depends on its inputs through inner products, and so a
 distances, can be evaluated on it.
 """
 
-# These modules are imported for what they register.
-from gpflow_dwp.kernels import (  # noqa: F401
-    _arc_cosine,
-    _combinations,
-    _linear,
-    _static,
-    _stationary,
-)
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.random_features import RandomFunctions, sample_random_functions
 

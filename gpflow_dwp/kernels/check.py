@@ -19,7 +19,7 @@ from gpflow.kernels import (
 )
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels._dispatch import Entries, gram_kernel
+from gpflow_dwp.kernels._formulas import Entries, gram_kernel
 
 __all__ = ["check_gram_kernel", "check_input_kernel"]
 

@@ -19,7 +19,7 @@ from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
 from gpflow_dwp.layers.base import Description, Layer
-from gpflow_dwp.layers.inducing_points import as_inducing_points
+from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive

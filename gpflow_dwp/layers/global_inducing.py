@@ -11,6 +11,7 @@ import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter, default_float
 from gpflow.functions import MeanFunction
+from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 
 from gpflow_dwp.bijectors import ColumnScaledTril
@@ -20,7 +21,7 @@ from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import as_real_array, check_integers, check_memory, check_positive
 
-__all__ = ["GlobalInducingGPLayer", "pseudo_target_parameters"]
+__all__ = ["GlobalInducingGPLayer", "as_inducing_points", "pseudo_target_parameters"]
 
 
 class GlobalInducingGPLayer(OutputLayer):
@@ -54,10 +55,7 @@ class GlobalInducingGPLayer(OutputLayer):
     :param mixing: Starting value of W, [Q, L], in the orientation of GPflow's; None for independent
         outputs, and for a ``LinearCoregionalization`` as it is.
     :param mean_function: See :class:`OutputLayer`.
-    :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind,
-        ``pseudo_targets`` and ``num_inducing`` are both missing or do not fit each other,
-        ``mixing``, the kernels and ``num_outputs``, the former are not finite, the latter too large
-        for the machine's memory, or ``precision`` is not positive.
+    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent, LinearCoregionalization)
@@ -168,3 +166,17 @@ def pseudo_target_parameters(
         Parameter(pseudo_targets, dtype=default_float()),
         Parameter(precision_tril, dtype=default_float(), transform=transform),
     )
+
+
+def as_inducing_points(
+    inducing_variable: InducingPoints | npt.NDArray[np.float64] | tf.Tensor,
+) -> InducingPoints:
+    """Make GPflow's inducing points of a matrix.
+
+    :param inducing_variable: Inducing inputs, Z, [M, D]; or inducing points, which are returned as
+        they are.
+    :raises ValueError: If Z is not a matrix of finite numbers.
+    """
+    points = getattr(inducing_variable, "Z", inducing_variable)
+    Z = check_matrix("inducing_variable", points)
+    return inducing_variable if isinstance(inducing_variable, InducingPoints) else InducingPoints(Z)

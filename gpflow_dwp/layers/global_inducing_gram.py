@@ -53,10 +53,7 @@ class GlobalInducingGramLayer(FeatureLayer):
     :param feature_scales: Starting values of s, [ν]; None for 1/√ν, which is not learned.
     :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of v.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``width`` or ``num_inducing`` is not
-        a positive integer or too large for the machine's memory, ``pseudo_targets`` is not a finite
-        [M, ν], ``precision`` is not positive, ``feature_scales`` are not ν positive numbers, or
-        ``jitter`` is negative or not finite.
+    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     papers: ClassVar[tuple[str, ...]] = (GLOBAL_INDUCING_POINTS,)

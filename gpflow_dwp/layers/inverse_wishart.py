@@ -13,8 +13,8 @@ from gpflow.utilities import positive
 
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import InverseWishart
+from gpflow_dwp.distributions.gamma import gamma_quantile
 from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
-from gpflow_dwp.layers._gamma_quantile import gamma_quantile
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer, TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
@@ -58,9 +58,7 @@ class InverseWishartLayer(GramLayer):
         the covariance from below, or a sample of it.
     :param jitter: See :class:`GramLayer`.
     :param seed: For the starting value of V, standard normal.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``num_inducing`` is not a positive
-        integer or too large for the machine's memory, ``df`` or ``extra_df`` not a positive number,
-        ``expected_log_ratio`` no Boolean, or ``jitter`` is negative or not finite.
+    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     papers: ClassVar[tuple[str, ...]] = (DEEP_KERNEL_PROCESSES,)

@@ -20,8 +20,8 @@ from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
-from gpflow_dwp.kernels.cross import cross_covariance
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
+from gpflow_dwp.kernels.gram import cross_covariance
 from gpflow_dwp.layers.base import (
     GaussianPosterior,
     GramDraw,

@@ -67,11 +67,7 @@ class RegressionGPLayer(OutputLayer):
     :param jitter: Added to the diagonal of K, relative to its mean; None for GPflow's
         ``default_jitter()`` when the layer is made.
     :param mean_function: See :class:`OutputLayer`.
-    :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind, ``inputs`` and
-        ``targets`` are not two finite matrices of one length, ``weights`` not N numbers from 0,
-        ``precisions`` not N positive ones, ``num_inducing`` is not a positive integer or too large
-        for the machine's memory, ``noise_variance`` is not positive, or ``jitter`` is negative or
-        not finite.
+    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     inputs: Parameter

@@ -57,9 +57,7 @@ class WishartLayer(FeatureLayer):
         combinations the one with the least noise.
     :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of μ and V.
-    :raises ValueError: If ``kernel`` is none of GPflow's kind, ``df`` or ``num_inducing`` is not a
-        positive integer or too large for the machine's memory, ``posterior`` is unknown, a flag is
-        no Boolean, or ``jitter`` is negative or not finite.
+    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
     """
 
     kept_as: ClassVar[dict[str, str]] = {"posterior": "bartlett_factor.family"}

@@ -1,4 +1,4 @@
-"""Likelihoods of numbers that can be asked for by name."""
+"""Likelihoods that can be asked for by name, and the one of labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from gpflow.likelihoods import Gaussian, Likelihood
+from gpflow.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.sinh_arcsinh import SinhArcsinh
@@ -20,6 +20,7 @@ __all__ = [
     "LikelihoodName",
     "is_noise_free",
     "likelihood_by_name",
+    "likelihood_of_labels",
     "name_of_likelihood",
     "warp_of_range",
 ]
@@ -93,3 +94,13 @@ def name_of_likelihood(likelihood: Likelihood) -> str:
 def is_noise_free(likelihood: Likelihood) -> bool:
     """Whether a likelihood is the one of the name "noise_free", by how small its noise may be."""
     return type(likelihood) is Gaussian and likelihood.variance_lower_bound <= _LEAST_NUGGET
+
+
+def likelihood_of_labels(num_classes: int) -> Likelihood:
+    """Return a likelihood of class indices: Bernoulli for two classes, softmax for more.
+
+    :param num_classes: Number of classes, C, at least 2; the softmax has as many latent functions.
+    """
+    if num_classes == 2:
+        return Bernoulli()
+    return Softmax(num_classes)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import (
+from gpflow_dwp.linalg.factorisation import (
+    Factorised,
     Gradient,
     Tensors,
+    factorise,
     half_lower,
     unwhiten_both_sides,
     whiten_both_sides,
 )
-from gpflow_dwp.linalg.factorisation import Factorised, factorise
 from gpflow_dwp.shapes import sizes
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]

@@ -5,8 +5,14 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.linalg._gradients import Gradient, Tensors, half_lower, sum_to, unwhiten_both_sides
-from gpflow_dwp.linalg.factorisation import Factorised
+from gpflow_dwp.linalg.factorisation import (
+    Factorised,
+    Gradient,
+    Tensors,
+    half_lower,
+    sum_to,
+    unwhiten_both_sides,
+)
 from gpflow_dwp.shapes import sizes
 
 __all__ = ["color", "relative_precision", "whiten"]

@@ -15,7 +15,7 @@ from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
 from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, LatentVariableLayer, OutputLayer
-from gpflow_dwp.layers.inducing_points import as_inducing_points
+from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of

@@ -71,13 +71,3 @@ def test_gradients_are_those_of_finite_differences() -> None:
     for index, step in enumerate(1e-6 * np.eye(6)):
         high, low = (value(reference.trapezoid(entries + s, 3, 3)) for s in (step, -step))
         assert got[index] == pytest.approx(float(high - low) / 2e-6, rel=1e-6)
-
-
-def test_static_properties() -> None:
-    bijector = ColumnScaledTril(name="mine")
-    assert bijector.name == "mine" and bijector.copy().name == "mine"
-    assert not bijector.is_constant_jacobian
-    assert bijector.forward_min_event_ndims == bijector.inverse_min_event_ndims == 2
-    assert bijector.forward_event_shape([4, 4]) == [4, 4]
-    assert bijector.parameter_properties() == {}
-    assert not bijector.trainable_variables

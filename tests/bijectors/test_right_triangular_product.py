@@ -46,25 +46,6 @@ def test_entries_above_the_diagonals_are_ignored() -> None:
     np.testing.assert_allclose(bijector.inverse(x @ matrix + ~np.tri(4, 3, dtype=bool)), x)
 
 
-def test_static_properties() -> None:
-    matrix = reference.random_tril(np.random.default_rng(3), 2, 3, 3)
-    bijector = RightTriangularProduct(matrix)
-    assert bijector.dtype == tf.float64
-    assert bijector.is_constant_jacobian
-    assert bijector.forward_min_event_ndims == bijector.inverse_min_event_ndims == 2
-    assert bijector.forward_event_shape([4, 3]) == [4, 3]
-    assert bijector.experimental_batch_shape() == [2]
-    assert list(bijector.parameter_properties()) == ["column_mixing_tril"]
-    np.testing.assert_array_equal(bijector[1].column_mixing_tril, matrix[1])
-    np.testing.assert_array_equal(
-        bijector.copy(column_mixing_tril=np.eye(2)).column_mixing_tril, np.eye(2)
-    )
-    properties = bijector.parameter_properties(tf.float64)["column_mixing_tril"]
-    assert list(properties.shape_fn(sample_shape=[5, 4, 3])) == [5, 3, 3]
-    constrained = properties.default_constraining_bijector_fn().forward(tf.zeros([6], tf.float64))
-    RightTriangularProduct(constrained)
-
-
 @pytest.mark.parametrize(
     "matrix",
     [
@@ -97,13 +78,3 @@ def test_variables_are_read_and_asserted_at_each_use() -> None:
     variable.assign(-np.eye(2))
     with pytest.raises(tf.errors.InvalidArgumentError, match="column_mixing_tril"):
         bijector.forward(np.eye(3, 2))
-
-
-def test_traced_values_are_asserted_if_asked() -> None:
-    @tf.function(autograph=False)
-    def forward(matrix: tf.Tensor) -> tf.Tensor:
-        return RightTriangularProduct(matrix, validate_args=True).forward(np.eye(3, 2))
-
-    forward(tf.eye(2, dtype=tf.float64))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="column_mixing_tril"):
-        forward(-tf.eye(2, dtype=tf.float64))

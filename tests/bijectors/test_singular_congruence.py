@@ -96,27 +96,6 @@ def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does()
     np.testing.assert_allclose(transformed.log_prob(sample.numpy()), log_prob, atol=1e-7)
 
 
-def test_static_properties() -> None:
-    matrix = reference.random_invertible(np.random.default_rng(4), 2, 4, 4)
-    bijector = SingularCongruence(matrix, np.int64(3))
-    assert (bijector.df, type(bijector.df)) == (3, int)
-    assert bijector.dtype == tf.float64
-    assert not bijector.is_constant_jacobian
-    assert SingularCongruence(matrix, 4).is_constant_jacobian
-    assert TriangularCongruence(matrix, 3).is_constant_jacobian
-    assert bijector.forward_event_shape([4, 4]) == bijector.inverse_event_shape([4, 4]) == [4, 4]
-    assert bijector.experimental_batch_shape() == [2]
-    assert list(bijector.parameter_properties()) == ["row_mixing"]
-    np.testing.assert_array_equal(bijector[1].row_mixing, matrix[1])
-    assert bijector.copy(df=4).df == 4
-
-
-@pytest.mark.parametrize("df", [0, -1, 2.0, True, "3", None])
-def test_bad_df_raises(df: object) -> None:
-    with pytest.raises(ValueError, match="df must be"):
-        SingularCongruence(np.eye(2), df)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     "matrix",
     [

@@ -8,20 +8,15 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 from distribution_cases import (
     GRAM_NAMES,
-    NAMES,
     SEED,
     as_tensors,
     every_name,
     make,
     random_parameters,
 )
-
-from gpflow_dwp import distributions
 
 
 @every_name
@@ -43,66 +38,6 @@ def test_slicing_and_copying(name: str) -> None:
     )
     if name in GRAM_NAMES:
         assert sliced.df == copied.df == 2
-
-
-@every_name
-def test_positional_arguments(name: str) -> None:
-    parameters = random_parameters(name, 3, 2)
-    df_argument = (2,) if name in GRAM_NAMES else ()
-    positional = getattr(distributions, name)(*df_argument, *parameters.values())
-    sample = positional.sample(seed=SEED)
-    np.testing.assert_array_equal(make(name, parameters, 2).sample(seed=SEED), sample)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "InverseWishart"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_default_constraining_bijectors_give_valid_parameters(name: str, dtype: type) -> None:
-    properties = getattr(distributions, name).parameter_properties(tf.as_dtype(dtype))
-    shapes = {key: value.shape for key, value in random_parameters(name, 3, 2).items()}
-    rng, parameters = np.random.default_rng(0), {}
-    for key, shape in shapes.items():
-        bijector = properties[key].default_constraining_bijector_fn()
-        free = bijector.inverse_event_shape(shape)
-        parameters[key] = bijector.forward(tf.constant(rng.normal(size=free), dtype))
-    assert np.all(np.isfinite(make(name, parameters, 2).sample(seed=SEED)))
-
-
-@every_name
-@pytest.mark.parametrize("batch", [(), (5,)])
-def test_shapes_of_parameters_follow_from_that_of_a_sample(
-    name: str, batch: tuple[int, ...]
-) -> None:
-    parameters = random_parameters(name, 3, 2, batch)
-    shape = [*batch, *make(name, parameters, 2).event_shape]
-    for key, properties in getattr(distributions, name).parameter_properties().items():
-        for sample_shape in (shape, tf.TensorShape(shape), tf.constant(shape)):
-            if name in GRAM_NAMES and key not in ("scale_tril", "row_mixing"):
-                with pytest.raises(NotImplementedError, match="depends on df.* give this"):
-                    properties.shape_fn(sample_shape=sample_shape)
-            else:
-                got = properties.shape_fn(sample_shape=sample_shape)
-                np.testing.assert_array_equal(got, parameters[key].shape)
-
-
-@pytest.mark.parametrize("shape", [[3, 2], [4, 3, 2]])
-def test_trainable_factor(shape: list[int]) -> None:
-    factor = tfp.experimental.util.make_trainable(
-        distributions.GeneralisedBartlett, batch_and_event_shape=shape
-    )
-    assert len(factor.trainable_variables) == 4
-    assert factor.sample(seed=SEED).shape == shape
-    assert np.all(np.isfinite(factor.log_prob(factor.sample(seed=SEED))))
-
-
-def test_trainable_grams() -> None:
-    make_trainable, shape = tfp.experimental.util.make_trainable, {"batch_and_event_shape": [3, 3]}
-    wishart = make_trainable(distributions.SingularWishart, df=2, **shape)
-    inverse = make_trainable(distributions.InverseWishart, df=5.0, **shape)
-    for distribution in (wishart, inverse):
-        assert len(distribution.trainable_variables) == 1
-        assert np.all(np.isfinite(distribution.sample(seed=SEED)))
-    with pytest.raises(NotImplementedError, match="give df yourself"):
-        make_trainable(distributions.InverseWishart, **shape)
 
 
 @every_name
@@ -176,11 +111,3 @@ def _variables(parameter: Any) -> list[tf.Variable]:
     if isinstance(parameter, tf.Variable):
         return [parameter]
     return list(parameter.trainable_variables)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if "Generalised" in name])
-def test_mixed_dtypes_raise(name: str) -> None:
-    parameters = as_tensors(random_parameters(name, 3, 2))
-    parameters["rate"] = tf.cast(parameters["rate"], tf.float32)
-    with pytest.raises(ValueError, match="rate: float32"):
-        make(name, parameters, 2)

@@ -16,7 +16,7 @@ from gpflow_dwp.evaluation.predictions import (
     judge,
     predict,
 )
-from gpflow_dwp.likelihoods.labels import likelihood_of_labels
+from gpflow_dwp.likelihoods.named import likelihood_of_labels
 from gpflow_dwp.models import build_deep_wishart_process
 
 INPUTS, TARGET = Standardiser([1.0, -3.0], [2.0, 0.5]), Standardiser([100.0], [20.0])

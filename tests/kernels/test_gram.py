@@ -283,11 +283,3 @@ def test_white_noise_belongs_to_one_point() -> None:
     np.testing.assert_allclose(gram_K(kernel, same), 1.7 * np.eye(3))
     np.testing.assert_array_equal(gram_K_cross(kernel, same, diagonal, diagonal), np.zeros([3, 3]))
     np.testing.assert_allclose(gram_K_diag(kernel, diagonal), [1.7] * 3)
-
-
-def test_shapes_are_checked() -> None:
-    kernel = gk.SquaredExponential()
-    with pytest.raises(Exception, match="gram"):
-        gram_K(kernel, np.ones([2, 3]))
-    with pytest.raises(Exception, match="column_diag"):
-        gram_K_cross(kernel, np.ones([2, 3]), np.ones(2), np.ones(2))

@@ -137,33 +137,3 @@ def test_variance_is_never_negative() -> None:
 
     assert np.all(variance.numpy() >= 0.0)
     np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)
-
-
-def test_pseudo_targets_start_at_zero_where_only_their_number_is_given() -> None:
-    layer = GlobalInducingGPLayer(gpflow.kernels.Linear(), Q, num_inducing=M)
-
-    np.testing.assert_array_equal(layer.pseudo_targets, np.zeros((M, Q)))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
-        ({"pseudo_targets": np.zeros(M)}, r"shape \[num_inducing, 2\], got \[4\]"),
-        ({"pseudo_targets": [[1.0], [1.0, 2.0]]}, "pseudo_targets must hold numbers"),
-        ({"num_inducing": 3}, r"shape \[3, 2\], got \[4, 2\]"),
-        ({"pseudo_targets": None}, "pseudo_targets or num_inducing must be given"),
-        (
-            {"pseudo_targets": None, "num_inducing": 0},
-            "num_inducing must be a positive integer, got 0",
-        ),
-        ({"pseudo_targets": np.full((M, Q), np.nan)}, "pseudo_targets holds nan in row 1"),
-        ({"pseudo_targets": 1j * np.ones((M, Q))}, "pseudo_targets must .* array of complex128"),
-        ({"pseudo_targets": None, "num_inducing": 10**9}, "num_inducing must be smaller"),
-        ({"precision": 0.0}, "precision must be a positive number, got 0.0"),
-    ],
-)
-def test_bad_pseudo_targets_are_refused(changes: dict[str, Any], message: str) -> None:
-    arguments = {"kernel": gpflow.kernels.Linear(), "pseudo_targets": np.zeros((M, Q)), **changes}
-    with pytest.raises(ValueError, match=message):
-        GlobalInducingGPLayer(num_outputs=Q, **arguments)

@@ -63,19 +63,6 @@ def test_prior_and_posterior_are_the_papers(size: int) -> None:
     np.testing.assert_allclose(layer.prior(covariance).mean(), covariance)
 
 
-@pytest.mark.parametrize("expected_log_ratio", [False, True])
-def test_one_covariance_serves_all_draws(expected_log_ratio: bool) -> None:
-    layer = make_layer(4, expected_log_ratio=expected_log_ratio)
-    covariance = covariances(1, 4)
-
-    once = layer.sample_inducing(covariance, 3, SEED)
-    repeated = layer.sample_inducing(tf.tile(covariance, [3, 1, 1]), 3, SEED)
-
-    np.testing.assert_allclose(once.gram, repeated.gram, atol=1e-12)
-    ratio = tf.broadcast_to(once.log_ratio, [3])
-    np.testing.assert_allclose(ratio, repeated.log_ratio, atol=1e-10)
-
-
 @every_size
 def test_expected_log_ratio_is_the_monte_carlo_mean_and_minus_the_divergence(size: int) -> None:
     layer = make_layer(size)
@@ -245,37 +232,3 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
 
 def test_gradient_is_finite_where_a_target_is_an_inducing_point() -> None:
     model_reference.assert_gradient_is_finite_at_inducing_points(make_layer(3), width=4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
-        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
-        ({"df": 0.0}, "df must be a positive number, got 0.0"),
-        ({"extra_df": -1}, "extra_df must be a positive number, got -1"),
-        ({"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
-        ({"num_inducing": 10**15}, "num_inducing must be smaller, got 1000000000000000"),
-        ({"expected_log_ratio": "no"}, "expected_log_ratio must be True or False, got 'no'"),
-    ],
-)
-def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
-    arguments = {"kernel": gpflow.kernels.Linear(), "num_inducing": 3, **changes}
-    with pytest.raises(ValueError, match=message):
-        InverseWishartLayer(**arguments)
-
-
-@pytest.mark.parametrize("expected_log_ratio", [True, False])
-def test_in_float32_inducing_points_stay_in_double_precision(expected_log_ratio: bool) -> None:
-    points = np.random.default_rng(0).normal(size=(20, 2))
-    covariance = gpflow.kernels.SquaredExponential(lengthscales=3.0)(points)[None]
-    draws = []
-    for dtype in (np.float64, np.float32):
-        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            kernel = gpflow.kernels.SquaredExponential()
-            layer = InverseWishartLayer(kernel, 20, expected_log_ratio=expected_log_ratio, seed=0)
-        draws.append(layer.sample_inducing(covariance, 3, as_seed(0)))
-
-    assert draws[1].gram.dtype == tf.float64
-    np.testing.assert_allclose(draws[1].log_ratio, draws[0].log_ratio, rtol=1e-5)
-    np.testing.assert_allclose(draws[1].gram, draws[0].gram, rtol=1e-3, atol=1e-4)

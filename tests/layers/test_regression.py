@@ -138,32 +138,6 @@ def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kernel": "RBF"}, "kernel must be an instance of Kernel, got str"),
-        ({"inputs": np.zeros(6)}, r"inputs must have two axes, .* got shape \[6\]"),
-        ({"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
-        ({"precisions": np.zeros(C)}, "precisions must be 6 positive numbers"),
-        ({"noise_variance": 0.0}, "noise_variance must be a positive number, got 0.0"),
-        ({"inputs": np.full((C, 3), np.nan)}, "inputs holds nan in row 1, column 1"),
-        ({"targets": np.full((C, Q), np.inf)}, "targets holds inf in row 1, column 1"),
-        ({"jitter": np.inf}, "jitter must be a finite number, got inf"),
-        ({"num_inducing": 10**9}, "num_inducing must be smaller"),
-        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
-    ],
-)
-def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
-    good = {
-        "kernel": gpflow.kernels.SquaredExponential(),
-        "num_inducing": M,
-        "inputs": np.zeros((C, 3)),
-        "targets": np.zeros((C, Q)),
-    }
-    with pytest.raises(ValueError, match=message):
-        RegressionGPLayer(**(good | arguments))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
         ({"output": "sgpr"}, "output must be one of pseudo_targets, regression, got 'sgpr'"),
         (
             {"output": "regression", "likelihood": gpflow.likelihoods.StudentT()},

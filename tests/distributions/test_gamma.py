@@ -1,4 +1,4 @@
-"""The slope of a Gamma variable in its concentration, against 60 digits and finite differences."""
+"""Gamma variables: their law, quantiles and slopes, against SciPy and 60 digits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,102 @@ import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from gpflow_dwp.distributions import _draws
-from gpflow_dwp.distributions.gamma_slope import gamma_slope
-from gpflow_dwp.layers._gamma_quantile import gamma_quantile
+from gpflow_dwp.distributions.gamma import (
+    _move_with_concentration,
+    gamma_quantile,
+    gamma_slope,
+    sample_log_gamma,
+)
+
+CONCENTRATIONS = [1.0, 1.5, 2.0, 30.0, 80.0, 999.0, 1001.0, 1e5]
+RANGE = {np.float64: (-8.3, 8.0), np.float32: (-5.5, 5.0)}
+both_precisions = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def exact(concentration: float, x: np.ndarray) -> np.ndarray:
+    tail = special.ndtr(-np.abs(x))
+    return np.where(
+        x < 0.0,
+        special.gammaincinv(concentration, tail),
+        special.gammainccinv(concentration, tail),
+    )
+
+
+def value_and_gradients(concentration: tf.Tensor, x: tf.Tensor) -> list[tf.Tensor]:
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([concentration, x])
+        value = gamma_quantile(concentration, x)
+    return [value, tape.gradient(value, concentration), tape.gradient(value, x)]
+
+
+@both_precisions
+def test_value_and_gradients_are_those_of_the_quantile(dtype: type) -> None:
+    x = np.linspace(*RANGE[dtype], 41).astype(dtype)
+    alpha = tf.constant(CONCENTRATIONS, dtype)[:, None]
+
+    value, in_concentration, in_x = value_and_gradients(
+        tf.tile(alpha, [1, 41]), tf.tile(x[None], [len(CONCENTRATIONS), 1])
+    )
+
+    concentration, wide = np.array(CONCENTRATIONS)[:, None], x.astype(np.float64)
+    single = dtype == np.float32
+    expected = exact(concentration, wide)
+    np.testing.assert_allclose(value, expected, rtol=5e-5 if single else 3e-8)
+    step = 1e-4 * concentration
+    slope = exact(concentration + step, wide) - exact(concentration - step, wide)
+    np.testing.assert_allclose(
+        in_concentration, slope / (2.0 * step), rtol=1e-3 if single else 1e-5
+    )
+    density = stats.norm.logpdf(wide) - stats.gamma.logpdf(expected, concentration)
+    np.testing.assert_allclose(in_x, np.exp(density), rtol=1e-2 if single else 1e-5)
+
+
+@both_precisions
+def test_far_tails_are_finite(dtype: type) -> None:
+    lowest, highest = RANGE[dtype]
+    x = tf.constant([2.0 * lowest, highest + 0.1, highest + 0.5, 1e3], dtype)
+    alpha = tf.constant(CONCENTRATIONS, dtype)[:, None]
+
+    value, *gradients = value_and_gradients(alpha, tf.tile(x[None], [len(CONCENTRATIONS), 1]))
+
+    assert np.all(value.numpy() > 0.0)
+    np.testing.assert_array_equal(value[:, 1:3], value[:, 2:])
+    assert all(np.all(np.isfinite(part)) for part in (value, *gradients))
+
+
+@pytest.mark.parametrize("concentration", [0.01, 0.5, 3.0, 40.0])
+def test_draws_have_the_law(concentration: float) -> None:
+    # A Kolmogorov-Smirnov test at p = 1e-4 (a deviation of 3.9 sigma).
+    alpha = tf.fill([5000], tf.constant(concentration, tf.float64))
+    draws = np.exp(sample_log_gamma(alpha, [1, 2]))
+    assert stats.kstest(draws, stats.gamma(concentration).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("concentration", [0.01, 0.05, 0.5, 3.0])
+def test_gradient_has_the_limit_for_small_draws(concentration: float, dtype: type) -> None:
+    # Draws of such a concentration underflow in single precision, their logarithms do not.
+    alpha = tf.fill([200], tf.constant(concentration, dtype))
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        draws = sample_log_gamma(alpha, [3, 4])
+    got, draws = tape.gradient(draws, alpha).numpy(), draws.numpy().astype(np.float64)
+    assert np.all(np.isfinite(got))
+    small = draws < -14.0
+    expected = (special.digamma(concentration + 1.0) - draws) / concentration
+    np.testing.assert_allclose(got[small], expected[small], rtol=1e-4)
+    assert np.any(small) or concentration > 0.3
+
+
+def test_draws_are_the_same_in_eager_compiled_and_xla_code() -> None:
+    alpha = tf.constant([[0.02, 0.3], [2.0, 50.0]], tf.float64)
+    eager = sample_log_gamma(alpha, [7, 8])
+    for jit_compile in (False, True):
+        # The seed is an argument: TensorFlow draws from a constant one before XLA sees it.
+        draw = tf.function(sample_log_gamma, jit_compile=jit_compile, autograph=False)
+        compiled = draw(alpha, tf.constant([7, 8]))
+        np.testing.assert_allclose(compiled, eager, rtol=1e-12)
+
 
 QUANTILES = [1e-12, 1e-6, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9]
 COMPLEMENTS = [0.5, 0.1, 1e-3, 1e-6, 1e-12]
@@ -52,6 +145,7 @@ def slope_by_digits(concentration: float, z: float) -> float:
             for c in (0.01, 0.03, 0.3, 0.7, 0.999, 1.0, 1.5, 2.0, 5.0, 30.0, 300.0, 999.0)
         ),
         (1e4, 5e-13),
+        (1e6, 1e-11),
     ],
 )
 def test_slope_is_that_of_60_digits(concentration: float, rtol: float) -> None:
@@ -97,7 +191,7 @@ def of_quantile(alpha: tf.Tensor) -> tf.Tensor:
 def of_draw(alpha: tf.Tensor) -> tf.Tensor:
     noise = tf.constant([-3.0, 0.0, 2.5], tf.float64)
     log_gamma = np.log(special.gammaincinv([0.4, 3.0, 300.0], stats.norm.cdf(noise)))
-    return tf.exp(_draws._with_implicit_gradient(alpha, tf.constant(log_gamma)))
+    return tf.exp(_move_with_concentration(alpha, tf.constant(log_gamma)))
 
 
 @pytest.mark.parametrize(

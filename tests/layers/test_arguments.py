@@ -1,0 +1,87 @@
+"""Arguments of layers that are refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import pytest
+
+from gpflow_dwp.layers import (
+    GlobalInducingGPLayer,
+    GlobalInducingGramLayer,
+    InverseWishartLayer,
+    RegressionGPLayer,
+    WishartLayer,
+)
+
+LAYERS: dict[type[Any], dict[str, Any]] = {
+    WishartLayer: {"df": 2, "num_inducing": 3},
+    InverseWishartLayer: {"num_inducing": 3},
+    GlobalInducingGramLayer: {"width": 2, "num_inducing": 3},
+    GlobalInducingGPLayer: {"num_outputs": 2, "pseudo_targets": np.zeros((4, 2))},
+    RegressionGPLayer: {
+        "num_inducing": 4,
+        "inputs": np.zeros((6, 3)),
+        "targets": np.zeros((6, 2)),
+    },
+}
+REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
+    *(
+        (layer, {"kernel": "RBF"}, "kernel must be an instance of Kernel, got str")
+        for layer in LAYERS
+    ),
+    *(
+        (layer, {"num_inducing": size}, f"num_inducing must be {wanted}")
+        for layer in LAYERS
+        if layer is not GlobalInducingGPLayer
+        for size, wanted in ((0, "a positive integer, got 0"), (10**15, "smaller, got 10{15}"))
+    ),
+    (WishartLayer, {"df": 0}, "df must be a positive integer, got 0"),
+    (WishartLayer, {"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
+    (WishartLayer, {"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
+    (WishartLayer, {"whiten": "no"}, "whiten must be True or False, got 'no'"),
+    (WishartLayer, {"stick_the_landing": 1}, "stick_the_landing must be True or False, got 1"),
+    (InverseWishartLayer, {"df": 0.0}, "df must be a positive number, got 0.0"),
+    (InverseWishartLayer, {"extra_df": -1}, "extra_df must be a positive number, got -1"),
+    (InverseWishartLayer, {"expected_log_ratio": "no"}, "expected_log_ratio must be True or False"),
+    (GlobalInducingGramLayer, {"width": 0}, "width must be a positive integer, got 0"),
+    (GlobalInducingGramLayer, {"pseudo_targets": np.zeros(3)}, r"shape \[3, 2\], got \[3\]"),
+    (
+        GlobalInducingGramLayer,
+        {"pseudo_targets": np.full((3, 2), np.nan)},
+        "pseudo_targets holds nan in row 1",
+    ),
+    *(
+        (GlobalInducingGramLayer, {"feature_scales": s}, "feature_scales must be 2 positive num")
+        for s in ([1.0], [1.0, 0.0], [[1.0], 2.0])
+    ),
+    (GlobalInducingGPLayer, {"pseudo_targets": np.zeros(4)}, r"\[num_inducing, 2\], got \[4\]"),
+    (GlobalInducingGPLayer, {"num_inducing": 3}, r"shape \[3, 2\], got \[4, 2\]"),
+    (GlobalInducingGPLayer, {"pseudo_targets": None}, "pseudo_targets or num_inducing must be giv"),
+    (
+        GlobalInducingGPLayer,
+        {"pseudo_targets": None, "num_inducing": 10**9},
+        "num_inducing must be smaller",
+    ),
+    (
+        GlobalInducingGPLayer,
+        {"pseudo_targets": 1j * np.ones((4, 2))},
+        "pseudo_targets must .* array of complex128",
+    ),
+    (GlobalInducingGPLayer, {"precision": 0.0}, "precision must be a positive number, got 0.0"),
+    (RegressionGPLayer, {"inputs": np.zeros(6)}, r"inputs must have two axes, .* shape \[6\]"),
+    (RegressionGPLayer, {"targets": np.zeros((5, 2))}, r"got shapes \[6, 3\] and \[5, 2\]"),
+    (RegressionGPLayer, {"precisions": np.zeros(6)}, "precisions must be 6 positive numbers"),
+    (RegressionGPLayer, {"noise_variance": 0.0}, "noise_variance must be a positive number"),
+    (RegressionGPLayer, {"targets": np.full((6, 2), np.inf)}, "targets holds inf in row 1"),
+    (RegressionGPLayer, {"jitter": np.inf}, "jitter must be a finite number, got inf"),
+]
+
+
+@pytest.mark.parametrize(("layer", "changes", "message"), REFUSED)
+def test_what_is_refused(layer: type[Any], changes: dict[str, Any], message: str) -> None:
+    arguments = {"kernel": gpflow.kernels.Linear(), **LAYERS[layer], **changes}
+    with pytest.raises(ValueError, match=message):
+        layer(**arguments)
