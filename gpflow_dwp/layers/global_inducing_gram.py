@@ -146,9 +146,7 @@ class GlobalInducingGramLayer(FeatureLayer):
         identity = tf.eye(self.num_inducing, batch_shape=[1], dtype=tril.dtype)
         # B's eigenvalues are at least 1, so it needs no jitter.
         inner = identity + tf.matmul(observed, observed, transpose_a=True)
-        inner_tril = cholesky(
-            factorise(inner, tf.zeros_like(inner[:, 0, 0]), name="a layer's I + Lᵀ Λ L")
-        )
+        inner_tril = cholesky(factorise(inner, None, name="a layer's I + Lᵀ Λ L"))
         inverse_root = tf.linalg.triangular_solve(inner_tril, identity)
         information = tf.matmul(
             observed,

@@ -140,8 +140,8 @@ class GammaGaussian(NormalMixture, ScalarLikelihood):
         self, X: Any, Fmu: tf.Tensor, Fvar: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return mean and variance of y given each node of τ, [K, ..., P] each."""
-        nodes = gamma_nodes(2.0 * self.precision.concentration)[0]
-        noise = tf.cast(1.0 / (self.precision.mean * nodes), Fvar.dtype)
+        nodes = tf.cast(gamma_nodes(2.0 * self.precision.concentration)[0], Fvar.dtype)
+        noise = 1.0 / (tf.cast(self.precision.mean, Fvar.dtype) * nodes)
         variances = Fvar + tf.reshape(noise, [-1] + [1] * len(Fvar.shape))
         return tf.broadcast_to(Fmu, tf.shape(variances)), variances
 

@@ -93,20 +93,23 @@ def relative_jitter(matrix: tf.Tensor, jitter: float) -> tf.Tensor:
     "return.matrix: [batch..., M, M]",
     "return.tril: [batch..., M, M]",
 )
-def factorise(matrix: tf.Tensor, jitter: tf.Tensor, *, name: str = "matrix") -> Factorised:
+def factorise(matrix: tf.Tensor, jitter: tf.Tensor | None, *, name: str = "matrix") -> Factorised:
     """Factorise ``matrix + jitter I``.
 
     Where that fails, the jitter of that matrix alone grows tenfold, up to 10⁵ times; what is added
     then is a constant for gradients.
 
     :param matrix: Symmetric positive (semi-)definite matrices, [..., M, M].
-    :param jitter: What is added to the diagonal of each matrix, [...].
+    :param jitter: What is added to the diagonal of each matrix, [...]; None for nothing.
     :param name: What the matrix is, for the error message.
     :return: ``matrix + jitter I`` and its factor. In a compiled function a matrix whose
         factorisation failed with every jitter has NaN throughout its lower triangle.
     :raises CholeskyError: If, in eager mode, the factorisation fails with every jitter.
     """
-    matrix = _add_to_diagonal(matrix, jitter)
+    if jitter is None:
+        jitter = tf.zeros_like(matrix[..., 0, 0])
+    else:
+        matrix = _add_to_diagonal(matrix, jitter)
     tril = _escalating_cholesky(tf.stop_gradient(matrix), tf.stop_gradient(jitter))
     if tf.executing_eagerly() and not bool(tf.reduce_all(tf.math.is_finite(tril))):
         raise CholeskyError(

@@ -47,10 +47,10 @@ def pseudo_target_posterior(
 
     and, with low(X) the lower triangle of X with half its diagonal, and sym(X) its symmetric part,
 
-    .. math:: Z &= \operatorname{sym}(\operatorname{low}(\hat R R^T - \bar d\, t (N t)^T))
-                   - \tfrac12 \bar d Q (I - N), \\
-              \bar K &= -R^T Z R, \quad
-              \bar L = (\hat R^T - 2 K R^T Z) L_B^{-1}, \quad
+    .. math:: Z &= 2 \operatorname{sym}(\operatorname{low}(\hat R R^T - \bar d\, t (N t)^T
+                   + \bar d Q (N - I))), \\
+              \bar K &= -\tfrac12 R^T Z R, \quad
+              \bar L = (\hat R - Z R K)^T L_B^{-1}, \quad
               \bar v = R^T \bar t.
 
     :param covariance: Covariance at the inducing points, K, [batch, M, M].
@@ -66,8 +66,8 @@ def pseudo_target_posterior(
         identity = tf.eye(sizes(L)[0], dtype=L.dtype)
         B = identity + tf.matmul(L[None], _product_with_one(K, L), transpose_a=True)
         L_B, log_det_B = _factorise_well_conditioned(B, "the output layer's I + Lᵀ K L")
-        R = tf.linalg.triangular_solve(L_B, tf.transpose(L) + tf.zeros_like(B))
-        L_B_inverse = tf.linalg.triangular_solve(L_B, identity + tf.zeros_like(B))
+        R = tf.linalg.triangular_solve(L_B, tf.transpose(L)[None])
+        L_B_inverse = tf.linalg.triangular_solve(L_B, identity[None])
         t = tf.matmul(R, v)
         a = tf.matmul(R, t, transpose_a=True)
         # tr(Φ K) = M - tr(B⁻¹), and tr(aᵀ K a) = tr(tᵀ (I - N) t), as R K Rᵀ = I - N.
@@ -82,17 +82,17 @@ def pseudo_target_posterior(
             N = tf.matmul(L_B_inverse, L_B_inverse, transpose_b=True)
             N_t = tf.matmul(L_B_inverse, L_B_inverse_t)
             t_bar = tf.matmul(R, a_bar) + d_bar * (t - N_t)
-            R_hat = R_bar + tf.matmul(t, a_bar, transpose_b=True)
-            R_hat += tf.matmul(t_bar, v + tf.zeros_like(a_bar), transpose_b=True)
-            Z = tf.matmul(R_hat, R, transpose_b=True)
+            # Few passes over matrices, which take as long as products do.
+            left = tf.concat([t, t_bar], axis=-1)
+            right = tf.concat([a_bar, v + tf.zeros_like(a_bar)], axis=-1)
+            R_hat = R_bar + tf.matmul(left, right, transpose_b=True)
+            Z = tf.matmul(R_hat, R, transpose_b=True) + (Q * d_bar) * (N - identity)
             Z = half_lower(Z - tf.matmul(d_bar * t, N_t, transpose_b=True))
-            Z = 0.5 * (Z + tf.linalg.matrix_transpose(Z))
-            Z -= (0.5 * Q * d_bar) * (identity - N)
-            R_Z = tf.matmul(R, Z, transpose_a=True)
-            L_bar_L_B = tf.linalg.matrix_transpose(R_hat) - 2.0 * tf.matmul(K, R_Z)
+            Z += tf.linalg.matrix_transpose(Z)
+            Z_R = tf.matmul(Z, R)
             return (
-                -tf.matmul(R_Z, R),
-                _sum_of_products(L_bar_L_B, L_B_inverse),
+                -0.5 * tf.matmul(R, Z_R, transpose_a=True),
+                _sum_of_products(R_hat - tf.matmul(Z_R, K), L_B_inverse),
                 tf.reduce_sum(tf.matmul(R, t_bar, transpose_a=True), axis=0),
             )
 
@@ -150,7 +150,7 @@ def regression_posterior(
         A_y = tf.matmul(A, y)
         B = identity + tau * A_A
         L_B, log_det_B = _factorise_well_conditioned(B, "the output layer's I + τ A Aᵀ")
-        L_B_inverse = tf.linalg.triangular_solve(L_B, identity + tf.zeros_like(B))
+        L_B_inverse = tf.linalg.triangular_solve(L_B, identity[None])
         B_inverse = tf.matmul(L_B_inverse, L_B_inverse, transpose_a=True)
         P = identity - B_inverse
         w = tau * tf.matmul(B_inverse, A_y)
@@ -186,7 +186,7 @@ def regression_posterior(
 
 def _factorise_well_conditioned(B: tf.Tensor, name: str) -> tuple[tf.Tensor, tf.Tensor]:
     """The root of a matrix that needs no jitter, [S, M, M], and its log-determinant, [S]."""
-    tril = factorise(B, tf.zeros_like(B[:, 0, 0]), name=name).tril
+    tril = factorise(B, None, name=name).tril
     return tril, 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)
 
 
@@ -197,7 +197,7 @@ def _product_with_one(matrices: tf.Tensor, one: tf.Tensor) -> tf.Tensor:
 
 
 def _sum_of_products(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
-    """Σ_s A_s B_s, both [S, M, M], as one product of long rows."""
+    """Σ_s A_sᵀ B_s, both [S, M, M], as one product of long columns."""
     S, M, _ = sizes(left)
-    rows = tf.reshape(tf.transpose(left, [1, 0, 2]), [M, S * M])
-    return tf.matmul(rows, tf.reshape(right, [S * M, M]))
+    left, right = (tf.reshape(matrices, [S * M, M]) for matrices in (left, right))
+    return tf.matmul(left, right, transpose_a=True)
