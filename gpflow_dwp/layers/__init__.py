@@ -1,13 +1,6 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
-from gpflow_dwp.layers.base import (
-    Description,
-    GaussianPosterior,
-    GramDraw,
-    GramLayer,
-    OutputLayer,
-    TargetNoise,
-)
+from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, GramLayer, OutputLayer
 from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
@@ -15,6 +8,7 @@ from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
 from gpflow_dwp.layers.latent_variable import LatentVariableLayer
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.skip import SkipLayer
+from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.layers.wishart import WishartLayer
 from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
 

@@ -7,7 +7,8 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.layers.base import GramDraw, GramLayer, TargetNoise
+from gpflow_dwp.layers.base import GramDraw, GramLayer
+from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import (
     cholesky,
     conditional_mean,

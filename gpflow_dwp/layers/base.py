@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import gpflow
@@ -15,6 +14,7 @@ from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
 from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.layers.target_noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import (
     Factorised,
     as_jitter,
@@ -23,7 +23,7 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     rooted_moments,
 )
-from gpflow_dwp.random import as_seed, fold_in, normal, normal_at_points
+from gpflow_dwp.random import as_seed
 from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_instance
 
@@ -34,7 +34,6 @@ __all__ = [
     "GramLayer",
     "Layer",
     "OutputLayer",
-    "TargetNoise",
 ]
 
 
@@ -88,45 +87,6 @@ class GaussianPosterior(NamedTuple):
         root = None if self.inverse_root is None else self.inverse_root[:, index]
         weights = self.weights[..., index : index + 1]
         return GaussianPosterior(weights, self.inverse[:, index], self.log_ratio, root)
-
-
-@dataclasses.dataclass(frozen=True)
-class TargetNoise:
-    """The random numbers of N targets under S draws, in one layer.
-
-    :param seed: A stateless seed, [2].
-    :param num_samples: Number of joint draws, S.
-    :param num_targets: Number of targets, N.
-    :param gradient_dtype: In which gradients of features may be computed; float32 to save time.
-    :param keys: What the numbers are functions of besides the seed, [N, D]; [1, D] for numbers that
-        all targets share. None for numbers that are independent even where two targets coincide,
-        as joint draws need them.
-    """
-
-    seed: Seed
-    num_samples: int | tf.Tensor
-    num_targets: int | tf.Tensor
-    gradient_dtype: tf.DType
-    keys: tf.Tensor | None = None
-
-    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
-        """Return standard normal numbers, [S, N, ``width``], the same at every call."""
-        shape = [self.num_samples, self.num_targets, width]
-        if self.keys is None:
-            return normal(shape, self.seed, self.gradient_dtype)
-        numbers = normal_at_points(self.keys, self.seed, self.num_samples, width)
-        return tf.broadcast_to(numbers, shape) if self.keys.shape[0] == 1 else numbers
-
-    def fold_in(self, number: int) -> TargetNoise:
-        """Return other numbers of the same targets."""
-        return dataclasses.replace(self, seed=fold_in(self.seed, number))
-
-
-class _ZeroNoise(TargetNoise):
-    """Zeros in place of random numbers: what is drawn from them are means."""
-
-    def normal(self, width: int | tf.Tensor) -> tf.Tensor:
-        return tf.zeros([self.num_samples, self.num_targets, width], self.gradient_dtype)
 
 
 class Layer(gpflow.Module, abc.ABC):
@@ -253,7 +213,7 @@ class GramLayer(_KernelLayer):
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
         """
         num_samples, num_targets = sizes(draw.gram)[0], sizes(blocks.it)[-1]
-        nothing = _ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
+        nothing = ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
         return self.condition(draw, blocks, nothing)
 
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:

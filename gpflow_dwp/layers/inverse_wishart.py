@@ -15,7 +15,8 @@ from gpflow_dwp.base import Seed, TargetBlocks
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.distributions.gamma import gamma_quantile
 from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
-from gpflow_dwp.layers.base import Description, GramDraw, GramLayer, TargetNoise
+from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
+from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
 from gpflow_dwp.random import as_generator

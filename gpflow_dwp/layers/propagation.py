@@ -22,14 +22,8 @@ from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.kernels.gram import cross_covariance
-from gpflow_dwp.layers.base import (
-    GaussianPosterior,
-    GramDraw,
-    GramLayer,
-    Layer,
-    OutputLayer,
-    TargetNoise,
-)
+from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, Layer, OutputLayer
+from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
