@@ -1,0 +1,379 @@
+"""Every bijector of the package: its map, both log-determinants, and what TFP asks of it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from gpflow_dwp import bijectors
+from gpflow_dwp.bijectors import (
+    ColumnScaledTril,
+    RightTriangularProduct,
+    SingularCongruence,
+    TallCholeskyOuterProduct,
+    TriangularCongruence,
+)
+from gpflow_dwp.distributions import ABGeneralisedSingularWishart, GeneralisedBartlett
+
+RNG = np.random.default_rng(0)
+TRAPEZOID = reference.random_trapezoid(RNG, 2, 4, 3)
+SINGULAR = TRAPEZOID @ np.swapaxes(TRAPEZOID, -1, -2)
+# Of each class: an input, and arguments by name, arrays among them, if it has any.
+EXAMPLES: list[tuple[str, np.ndarray, dict[str, Any]]] = [
+    ("ColumnScaledTril", np.tril(RNG.normal(size=(2, 3, 3))), {}),
+    (
+        "RightTriangularProduct",
+        TRAPEZOID,
+        {"column_mixing_tril": reference.random_tril(RNG, 2, 3, 3)},
+    ),
+    (
+        "SingularCongruence",
+        SINGULAR,
+        {"row_mixing": reference.random_invertible(RNG, 2, 4, 4), "df": 3},
+    ),
+    (
+        "TriangularCongruence",
+        SINGULAR,
+        {"row_mixing": reference.random_tril(RNG, 2, 4, 4), "df": 3},
+    ),
+    ("TallCholeskyOuterProduct", TRAPEZOID, {"rank": 3}),
+]
+every_example = pytest.mark.parametrize(("name", "x", "arguments"), EXAMPLES)
+
+
+def outer(factor: np.ndarray) -> np.ndarray:
+    return factor @ np.swapaxes(factor, -1, -2)
+
+
+Mapped = tuple[Any, np.ndarray, np.ndarray, Callable[..., np.ndarray], Callable[..., np.ndarray]]
+
+
+def mapped(name: str, size: int, df: int) -> Mapped:
+    """A bijector, x and y, by NumPy, and what makes each of its free entries."""
+    rng, rank = np.random.default_rng(10 * size + df), min(df, size)
+    factor = reference.random_trapezoid(rng, 2, size, rank)
+    if name == "ColumnScaledTril":
+        x = np.tril(0.7 * rng.normal(size=(2, rank, rank)))
+        scales = np.exp(np.diagonal(x, axis1=-2, axis2=-1))[..., None, :]
+        y = (np.tril(x, -1) + np.eye(rank)) * scales
+        return ColumnScaledTril(), x, y, reference.trapezoid, reference.trapezoid
+    if name == "RightTriangularProduct":
+        matrix = reference.random_tril(rng, 2, rank, rank)
+        bijector = RightTriangularProduct(matrix)
+        return bijector, factor, factor @ matrix, reference.trapezoid, reference.trapezoid
+    if name == "TallCholeskyOuterProduct":
+        bijector = TallCholeskyOuterProduct(rank)
+        return bijector, factor, outer(factor), reference.trapezoid, reference.complete
+    is_general = name == "SingularCongruence"
+    make_matrix = reference.random_invertible if is_general else reference.random_tril
+    matrix = make_matrix(rng, 2, size, size)
+    bijector = getattr(bijectors, name)(matrix, df)
+    return bijector, outer(factor), outer(matrix @ factor), reference.complete, reference.complete
+
+
+@pytest.mark.parametrize("name", bijectors.__all__)
+@pytest.mark.parametrize(("size", "df"), reference.SIZES)
+def test_maps_are_numpys_and_log_determinants_those_of_finite_differences(
+    name: str, size: int, df: int
+) -> None:
+    bijector, x, y, parse_x, parse_y = mapped(name, size, df)
+    is_congruence = name.endswith("Congruence")
+
+    # As arrays: TFP would find the other pass of a tensor in its cache.
+    forward, inverse = bijector.forward(x).numpy(), bijector.inverse(y).numpy()
+
+    np.testing.assert_allclose(forward, y, atol=1e-13)
+    np.testing.assert_allclose(inverse, x, atol=1e-11)
+    for found, expected in ((forward, y), (inverse, x)):
+        if np.array_equal(expected, np.swapaxes(expected, -1, -2)):
+            np.testing.assert_array_equal(found, np.swapaxes(found, -1, -2))
+    log_det = reference.assert_log_determinants(
+        bijector,
+        min(size, df),
+        *(x, y, parse_x, parse_y),
+        forward_tolerance=1e-5 if is_congruence else 1e-7,
+        inverse_tolerance=1e-4 if is_congruence else 1e-6,
+        inverse_step=1e-7 if is_congruence else 1e-5,
+    )
+    if is_congruence:
+        factor = tf.constant([reference.rank_cholesky(each, min(size, df)) for each in x])
+        mixed = bijector.mix_rows(factor)
+        np.testing.assert_allclose(outer(mixed.numpy()), y, atol=1e-11)
+        found = bijector.forward_log_det_jacobian_of_factors(factor, mixed)
+        np.testing.assert_allclose(found, log_det, rtol=1e-5, atol=1e-5)
+
+
+def make(name: str, arguments: dict[str, Any], convert: Any) -> Any:
+    converted = {
+        key: convert(value) if isinstance(value, np.ndarray) else value
+        for key, value in arguments.items()
+    }
+    if name != "ColumnScaledTril":
+        converted["validate_args"] = True
+    return getattr(bijectors, name)(**converted)
+
+
+def test_every_class_has_an_example() -> None:
+    assert {name for name, _, _ in EXAMPLES} == set(bijectors.__all__)
+
+
+@every_example
+def test_pickles_and_deep_copies(name: str, x: np.ndarray, arguments: dict[str, Any]) -> None:
+    bijector = make(name, arguments, tf.Variable)
+    # Used, so that there is something in TFP's caches.
+    y, log_det = bijector.forward(x).numpy(), bijector.forward_log_det_jacobian(x).numpy()
+
+    others = [pickle.loads(pickle.dumps(bijector)), copy.deepcopy(bijector)]
+
+    for variable in bijector.variables:
+        variable.assign(tf.ones_like(variable) * np.nan)
+    for other in others:
+        assert type(other) is type(bijector)
+        np.testing.assert_array_equal(other.forward(x), y)
+        np.testing.assert_allclose(other.forward_log_det_jacobian(x), log_det, rtol=1e-12)
+
+
+@every_example
+@pytest.mark.parametrize(("dtype", "jit_compile"), [(np.float32, False), (np.float64, True)])
+def test_compiled_equals_eager(
+    name: str, x: np.ndarray, arguments: dict[str, Any], dtype: type, jit_compile: bool
+) -> None:
+    def everything(x: tf.Tensor, arrays: dict[str, tf.Tensor]) -> list[tf.Tensor]:
+        bijector = make(name, {**arguments, **arrays}, None)
+        y = tf.identity(bijector.forward(x))
+        return [
+            y,
+            bijector.inverse(y),
+            bijector.forward_log_det_jacobian(x),
+            bijector.inverse_log_det_jacobian(tf.identity(y)),
+        ]
+
+    x = tf.constant(x, dtype)
+    arrays = {k: tf.constant(v, dtype) for k, v in arguments.items() if isinstance(v, np.ndarray)}
+    compiled = tf.function(everything, jit_compile=jit_compile, autograph=False)(x, arrays)
+    tolerance = 1e3 * np.finfo(dtype).eps
+    for one, other in zip(compiled, everything(x, arrays), strict=True):
+        assert one.dtype == other.dtype == dtype
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "others"),
+    [
+        ("RightTriangularProduct", "column_mixing_tril", {}),
+        ("SingularCongruence", "row_mixing", {"df": 2}),
+        ("TriangularCongruence", "row_mixing", {"df": 2}),
+    ],
+)
+def test_slices_of_an_unknown_batch(name: str, argument: str, others: dict[str, int]) -> None:
+    matrices = np.reshape([2.0, 3.0, 5.0], [3, 1, 1])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 1, 1], tf.float64)], autograph=False)
+    def sliced(matrix: tf.Tensor) -> list[tf.Tensor]:
+        bijector = getattr(bijectors, name)(**{argument: matrix}, **others)
+        return [getattr(bijector[index], argument) for index in (1, slice(1, 3), Ellipsis)]
+
+    for got, expected in zip(sliced(matrices), (matrices[1], matrices[1:3], matrices), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_gradients_of_column_scaled_tril() -> None:
+    rng = np.random.default_rng(3)
+    weights = np.tril(rng.normal(size=(3, 3)))
+
+    def value(x: tf.Tensor) -> tf.Tensor:
+        bijector = ColumnScaledTril()
+        return tf.reduce_sum(weights * bijector.forward(x)) + bijector.forward_log_det_jacobian(x)
+
+    entries = reference.free_entries(np.tril(0.7 * rng.normal(size=(3, 3))), 3)
+    x = tf.constant(reference.trapezoid(entries, 3, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        result = value(x)
+    got = reference.free_entries(tape.gradient(result, x).numpy(), 3)
+    for index, step in enumerate(1e-6 * np.eye(6)):
+        high, low = (value(reference.trapezoid(entries + s, 3, 3)) for s in (step, -step))
+        assert got[index] == pytest.approx(float(high - low) / 2e-6, rel=1e-6)
+
+
+def test_entries_above_the_diagonals_are_ignored() -> None:
+    rng = np.random.default_rng(1)
+    matrix, x = reference.random_tril(rng, 3, 3), reference.random_trapezoid(rng, 4, 3)
+    bijector = RightTriangularProduct(matrix + np.triu(np.full([3, 3], np.nan), 1))
+    np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 3, dtype=bool)), x @ matrix)
+    np.testing.assert_allclose(bijector.inverse(x @ matrix + ~np.tri(4, 3, dtype=bool)), x)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.ones([2, 3]),
+        np.ones([3]),
+        np.diag([1.0, 0.0]),
+        np.diag([1.0, -1.0]),
+        [[1.0, 0.0], [np.nan, 1.0]],
+    ],
+)
+def test_bad_column_mixing_raises(matrix: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="column_mixing_tril"):
+        RightTriangularProduct(matrix)
+
+
+@pytest.mark.parametrize("shape", [[4, 2], [2, 3], [3]])
+def test_products_of_another_shape_raise(shape: list[int]) -> None:
+    bijector = RightTriangularProduct(np.eye(3))
+    with pytest.raises(ValueError, match="input must have"):
+        bijector.forward(np.ones(shape))
+    with pytest.raises(ValueError, match="input must have"):
+        bijector.inverse(np.ones(shape))
+
+
+def test_variables_are_read_and_asserted_at_each_use() -> None:
+    variable = tf.Variable(np.eye(2))
+    bijector = RightTriangularProduct(variable, validate_args=True)
+    variable.assign(2.0 * np.eye(2))
+    np.testing.assert_array_equal(bijector.forward(np.eye(3, 2)), 2.0 * np.eye(3, 2))
+    variable.assign(-np.eye(2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="column_mixing_tril"):
+        bijector.forward(np.eye(3, 2))
+
+
+def test_chain_of_all_bijectors_transforms_the_factor_as_the_distribution_does() -> None:
+    rng, df, size = np.random.default_rng(3), 2, 4
+    row_mixing = reference.random_invertible(rng, size, size)
+    column_mixing_tril = reference.random_tril(rng, df, df)
+    parameters = reference.random_bartlett(rng, size, df)
+    chain = tfp.bijectors.Chain(
+        [
+            SingularCongruence(row_mixing, df),
+            TallCholeskyOuterProduct(df),
+            RightTriangularProduct(column_mixing_tril),
+        ]
+    )
+    transformed = tfp.distributions.TransformedDistribution(
+        GeneralisedBartlett(**parameters), chain
+    )
+    direct = ABGeneralisedSingularWishart(df, row_mixing, column_mixing_tril, **parameters)
+    assert transformed.event_shape == direct.event_shape
+    sample, log_prob = transformed.experimental_sample_and_log_prob([5], seed=[1, 2])
+    np.testing.assert_allclose(direct.sample(5, seed=[1, 2]), sample, atol=1e-12)
+    np.testing.assert_allclose(direct.log_prob(sample.numpy()), log_prob, atol=1e-7)
+    np.testing.assert_allclose(transformed.log_prob(sample.numpy()), log_prob, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.ones([2, 3]),
+        np.ones([3]),
+        np.arange(9.0).reshape(3, 3),
+        np.zeros([2, 2]),
+        np.diag([1.0, np.inf]),
+        [np.eye(2), np.ones([2, 2])],
+    ],
+)
+def test_bad_matrices_raise(matrix: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="row_mixing"):
+        SingularCongruence(matrix, 2)
+
+
+def test_bad_triangular_matrices_raise() -> None:
+    with pytest.raises(ValueError, match="row_mixing"):
+        TriangularCongruence(np.diag([1.0, 0.0]), 2)
+    TriangularCongruence([[1.0, np.nan], [0.0, -1.0]], 2)
+
+
+def test_a_badly_scaled_matrix_is_not_singular() -> None:
+    bijector = SingularCongruence(np.diag([1e-20, 1.0]), 2)
+    np.testing.assert_allclose(bijector.forward(np.eye(2)), np.diag([1e-40, 1.0]), rtol=1e-12)
+
+
+def test_inputs_of_another_shape_raise() -> None:
+    bijector = SingularCongruence(np.eye(3), 2)
+    for shape in ([2, 2], [3, 2], [3]):
+        for method in (bijector.forward, bijector.inverse):
+            with pytest.raises(ValueError, match="input must have"):
+                method(np.ones(shape))
+
+
+def test_singular_traced_values_are_asserted_if_asked() -> None:
+    @tf.function(autograph=False)
+    def forward(matrix: tf.Tensor) -> tf.Tensor:
+        return SingularCongruence(matrix, 2, validate_args=True).forward(np.eye(2))
+
+    forward(tf.eye(2, dtype=tf.float64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row_mixing"):
+        forward(tf.ones([2, 2], dtype=tf.float64))
+
+
+def test_rank_may_be_left_out_of_the_forward_direction() -> None:
+    x = reference.random_trapezoid(np.random.default_rng(1), 4, 2)
+    free, fixed = TallCholeskyOuterProduct(), TallCholeskyOuterProduct(2)
+    np.testing.assert_array_equal(free.forward(x), fixed.forward(x))
+    np.testing.assert_array_equal(
+        free.forward_log_det_jacobian(x), fixed.forward_log_det_jacobian(x)
+    )
+
+
+def test_only_the_free_entries_are_read() -> None:
+    x = reference.random_trapezoid(np.random.default_rng(2), 4, 2)
+    bijector = TallCholeskyOuterProduct(2)
+    np.testing.assert_allclose(bijector.forward(x + ~np.tri(4, 2, dtype=bool)), x @ x.T)
+    y = np.where(np.tri(4, 4, dtype=bool) & (np.arange(4) < 2), x @ x.T, np.nan)
+    np.testing.assert_allclose(bijector.inverse(y), x, atol=1e-12)
+
+
+def test_shapes_of_outer_products() -> None:
+    bijector = TallCholeskyOuterProduct(2)
+    assert bijector.rank == 2
+    assert bijector.forward_event_shape([4, 2]) == [4, 4]
+    assert bijector.forward_event_shape([5, None, 2]).as_list() == [5, None, None]
+    assert bijector.inverse_event_shape([5, 4, 4]) == [5, 4, 2]
+    assert bijector.forward_event_shape(None).rank is None
+    assert bijector.inverse_event_shape(None).rank is None
+    np.testing.assert_array_equal(bijector.forward_event_shape_tensor([5, 4, 2]), [5, 4, 4])
+    np.testing.assert_array_equal(bijector.inverse_event_shape_tensor([5, 4, 4]), [5, 4, 2])
+    full = TallCholeskyOuterProduct()
+    assert full.rank is None
+    assert full.inverse_event_shape([4, 4]) == [4, 4]
+    np.testing.assert_array_equal(full.inverse_event_shape_tensor([4, 4]), [4, 4])
+    assert bijector.experimental_batch_shape() == []
+    assert bijector.parameter_properties() == {}
+    assert bijector.copy(rank=3).rank == 3
+
+
+@pytest.mark.parametrize("rank", [0, -1, 1.0, True, "2"])
+def test_bad_ranks_raise(rank: object) -> None:
+    with pytest.raises(ValueError, match="rank must be"):
+        TallCholeskyOuterProduct(rank)  # type: ignore[arg-type]
+
+
+def test_outer_products_of_another_shape_raise() -> None:
+    bijector = TallCholeskyOuterProduct(2)
+    for shape in ([4, 3], [1, 2], [2]):
+        with pytest.raises(ValueError, match="input must have"):
+            bijector.forward(np.ones(shape))
+    with pytest.raises(ValueError, match="rank must be at most"):
+        bijector.inverse(np.eye(1))
+    with pytest.raises(ValueError, match="square"):
+        bijector.inverse(np.ones([4, 2]))
+
+
+def test_the_diagonal_is_asserted_if_asked() -> None:
+    bijector = TallCholeskyOuterProduct(validate_args=True)
+    for method in (bijector.forward, bijector.forward_log_det_jacobian):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="positive diagonal"):
+            method(-np.eye(2))
+
+
+def test_an_input_that_is_not_positive_is_nan() -> None:
+    inverse = TallCholeskyOuterProduct().inverse(-np.eye(2)).numpy()
+    assert np.all(np.isnan(inverse[np.tri(2, dtype=bool)]))
