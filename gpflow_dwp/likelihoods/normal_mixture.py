@@ -77,7 +77,7 @@ def gamma_nodes(df: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     70 beyond. The smallest node stands for all those of the rule that are below it, where the
     density is a power of λ: it has the sum of their weights, and that of their 1/λ.
 
-    :param df: ν, [].
+    :param df: Degrees of freedom, ν, [].
     """
     df = tf.cast(df, tf.float64)
     step = _STEP * tf.sqrt(2.0 / (df + 1.0))
@@ -101,7 +101,7 @@ def student_log_density(
     :param df: Degrees of freedom, ν, [].
     :param scale_squared: Their common scale, squared, of a shape that broadcasts.
     :param squares: Their squared distances from the centre, summed.
-    :param num_columns: P.
+    :param num_columns: How many numbers, P.
     """
     half, rate = 0.5 * df, df * scale_squared
     shape = half + 0.5 * num_columns
