@@ -13,7 +13,7 @@ from gpflow_dwp.cli.backend import load_tensorflow
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.parameters import Json
 from gpflow_dwp.cli.run_directory import DESCRIPTION, METRICS, MODEL, Run
-from gpflow_dwp.files import read_sealed
+from gpflow_dwp.files import read_archive, read_sealed
 
 __all__ = ["info"]
 
@@ -114,7 +114,8 @@ def _describe_saved(directory: Path) -> dict[str, Any]:
 
     with gpflow.config.as_context():
         try:
-            dtype = loads((directory / "model.json").read_text())["dtype"]
+            packed = read_archive((directory / "model.zip").read_bytes())
+            dtype = loads(packed["model.json"])["dtype"]
             gpflow.config.set_default_float(np.dtype(dtype).type)
         except (OSError, ValueError, KeyError, TypeError):
             pass  # loading says what is wrong

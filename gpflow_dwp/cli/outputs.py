@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpflow_dwp.cli.errors import UsageError
-from gpflow_dwp.cli.run_directory import format_of, holds_run
+from gpflow_dwp.cli.run_directory import holds_run
 
 __all__ = ["OUTPUTS", "check_outputs"]
 
@@ -17,7 +17,7 @@ OUTPUTS = ("log", "out")
 
 _KINDS: dict[str, Callable[[Path], bool]] = {
     "a run": holds_run,
-    "a saved model": lambda folder: format_of(folder / "model.json") == "gpflow_dwp.model",
+    "a saved model": lambda folder: (folder / "model.zip").is_file(),
     "an exported model": lambda folder: (folder / "saved_model.pb").is_file(),
 }
 

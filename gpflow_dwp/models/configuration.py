@@ -23,32 +23,31 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.kernels import Product, categorical
 from gpflow.kernels.categorical import Categorical
+from gpflow.quadrature import NDiagGHQuadrature
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["Archive", "find_own", "from_config", "to_config"]
+__all__ = ["Archive", "from_config", "to_config"]
 
-_GPFLOW: dict[str, Any] = {
-    f"gpflow.{name}": getattr(gpflow, name)
-    for name in ("functions", "inducing_variables", "kernels", "likelihoods")
-} | {"gpflow.kernels.categorical": categorical}
-_FUNCTIONS: dict[str, Any] = {
+# Where classes and functions may come from, besides this package's rooms and what the user passes.
+_TFP = {"tfp.bijectors": tfp.bijectors, "tfp.distributions": tfp.distributions}
+_HOMES: dict[str, Any] = {
+    **{
+        f"gpflow.{name}": getattr(gpflow, name)
+        for name in ("functions", "inducing_variables", "kernels", "likelihoods", "quadrature")
+    },
+    "gpflow.kernels.categorical": categorical,
+    "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
     "tf.math": tf.math,
     "tf.nn": tf.nn,
-    "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
-}
-_TFP: dict[str, Any] = {
-    "tfp.bijectors": tfp.bijectors,
-    "tfp.distributions": tfp.distributions,
+    **_TFP,
 }
 
 # Arguments of GPflow's constructors that are kept under another name. Classes of this package, and
 # those of users, say so in ``kept_as``.
 _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): lambda switched: (
-        switched.likelihoods
-    ),
+    (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): operator.attrgetter("likelihoods"),
     (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
@@ -61,11 +60,12 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
 
 # Settings of GPflow's likelihoods that are no arguments, with their values in a new one.
 _SETTINGS = {"num_monte_carlo_points": 100, "num_gauss_hermite_points": 20}
-# Points of a new likelihood's quadrature in each dimension, and the most that are built: more would
-# take the room that a damaged description asks for.
-_USUAL_POINTS, _MOST_POINTS, _MOST_NODES = 20, 500, 10_000
+# Points of a new likelihood's quadrature in each dimension, and the most nodes that are built: more
+# would take the room that a damaged description asks for.
+_USUAL_POINTS, _MOST_NODES = 20, 10_000
 
-_FULL_NAME = re.compile(r"gpflow_dwp\.([a-z]\w*)\.\w+")
+_KINDS = (tf.Module, NDiagGHQuadrature)
+_OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
 
 
 class Archive(NamedTuple):
@@ -98,26 +98,28 @@ def to_config(value: Any, archive: Archive | None = None) -> Any:
         return [to_config(item, archive) for item in value]
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
-        return _tfp_config(value)
-    if type(value) is gpflow.quadrature.NDiagGHQuadrature:
-        return {"quadrature": {"dim": int(value.dim), "n_gh": int(value.n_gh)}}
-    if isinstance(value, type) and value in vars(tfp.distributions).values():
-        return {"distribution_class": value.__name__}
-    for home, module in _FUNCTIONS.items():
-        name = getattr(value, "__name__", "")
-        if callable(value) and getattr(module, name, None) is value:
-            return {"function": f"{home}.{name}"}
+    if callable(value) and (name := _home_name(value)):
+        return {"name": name}
     if any(cls.__module__.split(".")[0] in ("keras", "tf_keras") for cls in type(value).__mro__):
         raise SavedModelError(f"{type(value).__name__} is a network of Keras")
-    if isinstance(value, tf.Module):
-        settings = _settings(value)
-        return {
-            "class": _class_name(type(value)),
-            "arguments": _arguments(value, archive),
-            **({"settings": settings} if settings else {}),
+    if not isinstance(value, _KINDS):
+        raise SavedModelError(f"{value!r} cannot be described as plain data")
+    if isinstance(value, _OF_TFP):
+        arguments = {
+            key: to_config(part)
+            for key, part in value.parameters.items()
+            if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
         }
-    raise SavedModelError(f"{value!r} cannot be described as plain data")
+        if not (name := _home_name(type(value))):
+            raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
+        return {"class": name, "arguments": arguments}
+    described = {"class": _class_name(type(value)), "arguments": _arguments(value, archive)}
+    settings = {
+        name: to_config(getattr(value, name))
+        for name, usual in _SETTINGS.items()
+        if isinstance(value, gpflow.likelihoods.Likelihood) and getattr(value, name, usual) != usual
+    }
+    return {**described, "settings": settings} if settings else described
 
 
 def from_config(
@@ -137,29 +139,32 @@ def from_config(
     if "array" in config:
         found = config["array"]
         if isinstance(found, str):
-            found = _look_up({} if archive is None else archive.arrays, found, "array")
+            if archive is None or found not in archive.arrays:
+                raise SavedModelError(f"The array {found!r} is not known here.")
+            found = archive.arrays[found]
         array = np.array(found)
         if array.dtype.kind not in "biuf":
             raise SavedModelError("An array that does not hold numbers.")
         return array
     if "slice" in config:
         return slice(*config["slice"])
-    if "quadrature" in config:
-        return _build_quadrature(**config["quadrature"])
-    if "function" in config:
-        home, _, name = config["function"].rpartition(".")
-        return _look_up(vars(_look_up(_FUNCTIONS, home, "module")), name, "function")
-    if "distribution_class" in config:
-        return _look_up(vars(tfp.distributions), config["distribution_class"], "distribution")
-    if "tfp" in config:
-        return _build_tfp(config)
+    if "name" in config:
+        return _find(config["name"])
     if "class" not in config:
         raise SavedModelError(f"A description without a class: keys {', '.join(config)}.")
-    cls = _find_class(config["class"], custom_classes)
+    cls = _find(config["class"], custom_classes)
+    if not (isinstance(cls, type) and issubclass(cls, _KINDS)):
+        raise SavedModelError(f"{config['class']} is no class of parts.")
     arguments = {
         name: from_config(argument, custom_classes, archive)
         for name, argument in config["arguments"].items()
     }
+    if issubclass(cls, _OF_TFP):
+        arguments = {name: _of_default_type(part) for name, part in arguments.items()}
+    if cls is NDiagGHQuadrature:
+        check_integers(**arguments)
+        if arguments["dim"] * np.log(arguments["n_gh"]) > np.log(_MOST_NODES):
+            raise SavedModelError(f"A quadrature of more than {_MOST_NODES} nodes.")
     try:
         built = cls(**arguments)
     except (TypeError, ValueError) as error:
@@ -172,19 +177,6 @@ def from_config(
     return built
 
 
-def find_own(name: str) -> Any:
-    """What one of this package's rooms exports under a full name; None where there is none."""
-    room = _FULL_NAME.fullmatch(name)
-    if room is None:
-        return None
-    try:
-        module = importlib.import_module(f"gpflow_dwp.{room[1]}")
-    except ImportError:
-        return None
-    class_name = name.rpartition(".")[2]
-    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
-
-
 def _put(value: Any, archive: Archive | None) -> Any:
     array = np.asarray(value)
     if archive is None or array.ndim == 0:
@@ -195,34 +187,32 @@ def _put(value: Any, archive: Archive | None) -> Any:
 
 
 def _arguments(instance: Any, archive: Archive | None) -> dict[str, Any]:
-    arguments = {}
-    parameters = dict(inspect.signature(type(instance).__init__).parameters)
-    parameters.pop("self")
-    names = [
-        name
-        for name, parameter in parameters.items()
-        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-    ]
+    (_, *parameters) = inspect.signature(type(instance).__init__).parameters.values()
+    required = {
+        each.name: each.default is each.empty
+        for each in parameters
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name != "name"
+    }
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        if isinstance(instance, gpflow.kernels.Kernel):
+            required["active_dims"] = True
+        quadrature = getattr(instance, "quadrature", None)
+        if type(quadrature) is NDiagGHQuadrature and quadrature.n_gh != _USUAL_POINTS:
+            required["quadrature"] = True
     kept_as = getattr(instance, "kept_as", {})
-    takes_keywords = any(item.kind is item.VAR_KEYWORD for item in parameters.values())
-    if isinstance(instance, gpflow.kernels.Kernel) and takes_keywords:
-        names.append("active_dims")
-    if takes_keywords and _has_own_quadrature(instance):
-        names.append("quadrature")
-    for name in names:
-        if name == "name":
-            continue
+    arguments = {}
+    for name, is_required in required.items():
         getter = _KEPT_AS.get((type(instance), name))
-        if name in kept_as:
-            getter = operator.attrgetter(kept_as[name])
-        if getter is None and not hasattr(instance, name):
-            if parameters[name].default is inspect.Parameter.empty:
+        getter = getter or operator.attrgetter(kept_as.get(name, name))
+        try:
+            value = getter(instance)
+        except AttributeError:
+            if is_required:
                 raise SavedModelError(
                     f"{type(instance).__name__} does not keep its constructor's argument {name!r} "
                     "as an attribute"
-                )
+                ) from None
             continue
-        value = getattr(instance, name) if getter is None else getter(instance)
         try:
             arguments[name] = to_config(value, archive)
         except SavedModelError as error:
@@ -230,90 +220,47 @@ def _arguments(instance: Any, archive: Archive | None) -> dict[str, Any]:
     return arguments
 
 
-def _settings(instance: Any) -> dict[str, int]:
-    """Those of a likelihood that are others than a new one would have."""
-    if not isinstance(instance, gpflow.likelihoods.Likelihood):
-        return {}
-    return {
-        name: to_config(getattr(instance, name))
-        for name, usual in _SETTINGS.items()
-        if getattr(instance, name, usual) != usual
-    }
-
-
-def _has_own_quadrature(instance: Any) -> bool:
-    """Whether a likelihood has another quadrature than GPflow makes."""
-    quadrature = getattr(instance, "quadrature", None)
-    return (
-        isinstance(instance, gpflow.likelihoods.QuadratureLikelihood)
-        and type(quadrature) is gpflow.quadrature.NDiagGHQuadrature
-        and quadrature.n_gh != _USUAL_POINTS
-    )
-
-
-def _build_quadrature(dim: int, n_gh: int) -> gpflow.quadrature.NDiagGHQuadrature:
-    check_integers(dim=dim, n_gh=n_gh)
-    if n_gh > _MOST_POINTS or dim > np.log2(_MOST_NODES) or n_gh**dim > _MOST_NODES:
-        raise SavedModelError(f"A quadrature of {n_gh} points in each of {dim} dimensions.")
-    return gpflow.quadrature.NDiagGHQuadrature(dim, n_gh)
-
-
 def _product(kernels: Sequence[gpflow.kernels.Kernel]) -> gpflow.kernels.Kernel:
     return kernels[0] if len(kernels) == 1 else Product(kernels)
 
 
-def _tfp_config(value: Any) -> dict[str, Any]:
-    """A transform or prior: one of TFP's, whose own parameters can be described."""
-    name = type(value).__name__
-    for home, module in _TFP.items():
-        if getattr(module, name, None) is type(value):
-            arguments = {
-                key: to_config(part)
-                for key, part in value.parameters.items()
-                if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
-            }
-            return {"tfp": f"{home}.{name}", "arguments": arguments}
-    raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
+def _of_default_type(value: Any) -> Any:
+    # TFP would take numbers of Python for float32.
+    are_real = isinstance(value, float) or getattr(value, "dtype", np.dtype(int)).kind == "f"
+    return np.asarray(value, gpflow.default_float()) if are_real else value
 
 
-def _build_tfp(config: Mapping[str, Any]) -> Any:
-    home, _, name = config["tfp"].rpartition(".")
-    kind = _look_up(vars(_look_up(_TFP, home, "module")), name, "transform or prior")
-    if not isinstance(kind, type):
-        raise SavedModelError(f"{config['tfp']} is no class.")
-
-    def of_default_type(value: Any) -> Any:
-        # TFP would take numbers of Python for float32.
-        are_real = isinstance(value, float) or getattr(value, "dtype", np.dtype(int)).kind == "f"
-        return np.asarray(value, gpflow.default_float()) if are_real else value
-
-    arguments = {name: from_config(part) for name, part in config["arguments"].items()}
-    return kind(**{name: of_default_type(part) for name, part in arguments.items()})
+def _home_name(value: Any) -> str:
+    """The full name of a class or function of :data:`_HOMES`; "" of others."""
+    name = getattr(value, "__name__", "")
+    homes = (home for home, module in _HOMES.items() if vars(module).get(name) is value)
+    return f"{home}.{name}" if (home := next(homes, "")) else ""
 
 
 def _class_name(cls: type) -> str:
-    for namespace, module in _GPFLOW.items():
-        if getattr(module, cls.__name__, None) is cls:
-            return f"{namespace}.{cls.__name__}"
-    room = _FULL_NAME.match(f"{cls.__module__}.{cls.__name__}")
-    name = f"gpflow_dwp.{room[1]}.{cls.__name__}" if room else ""
-    return name if find_own(name) is cls else f"custom.{cls.__qualname__}"
+    room = re.match(r"gpflow_dwp\.[a-z]\w*", cls.__module__)
+    own = f"{room[0]}.{cls.__name__}" if room else ""
+    return _home_name(cls) or (own if _of_room(own) is cls else f"custom.{cls.__qualname__}")
 
 
-def _find_class(name: str, custom_classes: Sequence[type]) -> type:
-    known: dict[str, type] = {_class_name(cls): cls for cls in custom_classes}
-    namespace, _, class_name = name.rpartition(".")
-    found = known.get(name) or find_own(name)
-    if namespace in _GPFLOW:
-        found = getattr(_GPFLOW[namespace], class_name, None)
-    if not (isinstance(found, type) and issubclass(found, tf.Module)):
+def _of_room(name: str) -> Any:
+    """What one of this package's rooms exports under a full name; None where there is none."""
+    room, _, class_name = name.rpartition(".")
+    if not re.fullmatch(r"gpflow_dwp\.[a-z]\w*", room):
+        return None
+    try:
+        module = importlib.import_module(room)
+    except ImportError:
+        return None
+    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
+
+
+def _find(name: str, custom_classes: Sequence[type] = ()) -> Any:
+    home, _, last = name.rpartition(".")
+    known = {_class_name(cls): cls for cls in custom_classes}
+    found = known.get(name) or _of_room(name) or vars(_HOMES.get(home, object)).get(last)
+    if found is None or last.startswith("_"):
         raise SavedModelError(
-            f"The class {name!r} is not known here; pass it in custom_classes if it is yours."
+            f"The name {name!r} is not known here; pass a class of yours in custom_classes."
         )
     return found
-
-
-def _look_up(table: Mapping[str, Any], name: str, what: str) -> Any:
-    if name not in table:
-        raise SavedModelError(f"The {what} {name!r} is not known here.")
-    return table[name]

@@ -1,22 +1,20 @@
-"""Models on disk or as bytes: a description (JSON) and an archive of arrays; nothing is pickled.
+"""Models in a file or as bytes: a description (JSON) and an archive of arrays; nothing is pickled.
 
 The description has the model's configuration (see :mod:`gpflow_dwp.models.configuration`) and, of
 each parameter, what a new model would not have: whether it is trained, its prior, its transform,
-and which other one it is. It names the archive by its digest, so that a model is replaced in one
-step, when its description is.
+and which other one it is. Both are parts of one zip archive, which has their checksums.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +26,16 @@ from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.files import read_archive, read_arrays, seal, sync, unseal, write_whole
+from gpflow_dwp.files import read_archive, read_arrays, write_whole
 from gpflow_dwp.models.configuration import Archive, from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.validation import check_instance, check_path
 
-__all__ = [
-    "load_model",
-    "model_from_bytes",
-    "model_to_bytes",
-    "save_model",
-    "warn_of_parts",
-]
+__all__ = ["load_model", "model_from_bytes", "model_to_bytes", "save_model", "warn_of_parts"]
 
-_DESCRIPTION, _FORMAT, _FORMAT_VERSION = "model.json", "gpflow_dwp.model", 3
-_FIELDS = {"dtype": str, "model": dict, "parameters": dict, "archive": str}
-_ARCHIVE = re.compile(r"weights-[0-9a-f]{16}\.npz")
-# What a save leaves that was killed.
-_LEFT_OVER = re.compile(rf"{_ARCHIVE.pattern}|\.(model\.json|{_ARCHIVE.pattern})\.\d+\.partial")
-_IN_BYTES = Path("<bytes>")
+_FILE, _DESCRIPTION, _ARRAYS = "model.zip", "model.json", "arrays.npz"
+_FORMAT, _FORMAT_VERSION = "gpflow_dwp.model", 4
+_FIELDS = {"dtype": str, "model": dict, "parameters": dict}
 
 # Arguments from which sizes of arrays follow: none of a saved model is larger than all of its
 # arrays are, or than what takes little room.
@@ -56,8 +45,6 @@ _SIZES = (
 )
 _SMALL_SIZE, _OBJECTS_OF_ARRAY, _SMALL_NUMBER = 1_000, 4, 32
 
-_UNSAID = object()
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _WAY_OUT = (
     "Keep weights as gpflow.Parameter attributes of a class of your own, write checkpoints with "
     "tf.train.Checkpoint, or save its predictions with tf.saved_model."
@@ -67,41 +54,27 @@ _WAY_OUT = (
 def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> None:
     """Write a model to a directory from which alone it can be built again.
 
-    The directory gets ``model.json``, which describes the model, and a NumPy archive of its arrays.
-    A model that is there already is replaced in one step, when the new one is on the disk.
+    The directory gets ``model.zip``, with what :func:`model_to_bytes` returns. A model that is
+    there already is replaced in one step, when the new one is on the disk.
 
     :param model: The model.
     :param directory: Where to; made if it is missing.
     :raises ValueError: If ``model`` is none of this package's, or ``directory`` is no path.
     :raises SavedModelError: If a part of the model cannot be described, or the directory holds
-        something that is not a saved model. Nothing has been written then.
+        another ``model.zip``. Nothing has been written then.
     """
     check_path(directory=directory)
-    directory = Path(directory)
-    _refuse_foreign(directory)
-    files = _to_files(model)
-    directory.mkdir(parents=True, exist_ok=True)
-    sync(directory.parent)
-    for name, content in files.items():  # the description last
-        write_whole(directory / name, content)
-    for path in directory.iterdir():
-        if _LEFT_OVER.fullmatch(path.name) and path.name not in files:
-            path.unlink(missing_ok=True)
-
-
-def model_to_bytes(model: VariationalModel) -> bytes:
-    """Return the files that :func:`save_model` would write, in one uncompressed zip archive.
-
-    :param model: The model.
-    :raises ValueError: If ``model`` is none of this package's.
-    :raises SavedModelError: If a part of the model cannot be described.
-    """
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        # Without the time of day, so that one model has one archive.
-        for name, content in _to_files(model).items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return buffer.getvalue()
+    path = Path(directory) / _FILE
+    content = model_to_bytes(model)
+    if path.exists():
+        try:
+            _parse(path.read_bytes())
+        except SavedModelError as error:
+            raise SavedModelError(
+                f"{path} is there and is no model that is saved: {error}."
+            ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
 
 
 def load_model(
@@ -121,58 +94,26 @@ def load_model(
         present default.
     """
     check_path(directory=directory)
-    directory = Path(directory)
-
-    def read(name: str) -> bytes | None:
-        path = directory / name
-        return path.read_bytes() if path.is_file() else None
-
+    path = Path(directory) / _FILE
     try:
-        return _from_files(directory, read, custom_classes)
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise SavedModelError(f"{directory} is not a saved model: it has no {_FILE}.") from error
     except (OSError, MemoryError) as error:
-        raise SavedModelError(f"{directory} cannot be read: {error}") from error
-
-
-def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
-    """Build the model that :func:`model_to_bytes` described.
-
-    :param content: What :func:`model_to_bytes` returned.
-    :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
-    """
-    check_instance(bytes, content=content)
+        raise SavedModelError(f"{path} cannot be read: {error}") from error
     try:
-        files = read_archive(content)
-    except ValueError as error:
-        raise SavedModelError(f"The bytes are not those of a saved model: {error}") from error
-    return _from_files(_IN_BYTES, files.get, custom_classes)
-
-
-def warn_of_parts(model: VariationalModel) -> None:
-    """Warn, before a model is trained, of parts that are not trained, or cannot be saved."""
-    trained = {id(variable) for variable in model.trainable_variables}
-    for module in (model, *model.submodules):
-        for name, part in vars(module).items():
-            # Of Keras 3 tf.Module does not find the variables.
-            weights = getattr(part, "trainable_weights", []) if _is_of_keras(part) else []
-            if any(id(getattr(weight, "_value", weight)) not in trained for weight in weights):
-                warnings.warn(
-                    f"{type(module).__name__}.{name} is a network of Keras 3, which is not "
-                    "trained, as in GPflow: make it with tf_keras, or keep its weights as "
-                    "gpflow.Parameter attributes.",
-                    stacklevel=3,
-                )
-    try:
-        to_config(model, Archive({}))
+        return model_from_bytes(content, custom_classes=custom_classes)
     except SavedModelError as error:
-        warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
+        raise SavedModelError(f"{path}: {error}") from error
 
 
-def _is_of_keras(part: Any) -> bool:
-    return any(cls.__module__.split(".")[0] == "keras" for cls in type(part).__mro__)
+def model_to_bytes(model: VariationalModel) -> bytes:
+    """Return a model as an uncompressed zip archive of its description and its arrays.
 
-
-def _to_files(model: VariationalModel) -> dict[str, bytes]:
-    """Contents by names: the archive, then the description, which names it."""
+    :param model: The model.
+    :raises ValueError: If ``model`` is none of this package's.
+    :raises SavedModelError: If a part of the model cannot be described.
+    """
     check_instance(VariationalModel, model=model)
     originals = parameter_dict(model)
     arrays = {path: _variable(value).numpy() for path, value in originals.items()}
@@ -192,9 +133,6 @@ def _to_files(model: VariationalModel) -> dict[str, bytes]:
                 raise SavedModelError(f"{path} has another transform than a new model's would have")
     except SavedModelError as error:
         raise SavedModelError(f"The model cannot be saved: {error}. {_WAY_OUT}") from error
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    name = f"weights-{hashlib.sha256(buffer.getvalue()).hexdigest()[:16]}.npz"
     description = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -202,9 +140,64 @@ def _to_files(model: VariationalModel) -> dict[str, bytes]:
         "dtype": np.dtype(default_float()).name,
         "model": config,
         "parameters": parameters,
-        "archive": name,
     }
-    return {name: buffer.getvalue(), _DESCRIPTION: json.dumps(seal(description), indent=1).encode()}
+    packed, buffer = io.BytesIO(), io.BytesIO()
+    np.savez(packed, **arrays)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        # Without the time of day, so that one model has one archive.
+        archive.writestr(zipfile.ZipInfo(_DESCRIPTION), json.dumps(description, indent=1))
+        archive.writestr(zipfile.ZipInfo(_ARRAYS), packed.getvalue())
+    return buffer.getvalue()
+
+
+def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> VariationalModel:
+    """Build the model that :func:`model_to_bytes` described.
+
+    :param content: What :func:`model_to_bytes` returned.
+    :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
+    """
+    check_instance(bytes, content=content)
+    if not all(isinstance(cls, type) for cls in custom_classes):
+        raise ValueError(f"custom_classes must hold classes, got {custom_classes!r}.")
+    description, packed = _parse(content)
+    dtype, present = description["dtype"], np.dtype(default_float()).name
+    if dtype != present:
+        raise ValueError(
+            f"The model is in {dtype}, but GPflow's default is {present}: call "
+            f"gpflow.config.set_default_float(np.{dtype})."
+        )
+    try:
+        arrays = read_arrays(packed)
+        _check_sizes(description["model"], arrays)
+        model = from_config(description["model"], custom_classes, Archive(arrays))
+        check_instance(VariationalModel, model=model)
+        _set_parameters(model, description["parameters"], arrays)
+    except SavedModelError:
+        raise
+    except Exception as error:  # whatever a constructor makes of what it does not expect
+        raise SavedModelError(f"the model is damaged: {error}") from error
+    return model  # type: ignore[no-any-return]
+
+
+def warn_of_parts(model: VariationalModel) -> None:
+    """Warn, before a model is trained, of parts that are not trained, or cannot be saved."""
+    trained = {id(variable) for variable in model.trainable_variables}
+    for module in (model, *model.submodules):
+        for name, part in vars(module).items():
+            # Of Keras 3 tf.Module does not find the variables.
+            is_of_keras = any(cls.__module__.startswith("keras.") for cls in type(part).__mro__)
+            weights = part.trainable_weights if is_of_keras else []
+            if any(id(getattr(weight, "_value", weight)) not in trained for weight in weights):
+                warnings.warn(
+                    f"{type(module).__name__}.{name} is a network of Keras 3, which is not "
+                    "trained, as in GPflow: make it with tf_keras, or keep its weights as "
+                    "gpflow.Parameter attributes.",
+                    stacklevel=3,
+                )
+    try:
+        to_config(model, Archive({}))
+    except SavedModelError as error:
+        warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
 
 
 def _described_parameters(
@@ -221,7 +214,7 @@ def _described_parameters(
         first, new = first_path.setdefault(id(value), path), rebuilt[path]
         entry: dict[str, Any] = {}
         if first != path:
-            entry = {"same_as": first}
+            entry["same_as"] = first
         elif isinstance(value, Parameter):
             if value.trainable != new.trainable:
                 entry["trainable"] = bool(value.trainable)
@@ -242,9 +235,9 @@ def _set_parameters(
 ) -> None:
     """Give a new model's parameters what is described of them, and their values."""
     for path, parameter in parameter_dict(model).items():
-        wanted = described.get(path, {}).get("transform", _UNSAID)
-        if wanted is not _UNSAID and not _has_transform(parameter, wanted):
-            transform, trainable = from_config(wanted), parameter.trainable
+        entry = described.get(path, {})
+        if "transform" in entry and not _has_transform(parameter, entry["transform"]):
+            transform, trainable = from_config(entry["transform"]), parameter.trainable
             value = arrays[path] if transform is None else transform.forward(arrays[path])
             _replace(model, path, Parameter(value, transform=transform, trainable=trainable))
     parameters = parameter_dict(model)
@@ -283,8 +276,8 @@ def _variable(value: Parameter | tf.Variable) -> tf.Variable:
 
 def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
     """Put a parameter into the place that a path of GPflow's, .layers[0].kernel.variance, names."""
-    *steps, (last, index) = _STEP.findall(path)
     owner: Any = model
+    *steps, (last, index) = re.findall(r"\.(\w+)|\[(\d+)\]", path)
     for name, number in steps:
         owner = getattr(owner, name) if name else owner[int(number)]
     if last:
@@ -293,57 +286,25 @@ def _replace(model: VariationalModel, path: str, value: Parameter) -> None:
         owner[int(index)] = value
 
 
-def _from_files(
-    where: Path, read: Callable[[str], bytes | None], custom_classes: Sequence[type]
-) -> VariationalModel:
-    if not all(isinstance(cls, type) for cls in custom_classes):
-        raise ValueError(f"custom_classes must hold classes, got {custom_classes!r}.")
-    content = read(_DESCRIPTION)
-    if content is None:
-        raise SavedModelError(f"{where} is not a saved model: it has no {_DESCRIPTION}.")
-    description = _parse(where / _DESCRIPTION, content)
-    name, dtype = description["archive"], description["dtype"]
-    # A path would lead out of the directory.
-    content = read(name) if _ARCHIVE.fullmatch(name) else None
-    if content is None:
-        raise SavedModelError(f"{where / _DESCRIPTION} names arrays in {name}, which is missing.")
-    if name != f"weights-{hashlib.sha256(content).hexdigest()[:16]}.npz":
-        raise SavedModelError(f"{where / name} is damaged: its checksum is not that of its name.")
-    if dtype != np.dtype(default_float()).name:
-        raise ValueError(
-            f"The model in {where} is in {dtype}, but GPflow's default is "
-            f"{np.dtype(default_float()).name}: call gpflow.config.set_default_float(np.{dtype})."
-        )
+def _parse(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """The description, whose fields have their kinds, and the packed arrays."""
     try:
-        arrays = read_arrays(content)
-        _check_sizes(description["model"], arrays)
-        model = from_config(description["model"], custom_classes, Archive(arrays))
-        check_instance(VariationalModel, model=model)
-        _set_parameters(model, description["parameters"], arrays)
-    except SavedModelError as error:
-        raise SavedModelError(f"{where / _DESCRIPTION}: {error}") from error
-    except Exception as error:  # whatever a constructor makes of what it does not expect
-        raise SavedModelError(f"{where} is damaged: {error}") from error
-    return model  # type: ignore[no-any-return]
-
-
-def _parse(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        sealed = json.loads(content)
-        if not isinstance(sealed, dict) or sealed.get("format") != _FORMAT:
-            raise SavedModelError(f"{path} does not describe a model of this package.")
-        if sealed.get("format_version") != _FORMAT_VERSION:
-            raise SavedModelError(
-                f"{path} has format version {sealed.get('format_version')!r:.80}; this version of "
-                f"the package reads {_FORMAT_VERSION}."
+        files = read_archive(content)
+        description = json.loads(files[_DESCRIPTION])
+        if not isinstance(description, dict) or description.get("format") != _FORMAT:
+            raise ValueError(f"its {_DESCRIPTION} does not describe a model of this package")
+        version = description.get("format_version")
+        if version != _FORMAT_VERSION:
+            raise ValueError(
+                f"it has format version {version!r:.80}; this version of the package reads "
+                f"{_FORMAT_VERSION}"
             )
-        description = unseal(sealed)
-    except (ValueError, RecursionError) as error:
-        raise SavedModelError(f"{path} is damaged: {error}") from error
-    for name, kind in _FIELDS.items():
-        if not isinstance(description.get(name), kind):
-            raise SavedModelError(f"{path} is damaged: it has no proper {name}.")
-    return description
+        for name, kind in _FIELDS.items():
+            if not isinstance(description.get(name), kind):
+                raise ValueError(f"it has no proper {name}")
+        return description, files[_ARRAYS]
+    except (KeyError, ValueError, RecursionError) as error:
+        raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
 
 
 def _check_sizes(config: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -367,27 +328,9 @@ def _objects(config: Any) -> Iterator[Mapping[str, Any]]:
     waiting = [config]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, list):
-            waiting.extend(each)
-        elif isinstance(each, Mapping):
+        if isinstance(each, Mapping):
             if "class" in each:
                 yield each
             waiting.extend(each.values())
-
-
-def _refuse_foreign(directory: Path) -> None:
-    """Refuse a place that holds anything but a saved model, or what is left of saving one."""
-    description = directory / _DESCRIPTION
-    if description.is_file():
-        try:
-            found = json.loads(description.read_bytes())
-            is_ours = isinstance(found, dict) and found.get("format") == _FORMAT
-        except (ValueError, RecursionError):
-            is_ours = False
-    else:
-        is_ours = not directory.exists() or (
-            directory.is_dir()
-            and all(_LEFT_OVER.fullmatch(path.name) for path in directory.iterdir())
-        )
-    if not is_ours:
-        raise SavedModelError(f"{directory} exists and is not a saved model; choose another name.")
+        elif isinstance(each, list):
+            waiting.extend(each)

@@ -24,7 +24,7 @@ def _runs_and_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(folder).mkdir(parents=True)
     for folder in ("run", "other"):
         Path(folder, "run.json").write_text(json.dumps({"format": "gpflow_dwp.run"}))
-    Path("run/model/model.json").write_text(json.dumps({"format": "gpflow_dwp.model"}))
+    Path("run/model/model.zip").touch()
     for name in ("study/study.lock", "export/saved_model.pb", "t.csv"):
         Path(name).touch()
     Path("c.yaml").write_text("{}")

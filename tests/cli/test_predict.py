@@ -300,9 +300,12 @@ def test_refuses_damaged_descriptions(
 def test_refuses_a_run_without_its_model(trained: Trained, refused: Callable[..., str]) -> None:
     path = write_csv(Path("new.csv"), NEW)
     shutil.copytree(trained("regression").directory, "run")
-    (weights,) = Path("run/model").glob("weights-*.npz")
-    weights.write_bytes(weights.read_bytes()[:-1])
-    assert re.search("weights-.*is damaged", refused("predict", "run", path, "-o", "out.csv"))
+    saved = Path("run/model/model.zip")
+    saved.write_bytes(saved.read_bytes()[:-1])
+    assert re.search(
+        "model.zip: it is not a saved model, or damaged",
+        refused("predict", "run", path, "-o", "out.csv"),
+    )
     shutil.rmtree("run/model")
     message = refused("predict", "run", path, "-o", "out.csv")
     assert "run/model is not a saved model" in message

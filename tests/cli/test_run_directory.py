@@ -26,7 +26,7 @@ def a_run(directory: Path, note: str = "first") -> Path:
     """Some files of a run, all of which say the same."""
     (directory / "model").mkdir(parents=True, exist_ok=True)
     (directory / "run.json").write_text(RUN % note)
-    for name in ("metrics.json", "config.yaml", "model/model.json"):
+    for name in ("metrics.json", "config.yaml", "model/model.zip"):
         (directory / name).write_text(note)
     return directory
 
@@ -52,7 +52,7 @@ def notes(folder: Path) -> set[str]:
     """What the files of a run say; nothing where there is none."""
     if not (folder / "run.json").exists():
         return set()
-    texts = {path.read_text() for path in [folder / "metrics.json", folder / "model/model.json"]}
+    texts = {path.read_text() for path in [folder / "metrics.json", folder / "model/model.zip"]}
     return texts | {(folder / "run.json").read_text().partition('"note": "')[2][:-2]}
 
 
