@@ -355,6 +355,16 @@ def refused(strategy: Any) -> object:
     return seen
 
 
+@case
+def second_strategy(strategy: Any) -> object:
+    """Trained after the first, as where a cell of a notebook is run again."""
+    trained(strategy, wishart, 2)
+    again = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with message() as seen:
+        trained(again, lambda: wishart(num_inducing=5), 2)
+    return seen
+
+
 def within(strategy: Any, optimizer: Adam, variable: tf.Variable) -> None:
     with strategy.scope():
         optimizer.apply_gradients([(tf.ones(variable.shape, variable.dtype), variable)])

@@ -107,8 +107,7 @@ class FitOptions:
     :param validation_metric: What is to get better (default: log_density).
     :param patience: After how many looks that found nothing better training ends (default: 10).
     :param callback_interval: Steps between two looks, and two rows of the log.
-    :param log: File to write the bound to in the course of training, in standardised units: .csv,
-        or .jsonl for JSON lines.
+    :param log: File to write the bound to in the course of training, in standardised units: .csv.
     :param resume: Go on with a run that was killed or interrupted, with its own options.
     """
 

@@ -13,20 +13,18 @@ from gpflow_dwp.cli.fit_data import FitData
 from gpflow_dwp.cli.fit_options import CompleteOptions
 from gpflow_dwp.cli.model_choice import choose_protocol, model_arguments, number_of_draws
 from gpflow_dwp.cli.run_directory import Run
+from gpflow_dwp.cli.run_log import CSVLog
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.training import (
     PROTOCOLS,
-    CSVLog,
     EarlyStopping,
-    JSONLinesLog,
     TrainingHistory,
     TrainingProgress,
     fit,
 )
 from gpflow_dwp.training.early_stopping import ValidationMetric
-from gpflow_dwp.training.run_log import RunLog
 
 __all__ = ["Course", "choose_strategy", "train"]
 
@@ -179,7 +177,7 @@ def train(
     return Course(model, elbo, history.seconds, history, best_step)
 
 
-def _make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> RunLog | None:
+def _make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> CSVLog | None:
     """What writes the log, also of what early stopping finds, if there is to be one."""
     if options.log is None:
         return None
@@ -189,5 +187,4 @@ def _make_log(options: CompleteOptions, stopping: EarlyStopping | None) -> RunLo
         return stopping.values[-1] if stopping is not None and judged else float("nan")
 
     name = f"validation_{options.validation_metric or _METRIC}"
-    kind = JSONLinesLog if options.log.suffix == ".jsonl" else CSVLog
-    return kind(options.log, {} if stopping is None else {name: last_value})
+    return CSVLog(options.log, {} if stopping is None else {name: last_value})

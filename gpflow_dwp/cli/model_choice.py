@@ -30,7 +30,7 @@ TITLES = {
     "VMG": "matrix-Gaussian network",
 }
 """What tables of scores call each model."""
-_LOGS = (".csv", ".jsonl")
+_LOGS = (".csv",)
 # Options that are not for a model.
 _NOT_FOR: dict[str, tuple[str, ...]] = {
     "DWP": ("num_pseudo_data",),

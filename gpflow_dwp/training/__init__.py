@@ -5,19 +5,14 @@ from gpflow_dwp.training.callbacks import Callback, TrainingProgress
 from gpflow_dwp.training.early_stopping import EarlyStopping
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.training.monitor import MonitorCallback
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, TrainingProtocol
-from gpflow_dwp.training.run_log import CSVLog, JSONLinesLog
 
 __all__ = [
     "PROTOCOLS",
     "Adam",
-    "CSVLog",
     "Callback",
     "EarlyStopping",
-    "JSONLinesLog",
-    "MonitorCallback",
     "NaturalGradientAdam",
     "TrainingHistory",
     "TrainingProgress",

@@ -8,11 +8,10 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,24 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.utilities import parameter_dict
 
-from gpflow_dwp.files import held, read_sealed, seal, sync, write_whole
+from gpflow_dwp.files import held
 from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.training._records import StepRecords, joined
 from gpflow_dwp.training.callbacks import Callback
+from gpflow_dwp.training.history import StepRecords, joined
 from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.validation import check_path
 
 __all__ = ["TrainingCheckpoint", "run_identity"]
 
 _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
-
-# A save is a folder that appears, whole and on the disk, in one step.
-_SAVE = re.compile(r"save-(\d{1,9})")
-_PARTIAL = ".save.partial"
-_STATE = "state"
-_DESCRIPTION = "saved.json"
-
-# How TensorFlow calls what the system says of files.
-_NUMBERS: dict[type, int] = {
-    tf.errors.FailedPreconditionError: errno.ENOTDIR,
-    tf.errors.NotFoundError: errno.ENOENT,
-    tf.errors.PermissionDeniedError: errno.EACCES,
-    tf.errors.ResourceExhaustedError: errno.ENOSPC,
-}
+_NAME = "state"
 
 
 class TrainingCheckpoint:
     """Saves and restores a run: parameters, optimiser, step, place in the data, callbacks, history.
 
-    The last two saves are kept. A context, in which the directory is this run's alone.
+    TensorFlow's ``CheckpointManager`` keeps the last two saves, of which the first is of the start.
+    A context, in which the directory is this run's alone.
 
     :param directory: Where; made here if need be.
     :param loop: The loop, not yet used.
@@ -83,42 +70,38 @@ class TrainingCheckpoint:
             raise ValueError(f"checkpoint_directory must be a folder, got a file, {directory}.")
         with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
         names = [type(callback).__name__ for callback in with_state]
-        self._settings = {**settings, "callbacks": names}
-        self._past = _Past()
-        self._place = {} if place is None else {"batches": place}
-        self._checkpoint = tf.train.Checkpoint(
-            **loop.state,
-            past=self._past,
-            **self._place,
-            **{f"callback_{i}": callback for i, callback in enumerate(with_state)},
-        )
+        self._past = _Past({**settings, "callbacks": names})
+        parts = {**loop.state, "past": self._past}
+        if place is not None:
+            parts["batches"] = place
+        parts |= {f"callback_{i}": callback for i, callback in enumerate(with_state)}
+        self._checkpoint = tf.train.Checkpoint(**parts)
         self._seconds_between_saves = seconds_between_saves
         self._is_writer = is_writer
         self._last_save = time.monotonic()
-        self._latest: Path | None = None
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> TrainingCheckpoint:
-        if not self._is_writer:
-            return self
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._held.enter_context(held(self._directory))
-            with self._begun_save() as folder:
-                write_whole(folder / _DESCRIPTION, bytes(4096))  # a full disk, too, is known now
-                if self._place:  # which cannot be saved of some datasets
-                    tf.train.Checkpoint(**self._place).write(str(folder / _STATE))
+            if self._is_writer:
+                self._directory.mkdir(parents=True, exist_ok=True)
+                self._held.enter_context(held(self._directory))
+                for left in self._directory.glob(f"{_NAME}-*_temp"):  # by a run that was killed
+                    shutil.rmtree(left, ignore_errors=True)
+            self._manager = tf.train.CheckpointManager(
+                self._checkpoint, str(self._directory), max_to_keep=2, checkpoint_name=_NAME
+            )
+            if self._is_writer and not self._saves():
+                self._manager.save(checkpoint_number=0)  # what cannot be saved is known now
         except BlockingIOError as error:
             raise BlockingIOError(
                 f"checkpoint_directory {self._directory} is in use by another run"
             ) from error
-        except (OSError, ValueError, tf.errors.FailedPreconditionError) as error:
+        except (OSError, ValueError, tf.errors.OpError) as error:
             self._held.close()
             reason = getattr(error, "strerror", None) or error
             if isinstance(error, tf.errors.FailedPreconditionError):
-                reason = (
-                    f"TensorFlow cannot save the place in this dataset ({error.message.strip()})"
-                )
+                reason = f"TensorFlow cannot save the place in this dataset ({error.message})"
             raise ValueError(
                 f"checkpoint_directory {self._directory} cannot be written: {reason}."
             ) from error
@@ -139,22 +122,23 @@ class TrainingCheckpoint:
         :raises ValueError: If it was saved with other settings, or no save is intact.
         """
         damages = []
-        for save in reversed(self._saves()):
+        for save in self._saves():
+            name, past = save.name, _Past({})
             try:
-                settings = _read_settings(save)
-            except (OSError, ValueError) as error:
-                damages.append(f"{save.name} is damaged ({error})")
+                # Settings first: of another run the rest may have other shapes.
+                tf.train.Checkpoint(past=past).read(str(save)).expect_partial()
+                self._check_settings(past.settings)
+                self._checkpoint.restore(str(save)).assert_consumed()
+            except tf.errors.OpError as error:
+                damages.append(f"{name} is damaged ({error.message.strip()})")
                 continue
-            self._check_settings(settings)
             if damages:
                 warnings.warn(
                     f"checkpoint_directory {self._directory}: {'; '.join(damages)}; training goes "
-                    f"on from {save.name}, which is older",
+                    f"on from {name}, which is older",
                     stacklevel=2,
                 )
-            self._checkpoint.read(str(save / _STATE)).assert_consumed()
-            self._latest = save
-            return self._past.terms, self._past.seconds
+            return (self._past.terms, self._past.seconds) if len(self._past.terms.data) else None
         if damages:
             raise ValueError(
                 f"checkpoint_directory {self._directory} holds no state that is intact: "
@@ -173,52 +157,26 @@ class TrainingCheckpoint:
         if not self._is_writer:
             return
         self._past.terms, self._past.seconds = joined(records), seconds
-        saves = self._saves()
-        number = 1 + max((_number(save) for save in saves), default=0)
-        save = self._directory / f"save-{number}"
         try:
-            with self._begun_save() as folder:
-                self._checkpoint.write(str(folder / _STATE))
-                fields = {"settings": self._settings, "files": _digests(folder)}
-                for path in folder.iterdir():
-                    sync(path)
-                write_whole(folder / _DESCRIPTION, json.dumps(seal(fields)))
-                folder.rename(save)
-                sync(self._directory)
+            self._manager.save(checkpoint_number=len(self._past.terms.data))
         except (OSError, tf.errors.OpError) as error:
-            code = _NUMBERS.get(type(error), getattr(error, "errno", None) or errno.EIO)
+            is_full = isinstance(error, tf.errors.ResourceExhaustedError)
+            code = errno.ENOSPC if is_full else getattr(error, "errno", None) or errno.EIO
             raise OSError(
                 code,
                 f"{os.strerror(code)}: the state of training could not be saved; the model has "
                 "what was learned, and what was saved before is as it was",
                 str(self._directory),
             ) from error
-        for old in saves:
-            if old != self._latest:
-                shutil.rmtree(old, ignore_errors=True)
-        self._latest = save
         self._last_save = time.monotonic()
 
-    @contextlib.contextmanager
-    def _begun_save(self) -> Iterator[Path]:
-        """An empty folder, which is gone afterwards unless it was renamed."""
-        folder = self._directory / _PARTIAL
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
     def _saves(self) -> list[Path]:
-        """What was saved, in order, intact or not."""
-        if not self._directory.exists():  # yet; its writer makes it
-            return []
-        found = [path for path in self._directory.iterdir() if _SAVE.fullmatch(path.name)]
-        return sorted(found, key=_number)
+        """What was saved, the last first; without its list, which a kill may leave behind."""
+        found = [path.with_suffix("") for path in self._directory.glob(f"{_NAME}-*.index")]
+        return sorted(found, key=lambda path: int(path.name.partition("-")[2]), reverse=True)
 
     def _check_settings(self, saved: Mapping[str, Any]) -> None:
-        name, then, now = _first_difference(saved, self._settings)
+        name, then, now = _first_difference(saved, self._past.settings)
         if isinstance(then, dict) and isinstance(now, dict):
             name, then, now = _first_difference(then, now)
         if then != now:
@@ -253,26 +211,6 @@ def run_identity(
     return described
 
 
-def _number(save: Path) -> int:
-    return int(save.name.partition("-")[2])
-
-
-def _read_settings(save: Path) -> dict[str, Any]:
-    """The settings of what was saved, once it is known to be intact."""
-    described = read_sealed(save / _DESCRIPTION)
-    if described.get("files") != _digests(save):
-        raise ValueError("its files are not those that were written")
-    return dict(described["settings"])
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.iterdir()
-        if path.name != _DESCRIPTION
-    }
-
-
 def _first_difference(saved: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, Any, Any]:
     names = {**saved, **present}
     name = next((name for name in names if saved.get(name) != present.get(name)), "")
@@ -280,18 +218,21 @@ def _first_difference(saved: Mapping[str, Any], present: Mapping[str, Any]) -> t
 
 
 class _Past(tf.train.experimental.PythonState):
-    """History, within the checkpoint so that it is of the same step."""
+    """Settings and history, within the checkpoint so that they are of the same step."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings: dict[str, Any] = json.loads(json.dumps(settings))  # as they will be read
         self.terms = BoundTerms(np.zeros(0), np.zeros((0, 0)))
         self.seconds = 0.0
 
     def serialize(self) -> bytes:
         buffer = io.BytesIO()
-        np.savez(buffer, **self.terms._asdict(), seconds=self.seconds)
+        settings = json.dumps(self.settings)
+        np.savez(buffer, **self.terms._asdict(), seconds=self.seconds, settings=settings)
         return buffer.getvalue()
 
     def deserialize(self, string_value: bytes) -> None:
         with np.load(io.BytesIO(string_value)) as saved:
             self.terms = BoundTerms(saved["data"], saved["log_ratios"])
             self.seconds = float(saved["seconds"])
+            self.settings = json.loads(str(saved["settings"]))

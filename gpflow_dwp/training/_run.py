@@ -15,11 +15,10 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._records import StepRecords, joined
 from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.distribution import Workers
-from gpflow_dwp.training.history import TrainingHistory
+from gpflow_dwp.training.history import StepRecords, TrainingHistory, joined
 from gpflow_dwp.training.loop import CompiledLoop
 
 __all__ = ["TrainingRun"]
@@ -56,7 +55,11 @@ class TrainingRun:
             {"steps": self._done}, "checkpoint_directory must be one folder that all workers see"
         )
         # The next call of the callbacks averages over all steps since the last one, resumed or not.
-        self._records = _cut(past, self._done - self._done % self.callback_interval)
+        last = self._done - self._done % self.callback_interval
+        self._records = [
+            StepRecords(BoundTerms(past.data[part], past.log_ratios[part]), False, ())
+            for part in (slice(last), slice(last, None))
+        ]
         self._reported = 1
         self._seconds_before = seconds
 
@@ -154,14 +157,6 @@ class TrainingRun:
 
     def _ended_by_callback(self) -> str:
         return f"a callback ended the run after step {self._done}"
-
-
-def _cut(terms: BoundTerms, step: int) -> list[StepRecords]:
-    """The records before a step and from it on."""
-    return [
-        StepRecords(BoundTerms(terms.data[part], terms.log_ratios[part]), False, ())
-        for part in (slice(step), slice(step, None))
-    ]
 
 
 def _mean_bound(records: Sequence[StepRecords]) -> float:

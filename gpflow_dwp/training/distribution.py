@@ -15,7 +15,7 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._structure import names_of
-from gpflow_dwp.training.callbacks import Callback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Replicas", "Split", "Workers", "aggregated", "find_replicas"]
@@ -77,11 +77,11 @@ class Workers:
         return self.mean(float(flag)) > 0.0
 
     def own(self, callbacks: Sequence[Callback]) -> list[Callback]:
-        """Return callbacks, without those that only the first worker is to call in all others."""
+        """Return callbacks, of which those for the first worker only do nothing elsewhere."""
         return [
-            _nothing
-            if getattr(callback, "only_in_first_worker", False) and not self.is_first
-            else callback
+            callback
+            if self.is_first or not getattr(callback, "only_in_first_worker", False)
+            else lambda progress: None
             for callback in callbacks
         ]
 
@@ -168,13 +168,11 @@ class Replicas:
 
     def check_model(self, model: VariationalModel) -> None:
         """Refuse a model with variables of which replicas have no copy, or some of each row."""
-        strangers = _strangers(self._strategy, model.variables)
+        strangers = names_of(model, _strangers(self._strategy, model.variables))
         if strangers:
-            names = names_of(model, strangers)
-            more = f" and {len(names) - 3} others" if len(names) > 3 else ""
             raise ValueError(
                 "model must be built within the scope of the strategy, which was not so for "
-                f"{', '.join(names[:3])}{more}."
+                f"{', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}."
             )
         if self._splits_rows and self._strategy.num_replicas_in_sync > 1:
             for module in model.submodules:
@@ -248,10 +246,6 @@ def _strangers(
     """The variables of which the strategy's replicas have no copies."""
     is_own = strategy.extended.variable_created_in_scope
     return [variable for variable in variables if not is_own(variable)]
-
-
-def _nothing(progress: TrainingProgress) -> None:
-    """The callback of a worker that leaves it to the first one."""
 
 
 def _share(

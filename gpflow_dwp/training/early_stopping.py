@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -113,25 +112,17 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return None if self._best is None else self.values[self._best]
 
     def begin(self, step: int, model: VariationalModel) -> bool:
-        """Forget earlier runs, unless this one goes on; end it if it had ended.
-
-        :raises ValueError: If the metric is "rmse" and the model does not predict such targets.
-        """
-        if self._metric == "rmse":
-            X, Y = self._data
-            columns = model.predict_y(X[:1], num_samples=1)[0].shape[1]
-            if columns != Y.shape[1]:
-                raise ValueError(
-                    f"data[1] must have {columns} columns for the metric 'rmse', as the model's "
-                    f"predictions have, got {Y.shape[1]}."
-                )
+        """Forget earlier runs, unless this one goes on; end it if it had ended."""
         if step == 0:
             self.steps, self.values, self._best, self._kept = [], [], None, []
         self._evaluate = self._make_evaluation(model)
         return self._is_impatient()
 
     def __call__(self, progress: TrainingProgress) -> bool:
-        """Judge the present parameters, and keep them if they are the best so far."""
+        """Judge the present parameters, and keep them if they are the best so far.
+
+        :raises ValueError: If the metric is "rmse" and the model does not predict such targets.
+        """
         if progress.step < self._start_step:
             return False
         value = float(self._evaluate())
@@ -151,18 +142,17 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
 
     def serialize(self) -> bytes:
         """Return everything that the next call depends on."""
-        state = {"steps": self.steps, "values": self.values, "best": self._best}
         buffer = io.BytesIO()
-        kept = {f"kept_{index}": value for index, value in enumerate(self._kept)}
-        np.savez(buffer, state=json.dumps(state), **kept)  # type: ignore[arg-type]
+        judged = np.array([self.steps, self.values])
+        np.savez(buffer, np.array(-1 if self._best is None else self._best), judged, *self._kept)
         return buffer.getvalue()
 
     def deserialize(self, string_value: bytes) -> None:
         """Take over what :meth:`serialize` returned."""
         with np.load(io.BytesIO(string_value)) as saved:
-            state = json.loads(str(saved["state"]))
-            self._kept = [saved[f"kept_{index}"] for index in range(len(saved.files) - 1)]
-        self.steps, self.values, self._best = state["steps"], state["values"], state["best"]
+            best, judged, *self._kept = (saved[f"arr_{i}"] for i in range(len(saved.files)))
+        self.steps, self.values = [int(step) for step in judged[0]], judged[1].tolist()
+        self._best = int(best) if best >= 0 else None
 
     def _is_impatient(self) -> bool:
         since = len(self.values) - (0 if self._best is None else self._best + 1)
@@ -172,17 +162,21 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         metric = self._metric
         if callable(metric):
             return lambda: metric(model, self._data)
-        data = tuple(tf.constant(part) for part in self._data)
+        X, Y = map(tf.constant, self._data)
 
-        def log_density() -> tf.Tensor:
+        def evaluate() -> tf.Tensor:
             draws = model.posterior(self._num_samples, seed=self._seed)
-            return tf.reduce_mean(draws.predict_log_density(data))
+            if metric == "log_density":
+                return tf.reduce_mean(draws.predict_log_density((X, Y)))
+            mean, _ = draws.predict_y(X)
+            if mean.shape[1] != Y.shape[1]:
+                raise ValueError(
+                    f"data[1] must have {mean.shape[1]} columns for the metric 'rmse', as the "
+                    f"model's predictions have, got {Y.shape[1]}."
+                )
+            return tf.sqrt(tf.reduce_mean((mean - Y) ** 2))
 
-        def rmse() -> tf.Tensor:
-            mean, _ = model.posterior(self._num_samples, seed=self._seed).predict_y(data[0])
-            return tf.sqrt(tf.reduce_mean((mean - data[1]) ** 2))
-
-        return tf.function(rmse if metric == "rmse" else log_density, autograph=False)
+        return tf.function(evaluate, autograph=False)
 
 
 def fit_with_held_out(

@@ -23,10 +23,10 @@ from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches, CapturedBatches
-from gpflow_dwp.training._records import StepRecords
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
 from gpflow_dwp.training.adam import Adam, AdamState, adam_step
 from gpflow_dwp.training.distribution import Replicas
+from gpflow_dwp.training.history import StepRecords
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weights
 
@@ -192,6 +192,12 @@ class CompiledLoop:
                     state, fixed, self._batches.arrays, inputs
                 )
         except tf.errors.InvalidArgumentError as error:
+            if "collective instance" in error.message:
+                raise ValueError(
+                    "strategy must be the only MirroredStrategy of this process: TensorFlow mixes "
+                    "up the sums of a second one. Keep one for all models, or start the process, "
+                    "or the kernel of a notebook, anew."
+                ) from error
             raise as_misfit(error) from error
         except tf.errors.OutOfRangeError as error:
             raise ValueError(

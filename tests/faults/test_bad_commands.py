@@ -44,7 +44,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("fit", "--config", "folder"), "folder"),
     (("fit", "--config", "binary.yaml"), "binary.yaml"),
     (("fit", "--resume", "table.csv"), "table.csv"),
-    (("predict", "run", "table.csv", "-o", "run/model/model.json", "--overwrite"), "model.json"),
+    (("predict", "run", "table.csv", "-o", "run/model/model.zip", "--overwrite"), "model.zip"),
     (("evaluate", "run", "run"), "run"),
     (("export", "run", "-o", "run/model"), "run/model"),
     (("info", "table.csv"), "table.csv"),

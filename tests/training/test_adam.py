@@ -8,7 +8,6 @@ import tensorflow as tf
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.training import Adam
-from gpflow_dwp.training.schedule import paper_learning_rate
 
 SETTINGS = [{}, {"learning_rate": 0.1, "beta_1": 0.5, "beta_2": 0.9, "epsilon": 1e-2}]
 
@@ -46,15 +45,6 @@ def test_iterates_are_those_of_the_paper(settings: dict[str, float]) -> None:
     np.testing.assert_allclose(got, x, rtol=1e-10)
 
 
-def test_a_schedule_is_asked_for_the_steps_taken() -> None:
-    # The learning rate falls half way, so that a shift by one step would show.
-    ours = train(Adam(paper_learning_rate(30)), tf.float64)
-    keras = train(tf_keras.optimizers.Adam(paper_learning_rate(30)), tf.float64)
-
-    for got, expected in zip(ours, keras, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
-
-
 def take_two_steps(
     optimizer: Adam | tf_keras.optimizers.Optimizer, variable: tf.Variable
 ) -> np.ndarray:
@@ -83,10 +73,3 @@ def test_built_for_other_variables_it_begins_anew() -> None:
     got, expected = map(take_two_steps, (used, Adam()), others)
 
     np.testing.assert_array_equal(got, expected)
-
-
-def test_several_dtypes_are_refused() -> None:
-    variables = [tf.Variable(1.0, dtype=tf.float32), tf.Variable(1.0, dtype=tf.float64)]
-
-    with pytest.raises(ValueError, match="must have one dtype, got float32, float64"):
-        Adam().build(variables)

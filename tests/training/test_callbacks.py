@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
@@ -68,14 +67,3 @@ def test_a_callback_can_end_a_run_before_it_begins() -> None:
     assert (history.num_steps, history.log_ratios.shape) == (0, (0, 1))
     assert history.stop_reason == "a callback ended the run after step 0"
     assert witness.told == [("begin", 0), ("finish", 0)]
-
-
-def test_the_end_is_not_told_after_an_error() -> None:
-    def die(progress: TrainingProgress) -> None:
-        raise RuntimeError("died")
-
-    witness = Witness()
-    with pytest.raises(RuntimeError, match="died"):
-        run(witness, die)
-
-    assert witness.told == [("begin", 0), ("call", 2)]

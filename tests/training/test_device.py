@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.training._batches import are_on_gpu
-from gpflow_dwp.training.loop import beside
 
 
 def on(*devices: str) -> Any:
@@ -30,11 +29,6 @@ def test_only_a_whole_model_is_on_a_gpu() -> None:
     assert not are_on_gpu(on("CPU:0"))
     with tf.device("CPU:0"):
         assert not are_on_gpu([tf.Variable(0.0)])
-
-
-def test_a_model_on_several_devices_has_no_place() -> None:
-    with tf.device("CPU:0"), beside(on("GPU:0", "CPU:0")):
-        assert tf.Variable(0.0).device.endswith("CPU:0")
 
 
 def test_products_in_single_precision_are_no_less_precise() -> None:

@@ -81,15 +81,6 @@ def test_small_improvements_and_early_steps_do_not_count() -> None:
     assert stopping.best_step == 10
 
 
-def test_without_any_finite_metric_the_last_parameters_stay() -> None:
-    stopping = EarlyStopping(HELD_OUT, scripted(np.nan, np.nan))
-
-    model, _, seen = run(stopping, 4)
-
-    assert stopping.best_step is None and stopping.best_value is None
-    check_equal(values(model), seen[4])
-
-
 @pytest.mark.usefixtures("eager")
 def test_metrics_are_those_of_the_models_predictions() -> None:
     X, Y = HELD_OUT
@@ -137,16 +128,6 @@ def test_a_run_that_was_cut_off_stops_where_it_would_have(tmp_path: Path) -> Non
         check_equal(values(model), seen[4])
     with pytest.raises(ValueError, match=r"callbacks=\['EarlyStopping'\], got \[\]"):
         run(stopping, callbacks=[cut_off], checkpoint_directory=tmp_path)
-
-
-def test_another_run_begins_anew() -> None:
-    stopping = EarlyStopping(HELD_OUT, scripted(5.0, 4.0, 1.0, 2.0), patience=5)
-    run(stopping, 4)
-
-    model, _, seen = run(stopping, 4)
-
-    assert stopping.values == [1.0, 2.0]
-    check_equal(values(model), seen[4])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
 from gpflow_dwp.exceptions import CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.training import Adam, TrainingHistory, TrainingProgress
-from gpflow_dwp.training._batches import make_batches
 
 DATA = toy_data()
 X, Y = DATA
@@ -51,17 +49,6 @@ def test_one_seed_gives_one_run_and_another_seed_another() -> None:
     for value, expected in zip(values(models[0]), values(models[1]), strict=True):
         np.testing.assert_array_equal(value, expected)
     assert np.all(first.data_term != other.data_term)
-
-
-@pytest.mark.parametrize("tuned", [None, True])
-def test_iterators_are_not_tuned_unless_a_dataset_says_so(tuned: bool | None) -> None:
-    """TensorFlow waits for up to a minute, now and then, when it lets a tuned one go."""
-    data, options = tf.data.Dataset.from_tensor_slices(DATA).batch(5), tf.data.Options()
-    if tuned is not None:
-        options.autotune.enabled = tuned
-    batches = make_batches(tiny_model(1), data.with_options(options), None, lambda _: None, 0)
-
-    assert batches.place._dataset.options().autotune.enabled == (tuned or False)
 
 
 def test_a_dataset_is_repeated_in_its_own_batches() -> None:
@@ -110,16 +97,6 @@ def test_an_optimizer_goes_on_where_it_stopped() -> None:
     # Without hidden layers there is no noise.
     for value, expected in zip(values(apart), values(together), strict=True):
         np.testing.assert_allclose(value, expected, atol=1e-12)
-
-
-def test_a_parameter_that_is_not_trainable_stays() -> None:
-    model = tiny_model(1)
-    gpflow.utilities.set_trainable(model.likelihood, False)
-    before = model.likelihood.variance.numpy()
-
-    run(model, 2)
-
-    assert model.likelihood.variance.numpy() == before
 
 
 def test_a_batch_that_is_not_finite_stops_the_run() -> None:
@@ -192,19 +169,11 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
-    run(tiny_model(1), 2, progress=True)
-
-    assert "bound per datum" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"num_steps": 0}, "num_steps must be a positive integer, got 0"),
-        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
-        ({"callback_interval": 0}, "callback_interval must be a positive integer"),
         ({"seconds_between_checkpoints": -1.0}, "seconds_between_checkpoints must not be negative"),
         ({"data": (X, np.full_like(Y, np.inf))}, "Y holds inf in row 1"),
         (
@@ -216,11 +185,8 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
             "data must hold at least one batch, got an empty dataset",
         ),
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
-        ({"estimator": 3}, "estimator must be an instance of Estimator, got int"),
-        ({"progress": "no"}, "progress must be True or False, got 'no'"),
         ({"jit_compile": 1}, "jit_compile must be True or False, got 1"),
         ({"checkpoint_directory": b"state"}, "checkpoint_directory must be a path, got b'state'"),
-        ({"seed": "a"}, "seed must be an integer of at least 0, got 'a'"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
         ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
@@ -232,26 +198,6 @@ def test_refusals(arguments: dict[str, Any], message: str) -> None:
         run(model, arguments.pop("num_steps", 3), **arguments)
 
 
-@pytest.mark.parametrize("model", [None, gpflow.models.GPR(DATA, gpflow.kernels.Linear())])
-def test_other_models_are_refused(model: Any) -> None:
-    name = type(model).__name__
-    with pytest.raises(
-        ValueError, match=f"model must be an instance of VariationalModel, got {name}"
-    ):
-        run(model, 3)
-
-
-def test_a_refused_seed_leaves_tensorflow_s_global_generator_as_it_was() -> None:
-    tf.random.set_seed(3)
-    expected = tf.random.uniform([2])
-    tf.random.set_seed(3)
-
-    with pytest.raises(ValueError, match="seed"):
-        run(tiny_model(1), 3, seed="a")
-
-    np.testing.assert_array_equal(tf.random.uniform([2]), expected)
-
-
 def test_xla_takes_the_steps_of_plain_mode() -> None:
     plain, compiled = (tiny_model(1) for _ in range(2))
 
@@ -260,34 +206,6 @@ def test_xla_takes_the_steps_of_plain_mode() -> None:
 
     np.testing.assert_allclose(history.data_term, expected.data_term, rtol=1e-6)
     np.testing.assert_allclose(history.log_ratios, expected.log_ratios, rtol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("whiten", "expected_log_ratio"), [(False, False), (True, True)])
-def test_hidden_layers_train_with_xla(whiten: bool, expected_log_ratio: bool) -> None:
-    model = tiny_model(2, num_inducing=3, whiten=whiten, expected_log_ratio=expected_log_ratio)
-
-    history = run(model, 3, jit_compile=True)
-
-    assert np.all(np.isfinite(history.elbo))
-    assert all(np.all(np.isfinite(value)) for value in values(model))
-
-
-def test_batches_of_a_generator() -> None:
-    """Catches a stream of arrays that trains in another way than the same rows at once."""
-    data = (*DATA, np.arange(len(DATA[0])) % 2.0)
-
-    def once() -> Iterator[tuple[np.ndarray, ...]]:
-        yield data
-
-    # Without a signature TensorFlow knows no shapes.
-    dataset = tf.data.Dataset.from_generator(once, (tf.float64,) * 3)
-    model, other = tiny_model(1), tiny_model(1)
-
-    history = fit(model, dataset, 3, progress=False)
-
-    expected = fit(other, data, 3, progress=False)
-    np.testing.assert_allclose(history.elbo, expected.elbo, rtol=1e-9)
 
 
 def test_what_generators_cannot_do(tmp_path: Path) -> None:

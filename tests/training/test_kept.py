@@ -10,9 +10,8 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 import tensorflow_probability as tfp
-from model_reference import tiny_model, toy_data
+from model_reference import toy_data
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.models import DeepWishartProcess
@@ -80,20 +79,6 @@ def test_a_second_fit_is_that_of_a_fresh_process(
         np.testing.assert_array_equal(one, other)
 
 
-def streamed(model: DeepWishartProcess) -> list[np.ndarray]:
-    return run(model, data=tf.data.Dataset.from_tensor_slices(DATA).batch(5))
-
-
-def test_a_second_stream_is_another(traces: list[object]) -> None:
-    first, second = (tiny_model(2) for _ in range(2))
-
-    streams = streamed(first), streamed(second)
-
-    assert len(traces) == 1
-    for one, other in zip(*streams, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def with_more_draws(model: DeepWishartProcess) -> None:
     model.num_samples += 1
 
@@ -136,24 +121,6 @@ def test_parts_of_unknown_classes_are_compiled_anew(traces: list[object]) -> Non
         run(model)
 
     assert len(traces) == 2
-
-
-def test_likelihoods_that_draw_themselves_draw_anew() -> None:
-    """The softmax's draws come from states of the compiled step, and would go on in a kept one."""
-    data = DATA[0], np.arange(len(DATA[0]))[:, None] % 3.0
-    models = [
-        build_deep_wishart_process(
-            data, 1, num_inducing=4, likelihood=gpflow.likelihoods.Softmax(3)
-        )
-        for _ in range(3)
-    ]
-
-    first, second, other = (
-        run(model, data=data, seed=seed) for model, seed in zip(models, (0, 0, 1), strict=True)
-    )
-
-    np.testing.assert_array_equal(first[0], second[0])
-    assert not np.array_equal(first[0], other[0])
 
 
 @pytest.mark.usefixtures("few_objects")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 from gpflow.optimizers import NaturalGradient
 from model_reference import toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.training import NaturalGradientAdam, fit
-from gpflow_dwp.training.natural_gradient import decayed_rate
 
 
 def test_step_is_that_of_gpflow() -> None:
@@ -36,13 +34,6 @@ def test_step_is_that_of_gpflow() -> None:
         - reference.likelihood.variance.unconstrained_variable
     )
     np.testing.assert_allclose(np.abs(moved), 0.005, rtol=1e-3)
-
-
-def test_rate_decays_by_steps() -> None:
-    rate = decayed_rate(0.01)
-
-    np.testing.assert_allclose(rate(999), 0.01, rtol=1e-6)
-    np.testing.assert_allclose(rate(tf.constant(2000)), 0.01 * 0.98**2, rtol=1e-6)
 
 
 def test_bad_arguments() -> None:

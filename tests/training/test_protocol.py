@@ -5,7 +5,6 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
@@ -38,15 +37,6 @@ def test_optimisers(name: ProtocolName, adam: Adam) -> None:
     fit(by_hand, DATA, 40, optimizer=adam, kl_annealing_steps=0, progress=False)
 
     assert_same_parameters(by_name, by_hand)
-
-
-@pytest.mark.parametrize(("num_steps", "warmup_steps"), [(19, 0), (300, 15), (20_000, 200)])
-def test_the_fast_protocol_warms_up(num_steps: int, warmup_steps: int) -> None:
-    adam = PROTOCOLS["fast"].optimizer(tiny_model(1, data=DATA), num_steps)
-
-    expected = cosine_learning_rate(num_steps, warmup_steps=warmup_steps)
-    for step in (0, 5, num_steps // 2):
-        assert adam.learning_rate(tf.constant(step)) == expected(step)
 
 
 def test_natural_gradients_move_the_output_layer() -> None:
@@ -88,12 +78,6 @@ def test_annealing_is_over_before_the_run_is(
     model = tiny_model(depth, data=DATA)
 
     assert PROTOCOLS[name].kl_annealing_steps(model, num_steps) == expected
-
-
-def test_latent_variables_are_no_hidden_layer_that_is_annealed() -> None:
-    model = build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=5)
-
-    assert PROTOCOLS["fast"].kl_annealing_steps(model, 6_000) == 1_000
 
 
 @pytest.mark.parametrize(
