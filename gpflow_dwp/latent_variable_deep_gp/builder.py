@@ -15,7 +15,7 @@ from gpflow_dwp.latent_variable_deep_gp.propagation import LocalLayer
 from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
-from gpflow_dwp.models.scales import warn_of_scales
+from gpflow_dwp.models.starting_values import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_instance, check_integers, check_memory
 

@@ -20,7 +20,7 @@ from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
-from gpflow_dwp.models.predictive import copies_expected_log_likelihoods
+from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.shapes import sizes
@@ -106,7 +106,7 @@ class LatentVariableDeepGP(VariationalModel):
         mean, variance = (
             tf.reshape(moment, [S, N * K, Q]) for moment in (copies.mean, copies.variance)
         )
-        expectations = copies_expected_log_likelihoods(self.likelihood, X, Y, K, mean, variance)
+        expectations = expected_log_likelihoods(self.likelihood, X, Y, mean, variance, K)
         return importance_weighted_bound(
             expectations,
             copies.local_log_ratio,

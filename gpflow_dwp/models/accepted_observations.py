@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import tensorflow as tf
 from gpflow import likelihoods
@@ -17,6 +17,7 @@ __all__ = [
     "accepted_observations",
     "count_columns",
     "count_functions",
+    "has_observation",
     "is_accepted",
     "observes_entries",
 ]
@@ -39,20 +40,14 @@ class AcceptedObservations(NamedTuple):
     num_labels: int = 0
 
 
-@runtime_checkable
-class _SaysWhatItTakes(Protocol):
-    def accepted_observations(self) -> AcceptedObservations: ...
-
-
 def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
     """Return what observations a likelihood takes.
 
     A likelihood of the user's says so by a method of this name, without arguments; one that has
     none takes what the nearest of GPflow's classes does that it inherits from.
     """
-    if isinstance(likelihood, _SaysWhatItTakes):
-        return likelihood.accepted_observations()
-    return _accepted(likelihood)
+    own = getattr(likelihood, "accepted_observations", None)
+    return _accepted(likelihood) if own is None else own()
 
 
 def observes_entries(likelihood: Likelihood) -> bool:
@@ -65,6 +60,12 @@ def observes_entries(likelihood: Likelihood) -> bool:
     return isinstance(likelihood, likelihoods.ScalarLikelihood) and not isinstance(
         likelihood, others
     )
+
+
+def has_observation(likelihood: Likelihood, Y: tf.Tensor) -> tf.Tensor:
+    """Return which rows of Y, [N, P], are not missing as a whole, [N]."""
+    num_values = tf.shape(Y)[1] - accepted_observations(likelihood).num_labels
+    return ~tf.reduce_all(tf.math.is_nan(Y[:, :num_values]), axis=1)
 
 
 def is_accepted(likelihood: Likelihood, Y: tf.Tensor) -> tf.Tensor:
@@ -111,43 +112,42 @@ def _is_whole(Y: tf.Tensor) -> tf.Tensor:
     return tf.equal(Y, tf.floor(Y))
 
 
-# Of likelihoods that all take the same, whatever their settings.
-_FIXED = {
-    likelihoods.Bernoulli: AcceptedObservations(
-        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
-    ),
-    likelihoods.Beta: AcceptedObservations(
-        "numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0)
-    ),
-    likelihoods.Exponential: AcceptedObservations(
-        "numbers that are not negative", lambda Y: Y >= 0.0
-    ),
-    likelihoods.Gamma: AcceptedObservations("positive numbers", lambda Y: Y > 0.0),
-    likelihoods.Poisson: AcceptedObservations(
-        "whole numbers from 0", lambda Y: _is_whole(Y) & (Y >= 0.0)
-    ),
-}
-
-
 @singledispatch
 def _accepted(likelihood: Likelihood) -> AcceptedObservations:
     return AcceptedObservations(num_columns=likelihood.observation_dim)
 
 
-for _kind, _same in _FIXED.items():
-    _accepted.register(_kind, lambda _, same=_same: same)
+def _whole_numbers(count: int, where: str = "") -> AcceptedObservations:
+    return AcceptedObservations(
+        f"whole numbers from 0 to {count - 1}{where}",
+        lambda Y: _is_whole(Y) & (Y >= 0.0) & (count - 1.0 >= Y),
+    )
 
 
-@_accepted.register(likelihoods.Softmax)
-@_accepted.register(likelihoods.MultiClass)
-def _classes(likelihood: Likelihood) -> AcceptedObservations:
-    return _whole_numbers(int(likelihood.latent_dim or 1), "in one column, not one-hot")
+def _of_classes(likelihood: Likelihood) -> AcceptedObservations:
+    accepted = _whole_numbers(int(likelihood.latent_dim or 1), " in one column, not one-hot")
+    return accepted._replace(num_columns=1)
 
 
-@_accepted.register
-def _ordinal(likelihood: likelihoods.Ordinal) -> AcceptedObservations:
-    # As for each output of its own, there may be several columns.
-    return _whole_numbers(int(likelihood.num_bins), "")._replace(num_columns=None)
+for _kind, _of_kind in {
+    likelihoods.Bernoulli: lambda _: AcceptedObservations(
+        "0 or 1 in one column", lambda Y: tf.equal(Y, 0.0) | tf.equal(Y, 1.0), num_columns=1
+    ),
+    likelihoods.Beta: lambda _: AcceptedObservations(
+        "numbers strictly between 0 and 1", lambda Y: (Y > 0.0) & (Y < 1.0)
+    ),
+    likelihoods.Exponential: lambda _: AcceptedObservations(
+        "numbers that are not negative", lambda Y: Y >= 0.0
+    ),
+    likelihoods.Gamma: lambda _: AcceptedObservations("positive numbers", lambda Y: Y > 0.0),
+    likelihoods.Poisson: lambda _: AcceptedObservations(
+        "whole numbers from 0", lambda Y: _is_whole(Y) & (Y >= 0.0)
+    ),
+    likelihoods.Ordinal: lambda likelihood: _whole_numbers(int(likelihood.num_bins)),
+    likelihoods.Softmax: _of_classes,
+    likelihoods.MultiClass: _of_classes,
+}.items():
+    _accepted.register(_kind, _of_kind)
 
 
 @_accepted.register
@@ -165,11 +165,3 @@ def _switched(likelihood: likelihoods.SwitchedLikelihood) -> AcceptedObservation
     each = "; ".join(f"{index}: {part.expected}" for index, part in enumerate(parts))
     expected = f"in the last column the number of each row's likelihood, and before it ({each})"
     return AcceptedObservations(expected, accepts, num_labels=1)
-
-
-def _whole_numbers(count: int, where: str) -> AcceptedObservations:
-    return AcceptedObservations(
-        f"whole numbers from 0 to {count - 1} {where}".rstrip(),
-        lambda Y: _is_whole(Y) & (Y >= 0.0) & (count - 1.0 >= Y),
-        num_columns=1,
-    )

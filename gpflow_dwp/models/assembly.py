@@ -29,16 +29,16 @@ from gpflow_dwp.layers import (
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import LikelihoodName, likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
-from gpflow_dwp.models._starting_values import (
+from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
+from gpflow_dwp.models.starting_values import (
     initial_inducing,
     initial_mixing,
     initial_precision,
     initial_pseudo_targets,
+    warn_of_scales,
 )
-from gpflow_dwp.models.data_checks import check_observations
-from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
-from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.models.scales import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_choice, check_integers, check_memory
 

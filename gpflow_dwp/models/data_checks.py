@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,13 +16,13 @@ from gpflow_dwp.data.table import as_weighted, check_weights
 from gpflow_dwp.models.accepted_observations import (
     accepted_observations,
     count_columns,
+    has_observation,
     is_accepted,
 )
 from gpflow_dwp.validation import as_real_array
 
 __all__ = [
     "Batch",
-    "TakesData",
     "as_misfit",
     "check_batch",
     "check_data",
@@ -35,43 +35,22 @@ _MISFIT = "a batch of data does not fit: "
 
 
 class Batch(NamedTuple):
-    """Data that a model takes.
-
-    :param X: Inputs, [N, D].
-    :param Y: Observations, [N, P].
-    :param weights: How often each row counts, [N]; None for once.
-    """
+    """Inputs X, [N, D], observations Y, [N, P], and how often each row counts, [N], if not once."""
 
     X: tf.Tensor
     Y: tf.Tensor
     weights: tf.Tensor | None = None
 
 
-class TakesData(Protocol):
-    """What says which data fit: a model, or its posterior."""
-
-    @property
-    def num_inputs(self) -> int:
-        """D, the columns of X."""
-
-    @property
-    def num_outputs(self) -> int | None:
-        """Q, the latent functions, or None where that is not known."""
-
-    @property
-    def likelihood(self) -> Likelihood:
-        """What takes Y."""
-
-
-def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tensor, tf.Tensor]:
-    """Check that inputs and observations are such as a model takes.
+def check_data(model: Any, X: TensorData, Y: TensorData) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return inputs and observations as tensors of GPflow's default float, if a model takes them.
 
     Values are checked where they are known: not while a function is being compiled.
 
-    :param model: The model, or its posterior.
+    :param model: The model, or its posterior: what has ``num_inputs``, ``num_outputs`` and a
+        ``likelihood``.
     :param X: Inputs, [N, D].
     :param Y: Observations, [N, P]; NaN where they are missing.
-    :return: Both as tensors of GPflow's default float.
     :raises ValueError: If they are no matrices of finite real numbers of one length (but for
         missing observations), X does not have the model's columns, or Y is not what the likelihood
         takes; the message says where.
@@ -84,16 +63,20 @@ def check_data(model: TakesData, X: TensorData, Y: TensorData) -> tuple[tf.Tenso
     return X, Y
 
 
-def check_batch(model: TakesData, data: Any) -> Batch:
-    """Check data with which a model is trained: see :func:`check_data`, and their weights.
+def check_batch(model: Any, data: Any) -> Batch:
+    """As :func:`check_data`, of a pair, or of three with weights [N] that are not all zero.
 
-    :param model: The model.
-    :param data: X [N, D] and Y [N, P], and weights [N] if there are any.
-    :raises ValueError: As :func:`check_data` does, or if weights are not N numbers from 0, or all
-        zero.
+    :raises ValueError: If a row has no observation, too: it would count in means over rows.
     """
     X, Y, weights = as_weighted(data)
     X, Y = check_data(model, X, Y)
+    if tf.executing_eagerly():
+        empty = np.flatnonzero(~has_observation(model.likelihood, Y).numpy())
+        if len(empty):
+            raise ValueError(
+                f"Y must hold an observation in each row, got none in row {empty[0] + 1}: leave "
+                "out rows without any."
+            )
     if weights is None:
         return Batch(X, Y)
     if tf.executing_eagerly():
@@ -102,28 +85,17 @@ def check_batch(model: TakesData, data: Any) -> Batch:
     return Batch(X, Y, tf.ensure_shape(weights, X.shape[:1]))
 
 
-def check_inputs(model: TakesData, X: InputData, name: str = "X") -> tf.Tensor:
-    """Check that inputs are such as a model takes.
-
-    :param model: The model, or its posterior.
-    :param X: Inputs, [N, D].
-    :param name: What messages call them.
-    :return: A tensor of GPflow's default float.
-    :raises ValueError: If ``X`` is no matrix of finite real numbers with the model's columns.
-    """
+def check_inputs(model: Any, X: InputData, name: str = "X") -> tf.Tensor:
+    """As :func:`check_data`, of inputs alone, which messages call by a name."""
     return _with_columns(name, _as_matrix(name, X), model.num_inputs)
 
 
 def check_observations(
     likelihood: Likelihood, Y: TensorData, num_outputs: int | None = None
 ) -> tf.Tensor:
-    """Check that observations are such as a likelihood takes.
+    """As :func:`check_data`, of observations alone.
 
-    :param likelihood: The likelihood.
-    :param Y: Observations, [N, P]; NaN where they are missing.
     :param num_outputs: Number of latent functions, Q; None where that is not known.
-    :return: A tensor of GPflow's default float.
-    :raises ValueError: If ``Y`` is no matrix of finite numbers, or not what the likelihood takes.
     """
     Y, accepted = _as_matrix("Y", Y, may_miss=True), accepted_observations(likelihood)
     expected = f"{accepted.expected} for the likelihood {type(likelihood).__name__}"
@@ -131,14 +103,19 @@ def check_observations(
     if num_columns is not None:
         Y = _with_columns("Y", Y, num_columns, f": {expected}")
     if tf.executing_eagerly():
-        _refuse_first("Y", Y, is_accepted(likelihood, Y), expected)
+        wrong = np.argwhere(~is_accepted(likelihood, Y).numpy())
+        if len(wrong):
+            row, column = wrong[0]
+            raise ValueError(
+                f"Y must hold {expected}, got {Y[row, column].numpy():g} in row {row + 1}, "
+                f"column {column + 1}."
+            )
     return Y
 
 
-def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
+def check_dataset(model: Any, data: tf.data.Dataset) -> tf.data.Dataset:
     """Check that the batches of a dataset are such as a model takes.
 
-    :param model: The model.
     :param data: Batches of X [N, D] and Y [N, P], and of weights [N] if there are any.
     :return: The same batches, whose values are checked as they are drawn: what does not fit raises
         an :class:`tf.errors.InvalidArgumentError` then, of which :func:`as_misfit` makes a
@@ -152,24 +129,20 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
             "data must hold pairs (X, Y), or three, (X, Y, weights), got elements "
             f"{data.element_spec}."
         )
-    accepted = accepted_observations(model.likelihood)
+    expected = accepted_observations(model.likelihood).expected
 
     @tf.autograph.experimental.do_not_convert
     def check(*parts: tf.Tensor) -> tuple[tf.Tensor, ...]:
         X, Y, weights = batch = check_batch(model, parts)
-        name = type(model.likelihood).__name__
         right = {
             "X and Y of a batch must have as many rows": tf.equal(tf.shape(X)[0], tf.shape(Y)[0]),
             "X must hold finite numbers": tf.math.is_finite(X),
             "Y must hold finite numbers": ~tf.math.is_inf(Y),
-            f"Y must hold {accepted.expected} for the likelihood {name}": is_accepted(
-                model.likelihood, Y
-            ),
+            f"Y must hold {expected}": is_accepted(model.likelihood, Y),
+            "Y must hold an observation in each row": has_observation(model.likelihood, Y),
         }
         if weights is not None:
-            right["weights must be finite and not negative"] = (weights >= 0.0) & tf.math.is_finite(
-                weights
-            )
+            right["weights must be finite and not negative"] = (weights >= 0) & (weights < np.inf)
         asserted = [
             tf.debugging.Assert(tf.reduce_all(each), [f"{_MISFIT}{message}"])
             for message, each in right.items()
@@ -181,10 +154,7 @@ def check_dataset(model: TakesData, data: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def as_misfit(error: tf.errors.InvalidArgumentError) -> Exception:
-    """Return what the user is told when a batch of :func:`check_dataset` does not fit.
-
-    :param error: Any error of that kind; others are returned as they are.
-    """
+    """Return what the user is told of an error: a plainer one if it is :func:`check_dataset`'s."""
     found = re.search(rf"\[({_MISFIT}.*?)\]", str(error))
     return ValueError(f"{found[1]}.") if found else error
 
@@ -192,17 +162,14 @@ def as_misfit(error: tf.errors.InvalidArgumentError) -> Exception:
 def _as_matrix(name: str, values: Any, *, may_miss: bool = False) -> tf.Tensor:
     if not tf.is_tensor(values):
         values = as_real_array(name, values)
-        # No rows are a mistake in training, which asks for num_data of them, but can be predicted.
-        if values.size:
-            values = check_matrix(name, values, may_miss=may_miss)
     elif not (values.dtype.is_floating or values.dtype.is_integer or values.dtype.is_bool):
         raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype.name}.")
     matrix = tf.cast(tf.convert_to_tensor(values), default_float())
-    if matrix.shape.rank not in (None, 2):
-        raise ValueError(f"{name} must be a matrix, [rows, columns], got shape {matrix.shape}.")
-    if tf.executing_eagerly():
-        right = ~tf.math.is_inf(matrix) if may_miss else tf.math.is_finite(matrix)
-        _refuse_first(name, matrix, right, "finite numbers")
+    # No rows are a mistake in training, which asks for num_data of them, but can be predicted.
+    if tf.executing_eagerly() and matrix.shape.num_elements():
+        check_matrix(name, matrix.numpy(), may_miss=may_miss)
+    elif matrix.shape.rank not in (None, 2):
+        raise ValueError(f"{name} must have two axes, [rows, columns], got shape {matrix.shape}.")
     return matrix
 
 
@@ -213,13 +180,3 @@ def _with_columns(name: str, matrix: tf.Tensor, columns: int, why: str = "") -> 
             f"shape {matrix.shape}."
         )
     return tf.ensure_shape(matrix, [None, columns])
-
-
-def _refuse_first(name: str, values: tf.Tensor, right: tf.Tensor, expected: str) -> None:
-    """Name the first value that is not right."""
-    if not tf.reduce_all(right):
-        row, column = np.argwhere(~right.numpy())[0]
-        raise ValueError(
-            f"{name} must hold {expected}, got {values[row, column].numpy():g} in row {row + 1}, "
-            f"column {column + 1}."
-        )

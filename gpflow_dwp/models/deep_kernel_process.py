@@ -21,7 +21,7 @@ from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sampl
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.posterior import DeepPosterior
-from gpflow_dwp.models.predictive import copies_expected_log_likelihoods, expected_log_likelihoods
+from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import (
     BoundTerms,
@@ -153,7 +153,7 @@ class DeepKernelProcess(VariationalModel):
             self.hidden_layers, self.output_layer, path, targets, target_seed, keys=X
         )
         return importance_weighted_bound(
-            copies_expected_log_likelihoods(self.likelihood, X, Y, num_copies, mean, variance),
+            expected_log_likelihoods(self.likelihood, X, Y, mean, variance, num_copies),
             draw.local_log_ratio(),
             self._with_likelihood(path.log_ratios),
             num_data=self.num_data,

@@ -13,9 +13,7 @@ import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import assert_params_false, freeze
-from tqdm import tqdm
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Seed
 from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
@@ -37,8 +35,6 @@ __all__ = ["MixturePosterior", "snapshot"]
 
 # Entries that an array [S, M, N] over a block of N points may have: 16 MiB in float64.
 _MAX_BLOCK_SIZE = 2**21
-
-_BAR_AFTER = 5.0  # seconds
 
 Parts = TypeVar("Parts")
 
@@ -113,7 +109,6 @@ class MixturePosterior(abc.ABC):
         self._num_distinct = num_samples if num_distinct is None else num_distinct
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
 
-    @without_autograph
     @over_leading_axes()
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -150,7 +145,6 @@ class MixturePosterior(abc.ABC):
 
         return predict(X) if full_cov else self._in_blocks(("f", full_output_cov), predict, X)
 
-    @without_autograph
     @over_leading_axes(axis=1)
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
@@ -161,7 +155,6 @@ class MixturePosterior(abc.ABC):
         """
         return self._components("f components", Xnew, self._propagate_columns)
 
-    @without_autograph
     @over_leading_axes()
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
@@ -179,7 +172,6 @@ class MixturePosterior(abc.ABC):
         X = check_inputs(self, Xnew, "Xnew")
         return self._in_blocks("y", lambda X: mixture_moments(*self._observe(X)), X)
 
-    @without_autograph
     @over_leading_axes(axis=1)
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw.
@@ -193,7 +185,6 @@ class MixturePosterior(abc.ABC):
         """
         return self._components("y components", Xnew, self._observe)
 
-    @without_autograph
     @over_leading_axes(axis=1)
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
@@ -214,7 +205,6 @@ class MixturePosterior(abc.ABC):
 
         return self._components("warped components", Xnew, observe)
 
-    @without_autograph
     @over_leading_axes()
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
@@ -244,7 +234,6 @@ class MixturePosterior(abc.ABC):
 
         return self._in_blocks("log density", predict, X, Y)
 
-    @without_autograph
     @over_leading_axes(axis=1)
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
@@ -290,7 +279,6 @@ class MixturePosterior(abc.ABC):
             deviations = tf.matmul(deviations, self._mixing, transpose_b=True)
         return means + deviations
 
-    @without_autograph
     @over_leading_axes(axis=1)
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
         """Draw observations, one at each point for each of the S draws.
@@ -368,15 +356,8 @@ class MixturePosterior(abc.ABC):
         if name not in self._compiled:
             signature = [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in rows]
             self._compiled[name] = tf.function(predict, input_signature=signature, autograph=False)
-        starts = tqdm(
-            range(0, num_points, size),
-            desc="predicting",
-            unit="block",
-            delay=_BAR_AFTER,
-            leave=False,
-            disable=None,  # where standard error is no terminal
-        )
         blocks = [
-            self._compiled[name](*(part[start : start + size] for part in rows)) for start in starts
+            self._compiled[name](*(part[start : start + size] for part in rows))
+            for start in range(0, num_points, size)
         ]
         return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *blocks)

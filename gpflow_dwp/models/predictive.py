@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,13 +13,12 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Ordinal, Softmax
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
+from gpflow_dwp.likelihoods import NormalMixture
 from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal
 from gpflow_dwp.shapes import sizes
 
 __all__ = [
-    "copies_expected_log_likelihoods",
     "expected_log_likelihoods",
     "mixture_covariance",
     "mixture_moments",
@@ -28,13 +28,16 @@ __all__ = [
 ]
 
 
-@check_shapes(
-    "X: [N, D]", "Y: [N, P]", "mean: [S, N, Q]", "variance: [S, N, columns...]", "return: [S, N]"
-)
+@check_shapes("X: [N, D]", "Y: [N, P]", "mean: [S, NK, Q]", "variance: [S, NK, columns...]")
 def expected_log_likelihoods(
-    likelihood: Likelihood, X: tf.Tensor, Y: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+    likelihood: Likelihood,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    mean: tf.Tensor,
+    variance: tf.Tensor,
+    num_copies: int | tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Return E log p(y_n | f_n) under each draw's Gaussian.
+    """Return E log p(y_n | f_n) under each draw's Gaussian, [S, N].
 
     :param likelihood: Any GPflow likelihood.
     :param X: Inputs, which a likelihood may read.
@@ -43,35 +46,13 @@ def expected_log_likelihoods(
         row with a missing value adds 0.
     :param mean: Mean of f.
     :param variance: Variance of f, [S, N] where its columns share it, or [S, N, Q].
+    :param num_copies: K, where there are K rows of f in succession for each of X and Y: then the
+        result is [S, N, K].
     """
-    return _fold_draws(likelihood, likelihood.variational_expectations, X, mean, variance, Y)
-
-
-@check_shapes(
-    "X: [N, D]",
-    "Y: [N, P]",
-    "mean: [S, NK, Q]",
-    "variance: [S, NK, columns...]",
-    "return: [S, N, K]",
-)
-def copies_expected_log_likelihoods(
-    likelihood: Likelihood,
-    X: tf.Tensor,
-    Y: tf.Tensor,
-    num_copies: int | tf.Tensor,
-    mean: tf.Tensor,
-    variance: tf.Tensor,
-) -> tf.Tensor:
-    """Return E log p(y_n | f_nk) under each draw's Gaussian, for K copies of each datum.
-
-    Parameters as for :func:`expected_log_likelihoods`, with K rows of f in succession for each of X
-    and Y.
-
-    :param num_copies: Number of copies, K.
-    """
-    X, Y = (tf.repeat(rows, num_copies, axis=0) for rows in (X, Y))
-    expectations = expected_log_likelihoods(likelihood, X, Y, mean, variance)
-    return tf.reshape(expectations, [sizes(mean)[0], -1, num_copies])
+    if num_copies is not None:
+        X, Y = (tf.repeat(rows, num_copies, axis=0) for rows in (X, Y))
+    values = _fold_draws(likelihood, likelihood.variational_expectations, X, mean, variance, Y)
+    return values if num_copies is None else tf.reshape(values, [sizes(mean)[0], -1, num_copies])
 
 
 @check_shapes(
@@ -86,9 +67,7 @@ def predictive_log_densities(
     *,
     seed: Seed | None = None,
 ) -> tf.Tensor:
-    """Return log E p(y_n | f_n) under each draw's Gaussian.
-
-    Parameters as for :func:`expected_log_likelihoods`.
+    """Return log E p(y_n | f_n) under each draw's Gaussian: see :func:`expected_log_likelihoods`.
 
     :param seed: A stateless seed, [2], for likelihoods that integrate by Monte Carlo: each draw
         then has the same numbers at all points. None for TensorFlow's global generator.
@@ -112,9 +91,7 @@ def predictive_moments(
     *,
     seed: Seed | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return mean and variance of y_n under each draw's Gaussian.
-
-    Parameters as for :func:`predictive_log_densities`.
+    """Return mean and variance of y_n: see :func:`predictive_log_densities`.
 
     :raises NotImplementedError: For GPflow's ``Ordinal`` where TensorFlow's erf of infinity, which
         it takes, is NaN.
@@ -142,23 +119,22 @@ def warped_moments(
     """Return mean and variance of g(y_n), which is normal, under each draw's Gaussian.
 
     Of a :class:`NormalMixture` it is so given each node: K = S times their number, the draws of the
-    first node first. Else K = S. Parameters as for :func:`predictive_log_densities`.
+    first node first. Else K = S. Parameters as for :func:`expected_log_likelihoods`.
     """
-    if isinstance(likelihood, WarpedGaussian) and not isinstance(likelihood, NormalMixture):
+    if not isinstance(likelihood, NormalMixture):
         moments = _fold_draws(likelihood, likelihood.warped_mean_and_variance, X, mean, variance)
         return moments[0], moments[1]
 
-    def components(*moments: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        return tuple(
-            tf.transpose(moment, [1, 0, 2]) for moment in likelihood.warped_components(*moments)
-        )
+    def rows_first(*moments: tf.Tensor) -> list[tf.Tensor]:
+        found = likelihood.warped_components(*moments)
+        return [tf.transpose(moment, [1, 0, 2]) for moment in found]
 
     def nodes_first(moment: tf.Tensor) -> tf.Tensor:
         by_node = tf.transpose(moment, [2, 0, 1, 3])
         return tf.reshape(by_node, tf.concat([[-1], tf.shape(by_node)[2:]], axis=0))
 
-    moments = _fold_draws(likelihood, components, X, mean, variance)
-    return nodes_first(moments[0]), nodes_first(moments[1])
+    first, second = map(nodes_first, _fold_draws(likelihood, rows_first, X, mean, variance))
+    return first, second
 
 
 def _erf_fails() -> bool:
@@ -213,29 +189,29 @@ def mixture_covariance(
         functions that the outputs mix.
     """
     mean = tf.reduce_mean(means, axis=0)
-    deviation = means - mean
+    deviation, count = means - mean, tf.cast(tf.shape(means)[0], means.dtype)
     within = tf.reduce_mean(covariances, axis=0)
-    num_samples = tf.cast(tf.shape(means)[0], means.dtype)
+    if full_cov:  # [columns, N, N], else [N, columns]
+        within = within if within.shape.rank == 3 else within[None]
+    else:
+        within = within if within.shape.rank == 2 else within[:, None]
+    if not full_output_cov:
+        between = "snq,smq->qnm" if full_cov else "snq,snq->nq"
+        return mean, tf.einsum(between, deviation, deviation) / count + within
+    between = "snp,smq->npmq" if full_cov else "snp,snq->npq"
+    covariance = tf.einsum(between, deviation, deviation) / count
+    if mixing is not None:
+        num_functions = mixing.shape[1]
+        shape = [num_functions, 1, 1] if full_cov else [num_functions]
+        within += tf.zeros(shape, within.dtype)
+        equation = "pl,lnm,ql->npmq" if full_cov else "pl,nl,ql->npq"
+        return mean, covariance + tf.einsum(equation, mixing, within, mixing)
     if column_factors is None:
         column_factors = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
     if full_cov:
-        within = within if within.shape.rank == 3 else within[None]
-        if not full_output_cov:
-            return mean, tf.einsum("snq,smq->qnm", deviation, deviation) / num_samples + within
-        between = tf.einsum("snp,smq->npmq", deviation, deviation) / num_samples
-        if mixing is not None:
-            within += tf.zeros([mixing.shape[1], 1, 1], within.dtype)
-            return mean, between + tf.einsum("pl,lnm,ql->npmq", mixing, within, mixing)
         within = tf.transpose(within, [1, 0, 2])[..., None]
-        return mean, between + within * column_factors[:, None, :]
-    within = within if within.shape.rank == 2 else within[:, None]
-    if not full_output_cov:
-        return mean, tf.reduce_mean(tf.square(deviation), axis=0) + within
-    between = tf.einsum("snp,snq->npq", deviation, deviation) / num_samples
-    if mixing is not None:
-        within += tf.zeros([mixing.shape[1]], within.dtype)
-        return mean, between + tf.einsum("pl,nl,ql->npq", mixing, within, mixing)
-    return mean, between + within[..., None] * column_factors
+        return mean, covariance + within * column_factors[:, None, :]
+    return mean, covariance + within[..., None] * column_factors
 
 
 def _seeded(
@@ -257,35 +233,31 @@ def _seeded(
 
 def _fold_draws(
     likelihood: Likelihood,
-    method: Callable[..., tf.Tensor],
+    method: Callable[..., Any],
     X: tf.Tensor,
     mean: tf.Tensor,
     variance: tf.Tensor,
     Y: tf.Tensor | None = None,
-) -> tf.Tensor:
+) -> Any:
     """Call a likelihood's method with the draws folded into the data axis, and unfold the result.
 
-    Some likelihoods refuse a leading axis of draws; none refuses more rows.
+    Some likelihoods refuse a leading axis of draws; none refuses more rows. With Y the method is
+    one of numbers for each row, [N], of those observations that are not NaN.
     """
-    shape = tf.shape(mean)
-    num_samples, num_points = shape[0], shape[1]
-
-    def repeat(rows: tf.Tensor) -> tf.Tensor:
-        return tf.tile(rows, [num_samples, 1])
-
-    flat_mean = tf.reshape(mean, [-1, mean.shape[-1]])
+    shape, width = tf.shape(mean), mean.shape[-1]
     columns = variance if variance.shape.rank == 3 else variance[..., None]
-    flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, mean.shape[-1]])
+    X, flat_mean = tf.tile(X, [shape[0], 1]), tf.reshape(mean, [-1, width])
+    flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, width])
     result = (
-        method(repeat(X), flat_mean, flat_variance)
+        method(X, flat_mean, flat_variance)
         if Y is None
-        else _of_observed(likelihood, method, repeat(X), flat_mean, flat_variance, repeat(Y))
+        else _of_observed(
+            likelihood, method, X, flat_mean, flat_variance, tf.tile(Y, [shape[0], 1])
+        )
     )
-
-    def unfold(rows: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(rows, tf.concat([[num_samples, num_points], tf.shape(rows)[1:]], 0))
-
-    return tf.nest.map_structure(unfold, result)
+    return tf.nest.map_structure(
+        lambda rows: tf.reshape(rows, tf.concat([shape[:2], tf.shape(rows)[1:]], axis=0)), result
+    )
 
 
 def _of_observed(
@@ -296,11 +268,8 @@ def _of_observed(
     variance: tf.Tensor,
     Y: tf.Tensor,
 ) -> tf.Tensor:
-    """Call a method of numbers for each row, [N], with those observations that are not NaN.
-
-    In place of a missing one it gets y = 1 at f = 0, without variance, for which it returns
-    log p(y | f): that is taken off again.
-    """
+    # In place of a missing observation the method gets y = 1 at f = 0, without variance, for which
+    # it returns log p(y | f): that is taken off again.
     missing = tf.math.is_nan(tf.cast(Y, mean.dtype))
     observed = tf.where(missing, tf.ones_like(Y), Y)
     if not observes_entries(likelihood):
@@ -308,8 +277,7 @@ def _of_observed(
         labels = tf.cast(observed, tf.int32) if isinstance(likelihood, Softmax) else observed
         values = method(X, mean, variance, labels)
         return tf.where(tf.reduce_any(missing, axis=-1), tf.zeros_like(values), values)
-    mean = tf.where(missing, tf.zeros_like(mean), mean)
-    variance = tf.where(missing, tf.zeros_like(variance), variance)
+    mean, variance = (tf.where(missing, tf.zeros_like(part), part) for part in (mean, variance))
     added = likelihood._scalar_log_prob(X, mean, observed)
     # Without keepdims the gradient puts a shape together on a GPU, which the host waits for.
     added = tf.reduce_sum(tf.where(missing, added, tf.zeros_like(added)), axis=-1, keepdims=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.inducing_variables import InducingPoints
@@ -79,53 +80,36 @@ class ModelSummary:
         return sum(known) if known else None
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), self._tabulated("simple"), *self._remarks()])
+        return "\n".join([self._title, self._tabulated("simple"), *self._remarks])
 
     def _repr_html_(self) -> str:
-        title, *remarks = (html.escape(line) for line in (self._title(), *self._remarks()))
-        return f"<p>{title}</p>{self._tabulated('html')}" + "".join(f"<p>{r}</p>" for r in remarks)
+        title, *remarks = (f"<p>{html.escape(line)}</p>" for line in (self._title, *self._remarks))
+        return title + self._tabulated("html") + "".join(remarks)
 
-    def _tabulated(self, form: str) -> str:
-        header, *rows = self._table()
-        alignment = ["left"] * 5 + ["right"] * (len(header) - 5)
-        return tabulate(rows, header, form, disable_numparse=True, colalign=alignment)
-
-    def _remarks(self) -> list[str]:
-        return [f"{part.name} has learned next to nothing" for part in self.parts if part.collapsed]
-
+    @property
     def _title(self) -> str:
         return f"{self.model}: {self.num_inputs} inputs, {self.num_data} training data"
 
-    def _table(self) -> list[tuple[str, ...]]:
-        """Header, parts and their sum; without the last column where no divergence is known."""
-        rows: list[tuple[str, ...]] = [_HEADERS]
-        for part in self.parts:
-            rows.append(
-                (*part[:5], _count(part.num_parameters, part.num_trainable), _nats(part.kl))
-            )
-        total = _count(self.num_parameters, self.num_trainable)
-        rows.append(("all", "", "", "", "", total, _nats(self.kl)))
-        return [row[:-1] for row in rows] if self.kl is None else rows
-
-
-class _Summarised(Protocol):
-    """What a model says of itself: see :class:`VariationalModel`."""
-
-    layers: Sequence[Layer]
-
     @property
-    def num_inputs(self) -> int: ...
+    def _remarks(self) -> list[str]:
+        return [f"{part.name} has learned next to nothing" for part in self.parts if part.collapsed]
 
-    @property
-    def num_data(self) -> int: ...
+    def _tabulated(self, form: str) -> str:
+        """Parts and their sum; without the last column where no divergence is known."""
+        total = ("all", "", "", "", "", self.num_parameters, self.num_trainable, self.kl)
+        width = len(_HEADERS) - (self.kl is None)
+        rows = [
+            (*cells, _count(size, trained), "" if kl is None else f"{kl:,.2f}")[:width]
+            for *cells, size, trained, kl in (*(part[:8] for part in self.parts), total)
+        ]
+        alignment = ["left"] * 5 + ["right"] * (width - 5)
+        return tabulate(rows, _HEADERS[:width], form, disable_numparse=True, colalign=alignment)
 
-    def divergences(self, *, seed: int = 0) -> list[float]: ...
 
-
-def collapsed_layers(model: _Summarised, nats: Iterable[float]) -> list[int]:
+def collapsed_layers(model: Any, nats: Iterable[float]) -> list[int]:
     """Return the layers that have learned nothing, as ``least_nats`` of their classes says.
 
-    :param model: The model.
+    :param model: A :class:`VariationalModel`.
     :param nats: Divergence of each layer's posterior from its prior, [L].
     :return: Their indices, bottom first.
     """
@@ -136,7 +120,7 @@ def collapsed_layers(model: _Summarised, nats: Iterable[float]) -> list[int]:
     ]
 
 
-def model_summary(model: _Summarised, *, kl: bool = True, seed: int = 0) -> ModelSummary:
+def model_summary(model: Any, *, kl: bool = True, seed: int = 0) -> ModelSummary:
     """Describe a model part by part: kernels, shapes, parameters, posterior families, divergences.
 
     >>> import numpy as np
@@ -147,62 +131,50 @@ def model_summary(model: _Summarised, *, kl: bool = True, seed: int = 0) -> Mode
     >>> [(part.name, part.shape) for part in summary.parts if part.posterior]
     [('layers[0]', 'Gram matrix [8, 8], rank 1'), ('layers[1]', 'functions [8, 1]')]
 
-    :param model: The model.
+    :param model: A :class:`VariationalModel`.
     :param kl: Whether to estimate the layers' divergences: a few evaluations of the bound.
     :param seed: For the draws of that estimate.
     :raises CholeskyError: If, with ``kl``, a factorisation fails with every jitter.
     """
-    counts: dict[str, list[int]] = {}
-    seen: set[int] = set()
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    paths: dict[int, tuple[str, Any]] = {}
     for path, parameter in parameter_dict(model).items():
-        if id(parameter) in seen:
-            continue
-        seen.add(id(parameter))
+        paths.setdefault(id(parameter), (path, parameter))  # by the first of its paths
+    for path, parameter in paths.values():
         match = re.match(r"\.(\w+(?:\[\d+\])?)", path)
-        count = counts.setdefault(match.group(1) if match else path, [0, 0])
+        count = counts[match[1] if match else path]
         size = int(np.size(parameter.unconstrained_variable))
         count[0] += size
         count[1] += size * parameter.trainable
-    layers = [f"layers[{index}]" for index in range(len(model.layers))]
-    below = [name for name in counts if name not in (*layers, "likelihood")]
+    parts: dict[str, Any] = {f"layers[{index}]": each for index, each in enumerate(model.layers)}
     nats = model.divergences(seed=seed) if kl else []
-    divergences = dict(zip((*layers, "likelihood"), nats, strict=False))
-    collapsed = {layers[index] for index in collapsed_layers(model, nats)}
+    divergences = dict(zip((*parts, "likelihood"), nats, strict=False))
+    collapsed = {[*parts][index] for index in collapsed_layers(model, nats)}
+    below = {name: getattr(model, name) for name in counts if name not in (*parts, "likelihood")}
+    parts = {**below, **parts, "likelihood": model.likelihood}
     return ModelSummary(
         type(model).__name__,
         model.num_inputs,
         int(model.num_data),
         tuple(
-            _summarise(
-                model, name, counts.get(name, [0, 0]), divergences.get(name), name in collapsed
+            PartSummary(
+                name,
+                type(part).__name__,
+                *_describe(part),
+                *counts[name],
+                divergences.get(name),
+                name in collapsed,
             )
-            for name in (*below, *layers, "likelihood")
+            for name, part in parts.items()
         ),
     )
 
 
-def _summarise(
-    model: _Summarised, name: str, count: list[int], kl: float | None, collapsed: bool
-) -> PartSummary:
-    index = re.fullmatch(r"layers\[(\d+)\]", name)
-    part: Any = model.layers[int(index.group(1))] if index else getattr(model, name)
-    kernel, shape, posterior = "", "", ""
+def _describe(part: Any) -> tuple[str, str, str]:
+    """Kernel, what is drawn or held, and the posterior."""
     if isinstance(part, Layer):
-        shape, posterior = part.describe()
-        kernel = "" if part.kernel is None else _kernel_name(part.kernel)
-    elif isinstance(part, InducingPoints):
-        shape = f"points {list(part.Z.shape)}"
-    return PartSummary(
-        name,
-        type(part).__name__,
-        kernel,
-        shape,
-        posterior,
-        count[0],
-        count[1],
-        kl,
-        collapsed,
-    )
+        return "" if part.kernel is None else _kernel_name(part.kernel), *part.describe()
+    return "", f"points {list(part.Z.shape)}" if isinstance(part, InducingPoints) else "", ""
 
 
 def _kernel_name(kernel: Kernel) -> str:
@@ -218,7 +190,3 @@ def _kernel_name(kernel: Kernel) -> str:
 def _count(num_parameters: int, num_trainable: int) -> str:
     fixed = "" if num_trainable == num_parameters else f" ({num_trainable:,} trained)"
     return f"{num_parameters:,}{fixed}"
-
-
-def _nats(kl: float | None) -> str:
-    return "" if kl is None else f"{kl:,.2f}"

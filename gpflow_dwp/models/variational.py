@@ -50,12 +50,11 @@ def _of_posterior(method: Callable[..., Any]) -> Callable[..., Any]:
 
     signature = inspect.signature(method)
     own = [
-        inspect.Parameter("num_samples", inspect.Parameter.KEYWORD_ONLY, default=None),
-        inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=0),
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in (("num_samples", None), ("seed", 0))
     ]
-    of_model.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), *own]
-    )
+    parameters = [*signature.parameters.values(), *own]
+    of_model.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     of_model.__doc__ = (
         f"See :meth:`MixturePosterior.{method.__name__}`, of ``num_samples`` draws from ``seed``."
         "\n\n"
@@ -157,6 +156,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self._set_rows(batch)
         self.num_data = int(batch.X.shape[0])
 
+    def _set_rows(self, rows: Batch) -> None:
+        """Replace :attr:`rows`, if there are any."""
+
     @property
     def _rows_of_encoders(self) -> int:
         """How many rows there must be in a batch, as each has parameters; 0 for any number."""
@@ -182,16 +184,12 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         ]
         return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
 
-    def _set_rows(self, rows: Batch) -> None:
-        """Replace :attr:`rows`, if there are any."""
-
     def check_training_data(self, data: TrainingData) -> Batch:
         """Check that data are those that the model is of.
 
         :param data: X [N, D] and Y [N, P], and weights [N] if there are any: all training data.
-        :return: They as tensors of GPflow's default float.
-        :raises ValueError: If they do not fit the model (see :func:`check_data`), there are not
-            ``num_data`` of them, or they are not the model's :attr:`rows`.
+        :raises ValueError: If they do not fit the model, there are not ``num_data`` of them, or
+            they are not the model's :attr:`rows`.
         """
         batch = check_batch(self, data)
         num_rows = batch.X.shape[0]
@@ -200,7 +198,12 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 f"data must hold the model's num_data={self.num_data} rows, got {num_rows}; "
                 "model.set_data(data) gives it others."
             )
-        if self.rows is not None and not all(map(_are_equal, self.rows, batch)):
+        of_one = tf.ones([num_rows], batch.X.dtype)
+        same = [
+            np.array_equal(of_one if own is None else own, of_one if given is None else given)
+            for own, given in zip(self.rows or (), batch, strict=False)
+        ]
+        if not all(same):
             raise ValueError(
                 "data must hold the rows that the model's output layer is a regression on, in "
                 "their order and with their weights, got others; model.set_data(data) replaces "
@@ -300,8 +303,9 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, N, Q], or [N, Q].
         """
-        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
-        samples = posterior.sample_f(Xnew, full_cov)
+        samples = self.posterior(1 if num_samples is None else num_samples, seed=seed).sample_f(
+            Xnew, full_cov
+        )
         return samples[..., 0, :, :] if num_samples is None else samples
 
     def predict_y_samples(
@@ -312,12 +316,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         *,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Draw observations, [num_samples, N, P] or [N, P]: see :meth:`MixturePosterior.sample_y`.
-
-        Parameters as for :meth:`predict_f_samples`.
-        """
-        posterior = self.posterior(1 if num_samples is None else num_samples, seed=seed)
-        samples = posterior.sample_y(Xnew, full_cov)
+        """Draw observations, as :meth:`predict_f_samples` draws functions."""
+        samples = self.posterior(1 if num_samples is None else num_samples, seed=seed).sample_y(
+            Xnew, full_cov
+        )
         return samples[..., 0, :, :] if num_samples is None else samples
 
     def _check_common_parts(self, *draw: int) -> None:
@@ -337,11 +339,10 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={num_outputs}."
             )
-        names = ("num_data", "num_samples", "num_prediction_samples")
-        numbers = {name: getattr(self, name) for name in names}
-        check_integers(**numbers)
-        for name in names[1:]:
-            check_memory(numbers[name], *draw, **{name: numbers[name]})
+        samples = {name: getattr(self, name) for name in ("num_samples", "num_prediction_samples")}
+        check_integers(num_data=self.num_data, **samples)
+        for name, number in samples.items():
+            check_memory(number, *draw, **{name: number})
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Layers' log ratios, and that of the likelihood where it has variables of its own."""
@@ -355,14 +356,6 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         if not tf.is_tensor(num_samples):
             check_integers(num_samples=num_samples)
         return num_samples
-
-
-def _are_equal(first: tf.Tensor | None, second: tf.Tensor | None) -> bool:
-    # Only weights can be None, which are 1 then.
-    if first is None or second is None:
-        given = second if first is None else first
-        return given is None or bool(tf.reduce_all(tf.equal(given, 1.0)))
-    return np.array_equal(first, tf.cast(second, first.dtype))
 
 
 def describe_non_finite(model: VariationalModel, terms: BoundTerms) -> str | None:

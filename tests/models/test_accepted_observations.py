@@ -86,12 +86,6 @@ def test_the_table_has_all_of_gpflows_likelihoods() -> None:
     assert concrete - tried <= {gl.MultiLatentTFPConditional, gl.MultiLatentLikelihood}
 
 
-def test_the_message_says_which_value() -> None:
-    message = "whole numbers from 0 to 2 .* Softmax, got 3 in row 2, column 1"
-    with pytest.raises(ValueError, match=message):
-        check_observations(gl.Softmax(3), [[1.0], [3.0]])
-
-
 class _NegativeBinomial(gl.Poisson):
     """Inherits what it takes."""
 

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 from model_reference import toy_data
 
-from gpflow_dwp import fit
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.models import (
     KERNELS,
@@ -24,7 +23,6 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.models.assembly import suitable_output
 
 X, Y = toy_data(12)
 
@@ -74,12 +72,9 @@ def test_defaults(builder: str) -> None:
         ),
         ("gaussian", {}, {"width": 2}),
         ("inverse_wishart", {}, {"expected_log_ratio": True}),
-        ("gaussian", {"width": 7}, {"width": 7}),
-        ("inverse_wishart", {"expected_log_ratio": False}, {"expected_log_ratio": False}),
         ("wishart", {"width": 7, "posterior": "A"}, {"df": 7, "bartlett_factor.family": "A"}),
         ("wishart", {"whiten": True}, {"whiten": True, "scale_mixture": None}),
         ("wishart", {"expected_log_ratio": False}, {"expected_log_ratio": False}),
-        ("wishart", {"stick_the_landing": False}, {"stick_the_landing": False}),
     ],
 )
 def test_defaults_and_arguments_of_layers(
@@ -88,43 +83,6 @@ def test_defaults_and_arguments_of_layers(
     for layer in build(depth=3, builder=builder, jitter=1e-4, **arguments).hidden_layers:
         for path, value in {"jitter": 1e-4, **expected}.items():
             assert operator.attrgetter(path)(layer) == value
-
-
-@pytest.mark.parametrize(
-    ("builder", "path"),
-    [
-        ("wishart", ".scale_mixture.root"),
-        ("gaussian", ".pseudo_targets"),
-        ("inverse_wishart", ".root"),
-    ],
-)
-def test_layers_start_in_different_places(builder: str, path: str) -> None:
-    first, second = (
-        gpflow.utilities.read_values(layer)[path]
-        for layer in build(depth=3, builder=builder).hidden_layers
-    )
-
-    assert np.all(first != second)
-
-
-@every_builder
-def test_seeds_fix_the_starting_values(builder: str) -> None:
-    same, other = [build(builder=builder, seed=0) for _ in range(2)], build(builder=builder, seed=1)
-    values = [gpflow.utilities.read_values(model) for model in (*same, other)]
-
-    for path, value in values[0].items():
-        np.testing.assert_array_equal(value, values[1][path])
-    assert np.any(values[0][".inducing_variable.Z"] != values[2][".inducing_variable.Z"])
-
-
-def test_a_subset_starts_on_rows_with_their_observations() -> None:
-    model = build(inducing="subset", output="pseudo_targets")
-
-    for z, v in zip(
-        model.inducing_variable.Z.numpy(), model.layers[-1].pseudo_targets, strict=True
-    ):
-        row = np.flatnonzero((z == X).all(axis=1))
-        np.testing.assert_array_equal(v, Y[row[0]])
 
 
 def test_kmeans_starts_on_centres_with_the_observations_of_the_nearest_row() -> None:
@@ -173,24 +131,6 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
         assert (value.dtype, single.dtype) == (tf.float64, tf.float32)
         scale = 1e-3 + np.abs(value).max()
         np.testing.assert_allclose(single / scale, value / scale, atol=1e-3)
-
-
-def test_every_layer_gets_a_copy_of_one_kernel() -> None:
-    kernel = gpflow.kernels.Matern32(lengthscales=0.3) + gpflow.kernels.Linear()
-    model = build(kernel=kernel, depth=3)
-
-    assert len({id(kernel), *(id(layer.kernel) for layer in model.layers)}) == 4
-    copied = [float(layer.kernel.kernels[0].lengthscales.numpy()) for layer in model.layers]
-    assert copied == [float(kernel.kernels[0].lengthscales.numpy())] * 3
-
-
-def test_layers_may_have_kernels_of_different_names() -> None:
-    own = gpflow.kernels.Linear()
-    first, second, third = build(kernel=["Matern52", own, "RationalQuadratic"], depth=3).layers
-
-    assert first.kernel.lengthscales.shape == (2,)
-    assert second.kernel is own
-    assert third.kernel.lengthscales.shape == ()
 
 
 @pytest.mark.parametrize("as_points", [False, True])
@@ -302,13 +242,11 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
     ("arguments", "message"),
     [
         ({"depth": 0, "builder": "inverse_wishart"}, "depth must be a positive integer, got 0"),
-        ({"num_inducing": 0}, "num_inducing must be a positive integer, got 0"),
         ({"inducing": "grid"}, "inducing must be subset, kmeans or a matrix, got 'grid'"),
         ({"posterior": "Z", "depth": 1}, "posterior must be one of GW, A, AB, got 'Z'"),
         ({"kernel": "RBF"}, "kernel must be one of .*SquaredExponential, got 'RBF'"),
         ({"kernel": [gpflow.kernels.Linear()]}, "kernel must hold depth=2 kernels, got 1"),
         ({"kernel": 5}, "kernel must be a name, a kernel or a sequence of depth=2 .* got 5"),
-        ({"kernel": ["Linear", "Linear"]}, "kernel must be one of .*, got 'Linear'"),
         ({"inducing": X[:, :1]}, r"inducing must have 2 columns, as X has, got shape \[12, 1\]"),
         (
             {"mean_function": 5, "depth": 1},
@@ -332,52 +270,6 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
 def test_refusals(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**arguments)
-
-
-@pytest.mark.usefixtures("eager")
-def test_single_precision_from_building_to_predicting() -> None:
-    gpflow.config.set_default_float(np.float32)
-    mean = gpflow.functions.Linear(np.ones((2, 1)))
-    model = build(depth=3, posterior="GW", whiten=True, output="pseudo_targets", mean_function=mean)
-    model = type(model)(
-        [build(builder="inverse_wishart").layers[0], *model.layers[1:]],
-        model.likelihood,
-        model.inducing_variable,
-        model.num_data,
-    )
-
-    history = fit(model, (X, Y), 5, progress=False)
-    mean, variance = model.predict_y(X)
-
-    assert {variable.dtype.name for variable in model.trainable_variables} == {"float32"}
-    assert mean.dtype == variance.dtype == np.float32
-    assert np.all(np.isfinite(history.elbo))
-    assert np.all(np.isfinite(mean)) and np.all(variance.numpy() > 0.0)
-
-
-GAUSSIAN = gpflow.likelihoods.Gaussian()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"num_data": 2_000, "likelihood": GAUSSIAN}, "regression"),
-        ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian()}, "regression"),
-        ({"num_data": 2_001, "likelihood": GAUSSIAN}, "pseudo_targets"),
-        ({"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(scale=0.5)}, "regression"),
-        ({"num_data": 10, "likelihood": gpflow.likelihoods.Poisson()}, "pseudo_targets"),
-        (
-            {"num_data": 10, "likelihood": gpflow.likelihoods.Gaussian(gpflow.functions.Linear())},
-            "pseudo_targets",
-        ),
-        ({"num_data": 10, "likelihood": GAUSSIAN, "latent_dim": 1}, "pseudo_targets"),
-        ({"num_data": 10, "likelihood": GAUSSIAN, "batch_size": 5}, "pseudo_targets"),
-    ],
-)
-def test_what_the_posterior_of_the_output_suitably_comes_from(
-    arguments: dict[str, Any], expected: str
-) -> None:
-    assert suitable_output(**arguments) == expected
 
 
 def test_words_of_gpflow_are_answered_with_ours() -> None:

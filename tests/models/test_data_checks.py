@@ -30,11 +30,11 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "an infinite tensor": (
         X,
         tf.constant(WITH_INF),
-        "Y must hold finite numbers, got inf in row 8",
+        "Y holds inf in row 8",
     ),
     "text": (X, tf.fill([12, 1], "a"), "Y must hold real numbers, got dtype string"),
     "complex": (X, tf.zeros([12, 1], tf.complex128), "Y must hold real numbers"),
-    "a tensor of one axis": (tf.zeros([12]), Y, "X must be a matrix"),
+    "a tensor of one axis": (tf.zeros([12]), Y, "X must have two axes"),
 }
 
 
@@ -82,23 +82,6 @@ def test_while_compiling_shapes_are_checked_and_unknown_ones_at_run_time() -> No
         tf.function(model.elbo, autograph=False)((X, Y[:, [0, 0]]))
 
 
-def test_numbers_that_overflow_float32_are_refused() -> None:
-    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
-        model = tiny_model(1)
-        with pytest.raises(ValueError, match="X must hold finite numbers, got inf"):
-            check_data(model, 1e200 * X, Y)
-
-
-def test_gradients_by_inputs_pass_the_gate() -> None:
-    model, points = tiny_model(1), tf.constant(X[:3])
-
-    with tf.GradientTape() as tape:
-        tape.watch(points)
-        mean, _ = model.predict_f(points)
-
-    assert np.all(tape.gradient(mean, points) != 0.0)
-
-
 def dataset(*parts: Any) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(parts).batch(4)
 
@@ -108,7 +91,7 @@ def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
     for data, message in (
         (dataset(X[:, :1], Y), "X must have 2 columns, as the model has, got shape (None, 1)"),
         (dataset(X, Y[:, [0, 0]]), "Y must have 1 column"),
-        (dataset(X, Y[:, 0]), "Y must be a matrix"),
+        (dataset(X, Y[:, 0]), "Y must have two axes"),
         (dataset(X), "data must hold pairs (X, Y)"),
         (tf.data.Dataset.from_tensors({"X": X, "Y": Y}), "data must hold pairs (X, Y)"),
         (dataset(X, Y).take(0), "data must hold at least one batch"),
@@ -128,14 +111,6 @@ def test_values_of_a_dataset_are_checked_as_they_are_drawn() -> None:
             list(check_dataset(model, dataset(X, wrong)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="weights must be finite and not neg"):
         list(check_dataset(tiny_model(1), dataset(X, Y, -(Y[:, 0] ** 2))))
-
-
-def test_batches_of_a_dataset_may_have_weights() -> None:
-    weights = np.arange(12.0)
-
-    batches = list(check_dataset(tiny_model(1), dataset(X, Y, weights)))
-
-    np.testing.assert_array_equal(np.concatenate([batch[2] for batch in batches]), weights)
 
 
 def test_rows_may_be_missing_but_not_half_a_row_of_a_joint_likelihood() -> None:

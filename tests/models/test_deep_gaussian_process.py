@@ -108,16 +108,6 @@ def test_prior_gram_matrices_are_those_of_a_deep_wishart_process(depth: int, wid
     assert min(p_values.values()) > LEVEL, p_values
 
 
-@pytest.mark.parametrize(("depth", "width"), [(2, 6), (3, 4)])
-def test_two_sample_tests_see_another_width_and_another_depth(depth: int, width: int) -> None:
-    gaussian = prior_functionals("gaussian", depth, width, seed=0)
-    wishart = prior_functionals("wishart", 2, 4, seed=1)
-
-    p_values = two_sample_p_values(gaussian, wishart)
-
-    assert min(p_values.values()) < LEVEL, p_values
-
-
 def log_densities(
     layer: GramLayer, covariance: tf.Tensor, features: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:

@@ -11,7 +11,6 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 from gpflow.keras import tf_keras
 from model_reference import assert_bound_is_that_of_dense_loops, tiny_model, toy_data
 
@@ -202,31 +201,6 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     )
 
 
-@every_model
-def test_bound_and_gradient_are_finite_from_random_starts(kind: Kind) -> None:
-    model = kind.tiny(6, num_samples=2)
-    for start in range(2):
-        model_reference.randomise(model, seed=start, scale=0.5)
-        with tf.GradientTape() as tape:
-            bound = model.elbo(DATA, seed=start)
-        gradients = tape.gradient(bound, model.trainable_variables)
-
-        assert np.isfinite(bound)
-        assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
-
-
-def test_log_prior_density_is_part_of_the_training_loss() -> None:
-    model = tiny_model(1)
-    before = model.training_loss(DATA)
-    zero, one = np.float64(0.0), np.float64(1.0)
-    model.layers[0].pseudo_targets.prior = tfp.distributions.Normal(zero, one)
-
-    np.testing.assert_allclose(
-        model.training_loss(DATA), before - model.log_prior_density(), rtol=1e-12
-    )
-    assert model.log_prior_density() < 0.0
-
-
 def test_switched_likelihood() -> None:
     X, Y = DATA
     parts = [gpflow.likelihoods.Gaussian(variance) for variance in (0.1, 2.0)]
@@ -270,22 +244,6 @@ def test_training_loss_closure_can_be_minimised(
     assert -model.elbo(DATA, seed=0) < before - 10.0
 
 
-def test_copies_frozen_models_and_values_that_are_read_give_one_bound() -> None:
-    """Catches state that GPflow's utilities do not find."""
-    model, other = tiny_model(2), tiny_model(2)
-    before = model.elbo(DATA, seed=0)
-    copy, frozen = gpflow.utilities.deepcopy(model), gpflow.utilities.freeze(model)
-    assert copy.elbo(DATA, seed=0) == before
-    assert frozen.trainable_variables == ()
-    np.testing.assert_allclose(frozen.elbo(DATA, seed=0), before, rtol=1e-12)
-
-    model_reference.randomise(copy, seed=9)
-    gpflow.utilities.multiple_assign(other, gpflow.utilities.read_values(copy))
-
-    assert model.elbo(DATA, seed=0) == before != copy.elbo(DATA, seed=0)
-    np.testing.assert_allclose(other.elbo(DATA, seed=0), copy.elbo(DATA, seed=0), rtol=1e-8)
-
-
 @every_model
 def test_bounds_of_deep_models_are_the_same_in_float32(kind: Kind) -> None:
     """A rounding error that is small in one layer would be noise in the next.
@@ -326,10 +284,6 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
     [
         ([], "layers must end in an output layer, got NoneType"),
         ([output_layer(), hidden_layer()], "must end in an output layer, got WishartLayer"),
-        (
-            [output_layer(), output_layer()],
-            "got GlobalInducingGPLayer, GlobalInducingGPLayer",
-        ),
         ([hidden_layer(4), output_layer()], r"layers\[0\] is made for 4 inducing .* has 5"),
         (
             [hidden_layer(), output_layer(6)],
@@ -375,7 +329,6 @@ def test_layers_that_do_not_fit_are_refused(layers: list[Any], message: str) -> 
     [
         ("wishart", 1, {}),
         ("wishart", 2, {"posterior": "GW"}),
-        ("wishart", 2, {"posterior": "A", "whiten": True}),
         ("wishart", 2, {"posterior": "AB", "width": 7}),
         ("wishart", 3, {"posterior": "AB", "data": toy_data(num_outputs=2)}),
         ("gaussian", 1, {}),
@@ -390,29 +343,6 @@ def test_bound_is_that_of_dense_numpy_loops(
     model = KINDS[kind].tiny(depth, num_samples=2, **sampled, **arguments)
 
     assert_bound_is_that_of_dense_loops(model, arguments.get("data", DATA))
-
-
-PATHS = {
-    "wishart": [
-        *(f"bartlett_factor.{name}" for name in ("concentration", "rate", "loc", "scale")),
-        *(f"bartlett_factor.{name}" for name in ("packed_row_mixing", "column_mixing_tril")),
-        *(f"scale_mixture.{name}" for name in ("root", "root_scale", "proportion")),
-    ],
-    "gaussian": ["pseudo_targets", "precision_tril"],
-    "inverse_wishart": ["root", "root_scale", "df", "extra_df"],
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameter_paths_are_stable(kind: str) -> None:
-    """Saved models are read by them."""
-    kernel = ["kernel.variance", "kernel.lengthscales"]
-    assert set(gpflow.utilities.parameter_dict(KINDS[kind].tiny())) == {
-        *(f".layers[0].{name}" for name in (*kernel, *PATHS[kind])),
-        *(f".layers[1].{name}" for name in (*kernel, "pseudo_targets", "precision_tril")),
-        ".likelihood.variance",
-        ".inducing_variable.Z",
-    }
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("gaussian", "wishart"), ("wishart", "gaussian")])
@@ -430,19 +360,6 @@ def test_bound_names_the_layer_whose_factorisation_fails(kind: Kind) -> None:
 
     with pytest.raises(CholeskyError, match=r"layers\[1\]: .* a layer's K_ii failed"):
         model.elbo(DATA)
-
-
-@pytest.mark.parametrize("name", ["num_data", "num_samples", "num_prediction_samples"])
-@pytest.mark.parametrize("value", [0, 2.0])
-def test_numbers_that_are_not_positive_integers_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a positive integer, got {value}"):
-        build([output_layer()], **{name: value})
-
-
-@pytest.mark.parametrize("points", [DATA[0][:5] + [[0.0, np.nan]], DATA[0][:5] * 1j, "points"])
-def test_inducing_points_that_are_no_finite_matrix_are_refused(points: Any) -> None:
-    with pytest.raises(ValueError, match="inducing_variable (holds nan|must hold real numbers)"):
-        build([hidden_layer(), output_layer()], inducing_variable=points)
 
 
 def test_likelihoods_that_do_not_fit_are_refused() -> None:

@@ -78,16 +78,6 @@ def test_functions_are_continuous_and_differentiable(functions: FunctionDraws) -
         np.testing.assert_allclose(gradient[:, column], slopes, rtol=1e-5, atol=1e-5)
 
 
-def test_training_on_does_not_change_the_functions() -> None:
-    model = tiny_model(2, data=DATA)
-    functions = FunctionDraws(model, 2, num_features=8, seed=0)
-    before = functions(XNEW).numpy()
-
-    model_reference.randomise(model, seed=9)
-
-    np.testing.assert_array_equal(functions(XNEW), before)
-
-
 def test_signs_of_eigenvectors_do_not_matter(
     functions: FunctionDraws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,27 +90,6 @@ def test_signs_of_eigenvectors_do_not_matter(
     others = FunctionDraws(tiny_model(2, data=DATA), 3, num_features=40, seed=0)
 
     np.testing.assert_allclose(others(XNEW), functions(XNEW), atol=1e-10)
-
-
-def test_compiled_values_are_the_same(functions: FunctionDraws) -> None:
-    compiled = tf.function(functions, autograph=False)
-
-    np.testing.assert_allclose(compiled(tf.constant(XNEW)), functions(XNEW), atol=1e-10)
-
-
-def test_float32_has_the_functions_of_float64() -> None:
-    def draw() -> tf.Tensor:
-        model = tiny_model(2, data=DATA, num_functions=1)
-        model.output_layer.mean_function = gpflow.functions.Constant([9.0, 1.0])
-        return FunctionDraws(model, 3, num_features=40, seed=0)(XNEW)
-
-    expected = draw()
-    gpflow.config.set_default_float(np.float32)
-
-    values = draw()
-
-    assert values.dtype == tf.float32
-    np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,8 +17,6 @@ from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
-    load_model,
-    save_model,
 )
 from gpflow_dwp.objectives import Estimator
 
@@ -75,16 +71,6 @@ def test_latents_that_are_known_are_inputs(build, depth, num_importance_samples)
         assert data_term > expected.data - 0.05 * np.abs(expected.data)
 
 
-def test_bound_grows_with_importance_samples() -> None:
-    data = toy_data()
-    model = tiny_model(2, data=data, latent_dim=1, num_samples=400)
-    model.latent_layer.encoder.biases[-1].assign([0.0, 4.8])
-
-    bounds = [float(model.elbo(data, estimator=Estimator(k), seed=0)) for k in (1, 3, 10)]
-
-    assert bounds[0] < bounds[1] < bounds[2]
-
-
 @pytest.mark.parametrize("build", [build_deep_wishart_process, build_latent_variable_deep_gp])
 def test_minibatches_and_single_draws_are_unbiased(build) -> None:
     X, Y = data = toy_data(num=12)
@@ -126,33 +112,3 @@ def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:
         return model.elbo(data, estimator=Estimator(3), seed=0)
 
     assert_gradients_are_finite_differences(bound, [variable], rel=1e-4)
-
-
-@pytest.mark.parametrize("latent_dim", [0, 1])
-def test_one_row_is_drawn_jointly_as_any_number_are(latent_dim: int) -> None:
-    """Would catch noise by the place of a row, which latent variables have apart in every draw."""
-    posterior = tiny_model(3, latent_dim=latent_dim).posterior(3, seed=0)
-    X = tf.constant(toy_data(1)[0])
-
-    draws = posterior.sample_f(X)
-
-    signature = [tf.TensorSpec([None, 2], tf.float64)]
-    of_any_number = tf.function(posterior.sample_f, signature, autograph=False)(X)
-    np.testing.assert_allclose(draws, of_any_number, atol=1e-3)  # but for the jitter
-
-
-def test_predictions_and_files(tmp_path: Path) -> None:
-    X, _ = data = toy_data()
-    model = tiny_model(2, data=data, latent_dim=1)
-
-    mean, variance = model.predict_f(X, num_samples=7)
-
-    assert model.num_inputs == 2
-    assert mean.shape == variance.shape == (12, 1)
-    np.testing.assert_allclose(model.predict_f(X[::-1][:5], num_samples=7)[0], mean[::-1][:5])
-    assert model.predict_f(X, full_cov=True, num_samples=7)[1].shape == (1, 12, 12)
-    assert np.isfinite(model.elbo(data, seed=0))
-    save_model(model, tmp_path / "model")
-    np.testing.assert_array_equal(
-        load_model(tmp_path / "model").predict_f(X, num_samples=7)[0], mean
-    )

@@ -10,7 +10,6 @@ import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 from gpflow import likelihoods
 from model_reference import tiny_model, toy_data
 from scipy import stats
@@ -127,28 +126,6 @@ def test_classes_have_their_probabilities(kind: Any) -> None:
     assert np.all(np.abs(shares - probabilities) < K_SIGMA * errors)
 
 
-def test_heteroskedastic_observations() -> None:
-    likelihood = likelihoods.HeteroskedasticTFPConditional(tfp.distributions.Laplace)
-
-    samples = draw(likelihood, np.concatenate([F, -F], axis=1))
-
-    assert samples.shape == (S, 3, 1)
-    for n in range(3):
-        reference = stats.laplace(F[n, 0], np.exp(-F[n, 0]))
-        assert stats.kstest(samples[:, n, 0], reference.cdf).pvalue > 1e-4  # about 4 sigma
-
-
-def test_compiled_draws_are_those_of_eager_mode() -> None:
-    for make, _ in (*CONTINUOUS.values(), *DISCRETE.values()):
-        likelihood = make()
-        compiled = tf.function(sample_observations, autograph=False)
-        functions = tf.constant(np.tile(F, [50, 1, 1]))
-        eager = sample_observations(likelihood, tf.constant(X), functions, SEED)
-        np.testing.assert_allclose(
-            compiled(likelihood, tf.constant(X), functions, SEED), eager, rtol=1e-12
-        )
-
-
 def test_a_likelihood_that_cannot_be_drawn_from_is_named() -> None:
     likelihood = likelihoods.SwitchedLikelihood([likelihoods.Gaussian(), likelihoods.Gaussian()])
 
@@ -195,50 +172,3 @@ def test_observations_have_the_predicted_moments(name: str) -> None:
     assert samples.shape == (3_000, 4, 1)
     model_reference.assert_same_mean(samples, mean, k_sigma)
     model_reference.assert_same_mean((samples - mean) ** 2, variance, k_sigma)
-
-
-@pytest.mark.parametrize("name", ["wishart", "latent", "network"])
-def test_labels_have_the_predicted_probabilities(name: str) -> None:
-    labels = np.digitize(DATA[1], [-0.5, 0.5])
-    model = build(name, likelihoods.MultiClass(3), labels)
-    probabilities = model.predict_y(XNEW, num_samples=3_000)[0].numpy()
-
-    samples = model.predict_y_samples(XNEW, 3_000, seed=1).numpy()
-
-    assert samples.shape == (3_000, 4, 1)
-    hits = 1.0 * (samples == np.arange(3.0))
-    # 5 sigma, as above; MultiClass integrates by quadrature.
-    model_reference.assert_same_mean(hits, probabilities, 5.0 * np.sqrt(2.0), absolute=5e-3)
-
-
-def test_coherent_draws_vary_together() -> None:
-    model = tiny_model(2, data=DATA, likelihood=likelihoods.Gaussian(1e-4))
-    near = np.array([XNEW[0], XNEW[0] + 1e-6])
-
-    coherent = model.predict_y_samples(near, 200, full_cov=True, seed=0).numpy()
-    apart = model.predict_y_samples(near, 200, seed=0).numpy()
-
-    assert np.abs(coherent[:, 0] - coherent[:, 1]).max() < 0.1
-    assert np.abs(apart[:, 0] - apart[:, 1]).max() > 0.3
-
-
-def test_observations_at_one_point_have_noise_of_their_own() -> None:
-    model = tiny_model(2, data=DATA, likelihood=likelihoods.Gaussian(0.3))
-    twice = np.array([XNEW[0], XNEW[0]])
-
-    samples = model.predict_y_samples(twice, 3_000, full_cov=True, seed=0).numpy()[..., 0]
-
-    # 5 sigma of the sample variance of a normal; the jitter is small against the noise.
-    variance = np.var(samples[:, 0] - samples[:, 1])
-    assert abs(variance - 0.6) < 5.0 * 0.6 * np.sqrt(2.0 / 3_000)
-
-
-def test_seeds_and_shapes() -> None:
-    model = tiny_model(2, data=DATA)
-
-    one = model.predict_y_samples(XNEW)
-    again = [model.predict_y_samples(XNEW, 2, seed=seed) for seed in (0, 0, None, None)]
-
-    assert one.shape == (4, 1)
-    np.testing.assert_array_equal(again[0], again[1])
-    assert np.all(again[2].numpy() != again[3].numpy())

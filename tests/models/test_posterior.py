@@ -174,35 +174,6 @@ def test_points_by_themselves_and_jointly_have_one_limit(build: Any) -> None:
         assert np.all(own != joint)
 
 
-def test_independent_samples_have_the_predicted_moments(model: DeepWishartProcess) -> None:
-    mean, variance = model.predict_f(XNEW, num_samples=MANY)
-
-    samples = model.predict_f_samples(XNEW, MANY, full_cov=False, seed=2).numpy()
-
-    # 5 sigma, as above.
-    k_sigma = 5.0 * np.sqrt(2.0)
-    model_reference.assert_same_mean(samples, mean.numpy(), k_sigma)
-    squares = (samples - mean.numpy()) ** 2
-    model_reference.assert_same_mean(squares, variance.numpy(), k_sigma)
-
-
-def test_a_sampled_function_has_one_value_at_one_point(model: DeepWishartProcess) -> None:
-    X = XNEW[[0, 1, 0, 2, 1]]
-
-    samples = model.predict_f_samples(X, 20, seed=0).numpy()
-
-    # Up to jitter, whose standard deviation is 1e-3 of the kernel's in each hidden layer.
-    np.testing.assert_allclose(samples[:, 2], samples[:, 0], atol=0.03)
-    np.testing.assert_allclose(samples[:, 4], samples[:, 1], atol=0.03)
-    assert np.abs(samples[:, 0] - samples[:, 1]).max() > 0.3
-
-
-def test_one_sample_has_no_leading_axis(model: DeepWishartProcess) -> None:
-    assert model.predict_f_samples(XNEW).shape == (7, 2)
-    assert model.predict_f_samples(XNEW, 1).shape == (1, 7, 2)
-    assert np.all(model.predict_f_samples(XNEW).numpy() != model.predict_f_samples(XNEW).numpy())
-
-
 def test_internal_batches_change_nothing(
     model: DeepWishartProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,19 +249,6 @@ def test_a_posterior_keeps_the_parameters_that_the_model_had(name: str) -> None:
     assert not np.allclose(model.posterior(4, seed=0).predict_y(XNEW)[0], before[0])
 
 
-def test_gradients_by_parameters_flow_through_a_posterior(model: DeepWishartProcess) -> None:
-    """Catches constants that cut parameters off where a tape watches the posterior being made."""
-    with tf.GradientTape() as tape:
-        mean, variance = model.predict_y(XNEW, num_samples=3)
-        value = tf.reduce_sum(mean) + tf.reduce_sum(variance)
-
-    kernel = model.hidden_layers[1].kernel
-    variables = [
-        part.unconstrained_variable for part in (kernel.variance, model.likelihood.variance)
-    ]
-    assert all(np.abs(gradient).max() > 1e-6 for gradient in tape.gradient(value, variables))
-
-
 def test_joint_predictions_that_do_not_fit_are_refused(model: DeepWishartProcess) -> None:
     """Catches an allocator that gives up without a word of what would do instead."""
     X = np.zeros((10_000_000, 2))
@@ -307,31 +265,6 @@ def test_rows_without_observations_have_no_log_density(model: DeepWishartProcess
     densities = model.predict_log_density((XNEW, some), num_samples=3)
 
     np.testing.assert_array_equal(np.isnan(densities), [True] + 6 * [False])
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_no_points_give_no_joint_predictions(model: DeepWishartProcess, compiled: bool) -> None:
-    """Catches factors of no rows whose last row is looked at."""
-    posterior = model.posterior(3, seed=0)
-
-    def predict(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        return posterior.sample_f(X), *posterior.predict_f(X, full_cov=True)
-
-    signature = [tf.TensorSpec([None, 2], tf.float64)]
-    samples, mean, covariance = (
-        tf.function(predict, input_signature=signature, autograph=False) if compiled else predict
-    )(tf.zeros([0, 2], tf.float64))
-
-    assert (samples.shape, mean.shape, covariance.shape) == ((3, 0, 2), (0, 2), (2, 0, 0))
-
-
-@pytest.mark.parametrize("num_samples", [0, 2.5])
-@pytest.mark.parametrize("method", ["predict_f", "predict_f_samples"])
-def test_bad_numbers_of_samples_are_refused(
-    model: DeepWishartProcess, method: str, num_samples: Any
-) -> None:
-    with pytest.raises(ValueError, match=f"num_samples must be .* got {num_samples}"):
-        getattr(model, method)(XNEW, num_samples=num_samples)
 
 
 @pytest.mark.parametrize("option", ["full_cov", "full_output_cov"])

@@ -37,14 +37,6 @@ def test_mixture_moments_obey_the_law_of_total_variance() -> None:
     np.testing.assert_allclose(variance, variances.mean(0) + MEAN.var(0))
 
 
-def test_variance_between_components_does_not_cancel() -> None:
-    means = tf.constant(1e8 + MEAN)
-
-    _, variance = mixture_moments(means, tf.zeros_like(means))
-
-    np.testing.assert_allclose(variance, MEAN.var(0), rtol=1e-6)
-
-
 @pytest.mark.parametrize("full_cov", [False, True])
 @pytest.mark.parametrize("full_output_cov", [False, True])
 def test_mixture_covariance_entry_by_entry(full_cov: bool, full_output_cov: bool) -> None:
@@ -94,35 +86,6 @@ def test_predictive_log_densities_draw_by_draw() -> None:
 
     densities = stats.norm.logpdf(Y, MEAN, np.sqrt(VARIANCE[..., None] + 0.3))
     np.testing.assert_allclose(values, densities.sum(-1))
-
-
-def test_predictive_moments_draw_by_draw() -> None:
-    mean, variance = predictive_moments(
-        gpflow.likelihoods.Gaussian(0.3), tf.constant(X), *arguments()
-    )
-
-    np.testing.assert_allclose(mean, MEAN)
-    np.testing.assert_allclose(variance, np.repeat(VARIANCE[..., None] + 0.3, Q, axis=2))
-
-
-def test_likelihoods_read_the_inputs_of_their_own_row() -> None:
-    noise = gpflow.functions.Linear(np.array([[0.5]]), np.array([5.0]))
-    likelihood = gpflow.likelihoods.Gaussian(noise)
-
-    _, variance = predictive_moments(likelihood, tf.constant(X), *arguments())
-
-    np.testing.assert_allclose(variance[..., 0], VARIANCE + 5.0 + 0.5 * X[:, 0])
-
-
-@pytest.mark.parametrize("labels", [np.float64, np.int64])
-def test_softmax_takes_labels_of_any_type(labels: Any) -> None:
-    likelihood = gpflow.likelihoods.Softmax(Q)
-    observations = tf.constant(np.array([[0], [1], [1], [0]], labels))
-
-    values = expected_log_likelihoods(likelihood, tf.constant(X), observations, *arguments())
-
-    assert values.shape == (S, N)
-    assert np.all(values.numpy() < 0.0)
 
 
 def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() -> None:

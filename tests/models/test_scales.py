@@ -35,12 +35,6 @@ def test_the_column_is_named_and_the_remedy_works(build: Any) -> None:
     build((Standardiser.fit(raw).transform(raw), Y))
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "warped"])
-def test_far_from_zero_and_warped_targets(likelihood: str) -> None:
-    with pytest.warns(ScaleWarning, match="Y has a column 1 of mean 99.9 and"):
-        build_deep_wishart_process((X, Y + 100.0), likelihood=likelihood)
-
-
 def test_what_is_as_it_should_be() -> None:
     """Catches warnings of constants, rare categories, edges of images, and counts as targets."""
     constant, rare = np.full(50, 1e6), np.eye(50)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import gpflow
@@ -11,11 +10,8 @@ import pytest
 from gpflow.utilities import parameter_dict, set_trainable
 from model_reference import set_to_prior, tiny_model, toy_data
 
-from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
-from gpflow_dwp.layers import FreeEncoder, GlobalInducingGPLayer, LatentVariableLayer
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
-    DeepWishartProcess,
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     collapsed_layers,
@@ -94,52 +90,6 @@ def test_other_layers_and_likelihoods(
     assert all(np.isfinite(part.kl) for part in summary.parts if part.kl is not None)
 
 
-def test_latent_variable_models_and_networks() -> None:
-    latent = model_summary(build_latent_variable_deep_gp(DATA, num_inducing=5))
-    network = model_summary(build_matrix_gaussian_network(DATA, width=4))
-
-    assert "latent variables [1]" in [part.shape for part in latent.parts]
-    assert "weights [3, 4]" in [part.shape for part in network.parts]
-    assert str(latent).splitlines()[0].startswith("LatentVariableDeepGP: 2 inputs, 12 training")
-
-
-@pytest.mark.parametrize(
-    ("kernel", "name"),
-    [
-        (
-            gpflow.kernels.SquaredExponential() * gpflow.kernels.Linear() + gpflow.kernels.Bias(),
-            "((SquaredExponential * Linear) + Constant)",
-        ),
-        (
-            gpflow.kernels.ChangePoints(
-                [gpflow.kernels.SquaredExponential(), gpflow.kernels.Matern32()], [0.0]
-            ),
-            "ChangePoints(SquaredExponential, Matern32)",
-        ),
-    ],
-)
-def test_kernels_are_named_with_their_parts(kernel: gpflow.kernels.Kernel, name: str) -> None:
-    layers = [GlobalInducingGPLayer(kernel, 1, num_inducing=5)]
-    model = DeepWishartProcess(layers, gpflow.likelihoods.Gaussian(), DATA[0][:5, :1], num_data=12)
-
-    layer = next(part for part in model_summary(model, kl=False).parts if part.kernel)
-    assert layer.kernel == name
-
-
-def test_an_encoder_with_parameters_of_each_row() -> None:
-    model = DeepWishartProcess(
-        [GlobalInducingGPLayer(gpflow.kernels.SquaredExponential(), 1, num_inducing=5)],
-        gpflow.likelihoods.Gaussian(),
-        np.ones((5, 3)),
-        num_data=12,
-        latent_layer=LatentVariableLayer(1, FreeEncoder(12)),
-    )
-
-    kl = model_summary(model).kl
-
-    assert kl is not None and np.isfinite(kl)
-
-
 def test_the_table_can_be_read() -> None:
     summary = model_summary(tiny_model(2))
     lines = str(summary).splitlines()
@@ -149,14 +99,6 @@ def test_the_table_can_be_read() -> None:
     assert len(lines) == 3 + 5
     assert lines[-1].split()[-1] == f"{summary.kl:,.2f}"
     assert "KL" not in str(model_summary(tiny_model(2), kl=False))
-
-
-def test_a_notebook_shows_parts_and_parameters() -> None:
-    shown = tiny_model(2)._repr_html_()
-
-    assert shown.count("<table>") == 2
-    assert re.search("<td>AB-GW *</td>", shown)
-    assert "DeepWishartProcess.inducing_variable.Z" in shown
 
 
 def test_layers_that_have_learned_nothing_are_named() -> None:
