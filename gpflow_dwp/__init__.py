@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if find_spec("gpflow") is None:
@@ -59,25 +60,7 @@ __all__ = [
     "save_model",
 ]
 
-_SUBPACKAGES = frozenset(
-    {
-        "bijectors",
-        "data",
-        "distributions",
-        "emulation",
-        "estimator",
-        "evaluation",
-        "iterates",
-        "kernels",
-        "latent_variable_deep_gp",
-        "layers",
-        "matrix_gaussian",
-        "models",
-        "selection",
-        "serving",
-        "training",
-    }
-)
+_SUBPACKAGES = {module.name for module in iter_modules(__path__) if module.ispkg}
 # Where the names are that are not in ``models``.
 _HOMES = {
     "Estimator": "objectives",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import hashlib
 import io
 import json
@@ -41,14 +40,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a place beside a file; what is written there takes the file's place in one step.
 
     The new content is on the disk before the old one is gone. If the body raises, the file stays
-    as it was. What processes that were killed have left of the same file is taken away.
+    as it was. What a process that was killed has left there is written over.
 
     :param path: The file, which need not exist.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        if _has_ended(left.name.split(".")[-2]):
-            left.unlink(missing_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
     try:
         with named(path):
             yield partial
@@ -57,19 +53,6 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
-
-
-def _has_ended(process: str) -> bool:
-    """Whether a process of this machine is no longer there; not where the system cannot say."""
-    if os.name == "nt" or not process.isdecimal():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        pass
-    return False
 
 
 @contextlib.contextmanager
@@ -90,11 +73,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of a folder's entries where that can be opened, is on disk."""
-    if os.name == "nt" and path.is_dir():
+    """Wait until a file, or the list of a folder's entries, is on disk."""
+    if os.name == "nt":  # which opens no folders
         return
-    # Windows flushes only what is open for writing.
-    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -110,33 +92,29 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def held(path: Path, *, alone: bool = True, wait: bool = False) -> Iterator[None]:
-    """Hold a file or folder; the system lets go of it however the process ends.
+def held(folder: Path) -> Iterator[None]:
+    """Hold a folder alone; the system lets go of it however the process ends.
 
     Where the system or file system has no locks, nothing is held.
 
-    :param path: It must be there.
-    :param alone: Whether nobody else may hold it, or only nobody who wants to be alone.
-    :param wait: Whether to wait until that is so.
-    :raises BlockingIOError: If another process holds it, and ``wait`` is not set.
+    :raises BlockingIOError: If another process holds it.
     """
     try:
         import fcntl
     except ImportError:  # Windows
         yield
         return
-    way = (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or not alone else os.O_RDWR)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, way)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BlockingIOError(f"{path} is in use by another process") from None
+            raise BlockingIOError(f"{folder} is in use by another process") from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-        if not (path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())):
-            raise BlockingIOError(f"{path} was replaced by another process")
+        if not (folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat())):
+            raise BlockingIOError(f"{folder} was replaced by another process")
         yield
     finally:
         os.close(descriptor)
@@ -203,15 +181,10 @@ def _read_array(content: bytes) -> npt.NDArray[Any]:
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields that JSON can hold, with their checksum.
-
-    :param fields: Without a field of the checksum's name, ``sha256``.
+    """Return fields that JSON can hold, with their checksum, ``sha256``.
 
     >>> unseal(seal({"depth": 3}))
     {'depth': 3}
-    >>> unseal({**seal({"depth": 3}), "depth": 2})
-    Traceback (most recent call last):
-    ValueError: its checksum is not that of what it holds
     """
     return {**fields, _SEAL: _digest(fields)}
 

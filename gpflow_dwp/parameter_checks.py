@@ -112,12 +112,7 @@ def check_batch_shapes(event_ndims: Mapping[str, int], parameters: Mapping[str, 
 
 
 class CheckedParameters:
-    """What asserts parameters' values, and keeps their static shapes where a batch is sliced.
-
-    TFP broadcasts a parameter before it slices it. In a compiled function with an unknown batch
-    shape TensorFlow then forgets of a size of 1 what it is. Stands before TFP's class among the
-    bases of a distribution or bijector.
-    """
+    """What asserts parameters' values: stands before TFP's class among a class's bases."""
 
     validate_args: bool
 
@@ -126,27 +121,6 @@ class CheckedParameters:
 
     def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
         return assertions(self._requirements(), is_init=is_init) if self.validate_args else []
-
-    def __getitem__(self, slices: Any) -> Any:
-        owner: Any = self
-        is_bijector = isinstance(self, tfp.bijectors.Bijector)
-        known = owner.experimental_batch_shape() if is_bijector else owner.batch_shape
-        if tf.executing_eagerly() or known.is_fully_defined():
-            return super().__getitem__(slices)  # type: ignore[misc]
-        dynamic = (
-            owner.experimental_batch_shape_tensor() if is_bijector else owner.batch_shape_tensor()
-        )
-        index = slices if isinstance(slices, tuple) else (slices,)
-        if not any(part is Ellipsis for part in index):
-            index += (Ellipsis,)
-        sliced = {}
-        for name, properties in owner.parameter_properties().items():
-            parameter, ndims = getattr(owner, name), properties.event_ndims
-            event = parameter.shape[parameter.shape.rank - ndims :]
-            whole = tf.broadcast_to(parameter, tf.concat([dynamic, event.as_list()], axis=0))
-            whole = tf.ensure_shape(whole, known.concatenate(event))
-            sliced[name] = whole[index + ndims * (slice(None),)]
-        return owner.copy(**sliced)
 
 
 class Requirement(NamedTuple):

@@ -61,28 +61,6 @@ def test_pickles_and_deep_copies(name: str) -> None:
 
 
 @every_name
-def test_slices_of_an_unknown_batch(name: str) -> None:
-    # With all event dimensions of size 1.
-    parameters = random_parameters(name, 1, 1, (3,))
-    signature = {
-        key: tf.TensorSpec([None, *value.shape[1:]], tf.float64)
-        for key, value in parameters.items()
-    }
-    indices = (1, slice(1, 3), Ellipsis, (tf.newaxis, slice(0, 2)), (Ellipsis, -1))
-
-    @tf.function(input_signature=[signature], autograph=False)
-    def sliced(parameters: dict[str, tf.Tensor]) -> list[tf.Tensor]:
-        distribution = make(name, parameters, 1)
-        assert distribution.batch_shape.as_list() == [None]
-        return [distribution[index].mean() for index in indices]
-
-    mean = make(name, parameters, 1).mean().numpy()
-    for got, index in zip(sliced(as_tensors(parameters)), indices, strict=True):
-        index = index if isinstance(index, tuple) else (index,)
-        np.testing.assert_allclose(got, mean[(*index, slice(None), slice(None))], rtol=1e-12)
-
-
-@every_name
 def test_variables_and_parameters_are_read_at_each_use(name: str) -> None:
     parameters = random_parameters(name, 3, 2)
     variables = {
