@@ -82,12 +82,6 @@ class GaussianPosterior(NamedTuple):
     log_ratio: tf.Tensor
     inverse_root: tf.Tensor | None = None
 
-    def of_function(self, index: int) -> GaussianPosterior:
-        """The posterior of one of several functions with kernels of their own; without its term."""
-        root = None if self.inverse_root is None else self.inverse_root[:, index]
-        weights = self.weights[..., index : index + 1]
-        return GaussianPosterior(weights, self.inverse[:, index], self.log_ratio, root)
-
 
 class Layer(gpflow.Module, abc.ABC):
     """A part of a model that draws something, and says what.
@@ -128,8 +122,7 @@ class GramLayer(_KernelLayer):
         for GPflow's ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind, or ``jitter`` is negative or not
         finite.
-    :cvar least_nats: A divergence from the prior below which the layer has learned nothing. It
-        carries signals on all the same, as far as the kernels above let it.
+    :cvar least_nats: See :class:`Layer`; signals are carried on all the same.
     :ivar num_features: ν, where G = F Fᵀ with ν columns of F that are a priori Gaussian with
         covariance K/ν; None where it is not so.
     :ivar feature_scales: s, [ν], where column j has the covariance s_j² K instead; None elsewhere.
@@ -207,19 +200,13 @@ class GramLayer(_KernelLayer):
         "return.tt: [S, N, single, single]",
     )
     def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        """What :meth:`condition` gives for single targets whose random numbers are all zero.
-
-        :param draw: What :meth:`sample_inducing` returned.
-        :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        """
+        """What :meth:`condition` gives for single targets whose random numbers are all zero."""
         num_samples, num_targets = sizes(draw.gram)[0], sizes(blocks.it)[-1]
         nothing = ZeroNoise(as_seed(0), num_samples, num_targets, blocks.it.dtype)
         return self.condition(draw, blocks, nothing)
 
     def sample_prior(self, covariance: tf.Tensor, seed: Seed) -> tf.Tensor:
-        """Draw G_ii from the prior, [S, M, M], for plots beside the posterior's draws.
-
-        From :meth:`prior` by default.
+        """Draw G_ii from :meth:`prior`, [S, M, M], for plots beside the posterior's draws.
 
         :param covariance: Covariance at the inducing points, K_ii, [S, M, M].
         :param seed: A stateless seed, [2].
@@ -234,15 +221,13 @@ class GramLayer(_KernelLayer):
 class OutputLayer(_KernelLayer):
     """The top layer: a Gaussian posterior over functions, given a covariance.
 
-    :param kernel: GPflow kernel that is applied to what the layer below hands on; where the layer
-        takes several, a ``SeparateIndependent`` or ``LinearCoregionalization`` of them.
+    :param kernel: GPflow kernel of what the layer below hands on, or some for several functions.
     :param num_inducing: Number of inducing points, M.
     :param mean_function: Mean function m of what comes in at the model's bottom, inputs and latent
         variables: f = m + a process of mean zero, whose posterior this is. None for no m.
     :raises ValueError: If ``kernel`` or ``mean_function`` is none of GPflow's kind.
     :cvar takes_kernels: Kinds of several kernels that the layer takes.
-    :cvar least_nats: A divergence from the prior below which the layer has learned nothing: to know
-        functions in a single direction takes some three nats, so all is explained as noise.
+    :cvar least_nats: See :class:`Layer`: functions in a single direction take some three nats.
     :ivar num_outputs: Q, the number of functions; None where that is not known.
     :ivar inputs: Points at the model's bottom that the posterior depends on besides the inducing
         ones, [C, D]; None if there are none.
@@ -264,20 +249,18 @@ class OutputLayer(_KernelLayer):
         if mean_function is not None:
             check_instance(MeanFunction, mean_function=mean_function)
         super().__init__(kernel, num_inducing)
-        several = isinstance(kernel, MultioutputKernel)
-        if several and not isinstance(kernel, self.takes_kernels):
+        if isinstance(kernel, MultioutputKernel) and not isinstance(kernel, self.takes_kernels):
             raise ValueError(
-                f"kernel of a {type(self).__name__} must not be a {type(kernel).__name__}: "
-                "GlobalInducingGPLayer takes SeparateIndependent and LinearCoregionalization; "
-                "where outputs share a kernel, use that kernel by itself."
+                f"kernel of a {type(self).__name__} must not be a {type(kernel).__name__}, but one "
+                "that outputs share, or what a GlobalInducingGPLayer takes for several."
             )
         self.mean_function = mean_function
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Those of several functions that have kernels of their own, [L]; else the only one."""
-        several = isinstance(self.kernel, MultioutputKernel)
-        return tuple(self.kernel.latent_kernels) if several else (self.kernel,)
+        kernel = self.kernel
+        return kernel.latent_kernels if isinstance(kernel, MultioutputKernel) else (kernel,)
 
     def describe(self) -> Description:
         return Description(f"functions at {self.num_inducing} points", "")
@@ -339,12 +322,14 @@ class OutputLayer(_KernelLayer):
             functions share it and [S, L, G, K, K] where not.
         """
         if blocks.it.shape.rank == 4:
-            moments = [
-                self.condition(draw.of_function(index), TargetBlocks(it, tt))
-                for index, (it, tt) in enumerate(
-                    zip(tf.unstack(blocks.it, axis=1), tf.unstack(blocks.tt, axis=1), strict=True)
+            moments = []
+            for i in range(len(self.kernels)):
+                root = None if draw.inverse_root is None else draw.inverse_root[:, i]
+                part = GaussianPosterior(
+                    draw.weights[..., i : i + 1], draw.inverse[:, i], draw.log_ratio, root
                 )
-            ]
+                own = TargetBlocks(blocks.it[:, i], blocks.tt[:, i])
+                moments.append(self.condition(part, own))
             means, covariances = zip(*moments, strict=True)
             return tf.concat(means, axis=-1), tf.stack(covariances, axis=1)
         if blocks.are_single:

@@ -39,8 +39,8 @@ def over_leading_axes(*, axis: int = 0) -> Callable[[Method], Method]:
             rows = as_pair(given) if first == "data" else (given,)
             if min(tf.TensorShape(getattr(part, "shape", None)).rank or 0 for part in rows) <= 2:
                 return method(self, *arguments, **options)
-            rows = [to_default_float(part) for part in rows]
-            X, leading = rows[0], tf.shape(rows[0])[:-2]
+            parts = [to_default_float(part) for part in rows]
+            X, leading = parts[0], tf.shape(parts[0])[:-2]
 
             def predict(*matrices: tf.Tensor) -> Any:
                 bound.arguments[first] = matrices if first == "data" else matrices[0]
@@ -52,7 +52,7 @@ def over_leading_axes(*, axis: int = 0) -> Callable[[Method], Method]:
                 kind = X.dtype if axis == 1 else (X.dtype, X.dtype)
                 results = tf.map_fn(predict, flat, fn_output_signature=kind)
                 return tf.nest.map_structure(lambda part: _split(part, 0, 0, leading), results)
-            results = predict(*(tf.reshape(part, [-1, part.shape[-1]]) for part in rows))
+            results = predict(*(tf.reshape(part, [-1, part.shape[-1]]) for part in parts))
             sizes = tf.concat([leading, tf.shape(X)[-2:-1]], axis=0)
             count = len(X.shape) - 2
             return tf.nest.map_structure(lambda part: _split(part, axis, count, sizes), results)

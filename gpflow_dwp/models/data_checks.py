@@ -130,6 +130,7 @@ def check_dataset(model: Any, data: tf.data.Dataset) -> tf.data.Dataset:
             f"{data.element_spec}."
         )
     expected = accepted_observations(model.likelihood).expected
+    name = type(model.likelihood).__name__
 
     @tf.autograph.experimental.do_not_convert
     def check(*parts: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -138,7 +139,7 @@ def check_dataset(model: Any, data: tf.data.Dataset) -> tf.data.Dataset:
             "X and Y of a batch must have as many rows": tf.equal(tf.shape(X)[0], tf.shape(Y)[0]),
             "X must hold finite numbers": tf.math.is_finite(X),
             "Y must hold finite numbers": ~tf.math.is_inf(Y),
-            f"Y must hold {expected}": is_accepted(model.likelihood, Y),
+            f"Y must hold {expected} for the likelihood {name}": is_accepted(model.likelihood, Y),
             "Y must hold an observation in each row": has_observation(model.likelihood, Y),
         }
         if weights is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import functools
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -79,8 +78,7 @@ class MixturePosterior(abc.ABC):
     :param num_distinct: How many of them differ; None for all.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
     :param column_factors: See :func:`mixture_covariance`.
-    :param mixing: W, [Q, L], of a posterior whose outputs mix L functions; ``_propagate`` then has
-        an argument ``mixed``, which is False where the moments of these are wanted.
+    :param mixing: W, [Q, L], of a posterior whose outputs mix L functions.
     """
 
     def __init__(
@@ -133,7 +131,7 @@ class MixturePosterior(abc.ABC):
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
             if full_output_cov and self._mixing is not None:
-                _, variances = self._propagate(X, full_cov=full_cov, mixed=False)
+                _, variances = self._propagate_unmixed(X, full_cov=full_cov)
             return mixture_covariance(
                 means,
                 variances,
@@ -153,7 +151,7 @@ class MixturePosterior(abc.ABC):
         :return: Mean and variance, [S, N, Q] each.
         :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
-        return self._components("f components", Xnew, self._propagate_columns)
+        return self._components("f components", Xnew, self._propagate)
 
     @over_leading_axes()
     def predict_y(
@@ -256,11 +254,10 @@ class MixturePosterior(abc.ABC):
         width = means.shape[-1]
         if self._mixing is not None:
             width = self._mixing.shape[1]
-            unmixed = functools.partial(self._propagate_columns, mixed=False)
             _, variances = (
-                self._propagate(X, full_cov=True, mixed=False)
+                self._propagate_unmixed(X, full_cov=True)
                 if full_cov
-                else self._components("unmixed", X, unmixed)
+                else self._components("unmixed", X, self._propagate_unmixed)
             )
         shape = [self.num_samples, tf.shape(means)[1], width]
         noise = normal(shape, self._function_seed, means.dtype)
@@ -295,18 +292,17 @@ class MixturePosterior(abc.ABC):
         return sample_observations(self.likelihood, X, functions, fold_in(self._function_seed, 0))
 
     @abc.abstractmethod
-    def _propagate(
-        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean [S, N, Q] and variance, [S, N] or [S, N, Q], of f at X under every draw.
 
         With ``full_cov`` the covariance between points, [S, N, N] or [S, Q, N, N].
         """
 
-    def _propagate_columns(self, X: tf.Tensor, **options: bool) -> tuple[tf.Tensor, tf.Tensor]:
-        means, variances = self._propagate(X, **options)
-        columns = variances if variances.shape.rank == 3 else variances[..., None]
-        return means, tf.broadcast_to(columns, tf.shape(means))
+    def _propagate_unmixed(
+        self, X: tf.Tensor, *, full_cov: bool = False
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """As :meth:`_propagate`, of the L functions that the outputs mix, with ``mixing``."""
+        raise NotImplementedError
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return predictive_moments(
@@ -335,7 +331,10 @@ class MixturePosterior(abc.ABC):
         predict: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]],
     ) -> MeanAndVariance:
         def points_first(X: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            return tuple(tf.transpose(moment, [1, 0, 2]) for moment in predict(X))
+            means, variances = predict(X)
+            columns = variances if variances.shape.rank == 3 else variances[..., None]
+            moments = means, tf.broadcast_to(columns, tf.shape(means))
+            return tuple(tf.transpose(moment, [1, 0, 2]) for moment in moments)
 
         mean, variance = self._in_blocks(name, points_first, check_inputs(self, Xnew, "Xnew"))
         return tf.transpose(mean, [1, 0, 2]), tf.transpose(variance, [1, 0, 2])

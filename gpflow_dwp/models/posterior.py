@@ -84,9 +84,15 @@ class DeepPosterior(MixturePosterior):
         targets, seed = self._targets(X, full_cov=True)
         return sample_gram_matrices(self._hidden, self._output, self.path, targets, seed)
 
-    def _propagate(
-        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        return self._moments(X, full_cov=full_cov, mixed=True)
+
+    def _propagate_unmixed(
+        self, X: tf.Tensor, *, full_cov: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
+        return self._moments(X, full_cov=full_cov, mixed=False)
+
+    def _moments(self, X: tf.Tensor, *, full_cov: bool, mixed: bool) -> tuple[tf.Tensor, tf.Tensor]:
         targets, seed = self._targets(X, full_cov=full_cov)
         parts = self._hidden, self._output, self.path
         if full_cov:

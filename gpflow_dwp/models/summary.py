@@ -161,7 +161,8 @@ def model_summary(model: Any, *, kl: bool = True, seed: int = 0) -> ModelSummary
                 name,
                 type(part).__name__,
                 *_describe(part),
-                *counts[name],
+                counts[name][0],
+                counts[name][1],
                 divergences.get(name),
                 name in collapsed,
             )
