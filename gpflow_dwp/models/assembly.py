@@ -275,7 +275,7 @@ def _against_regression(
         return "for a model with latent variables"
     if num_functions is not None:
         return "where num_functions are mixed"
-    last = kernel if isinstance(kernel, str | Kernel) or not kernel else kernel[-1]
-    if isinstance(last, MultioutputKernel):
+    kernels = kernel if isinstance(kernel, Sequence) else [kernel]
+    if any(isinstance(each, MultioutputKernel) for each in kernels):
         return "where functions have kernels of their own"
     return "where observations are missing" if np.isnan(Y).any() else ""

@@ -256,7 +256,7 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
         ({"num_functions": 1, "output": "regression"}, "'pseudo_targets' where num_functions"),
         ({"data": (X, np.where(Y[2] == Y, np.nan, Y)), "output": "regression"}, "are missing"),
         ({"data": (X, np.full_like(Y, np.nan))}, r"Y is missing in all rows \(column 1\)"),
-        ({"likelihood": 5}, "likelihood must be one of gaussian, warped"),
+        ({"likelihood": 5}, "likelihood must be one of gaussian, noise_free"),
         ({"width": 2**40}, "width must be smaller, got 1099511627776: two arrays of shape"),
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
         (
