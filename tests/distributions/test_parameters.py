@@ -12,7 +12,6 @@ import tensorflow as tf
 from distribution_cases import (
     GRAM_NAMES,
     SEED,
-    as_tensors,
     every_name,
     make,
     random_parameters,
