@@ -187,7 +187,8 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "doubly_reparameterized": NO_FLAG,
     },
     classify: {
-        **dict.fromkeys(("depth", "num_inducing", "num_steps"), NO_COUNT),
+        **dict.fromkeys(("depth", "num_inducing"), NO_COUNT),
+        "num_steps": (0, -1, 1.5, NAN, "2", True),
         "posterior": ("", "nope", None),
         "whiten": NO_FLAG,
         "kernel": NO_KERNEL[:3],
