@@ -96,7 +96,7 @@ def predictive_moments(
     :raises NotImplementedError: For GPflow's ``Ordinal`` where TensorFlow's erf of infinity, which
         it takes, is NaN.
     """
-    if isinstance(likelihood, Ordinal) and _erf_fails():
+    if isinstance(likelihood, Ordinal) and _erf_fails(mean.dtype):
         raise NotImplementedError(
             "GPflow's Ordinal has no mean with this build of TensorFlow, whose erf of infinity is "
             "NaN; MultiClass has one, and Gaussian takes the labels as numbers."
@@ -137,9 +137,9 @@ def warped_moments(
     return first, second
 
 
-def _erf_fails() -> bool:
+def _erf_fails(dtype: tf.DType) -> bool:
     with tf.init_scope():
-        return bool(np.isnan(tf.math.erf(tf.fill([16], np.inf))).any())
+        return bool(np.isnan(tf.math.erf(tf.fill([16], tf.constant(np.inf, dtype)))).any())
 
 
 @check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")

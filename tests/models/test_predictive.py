@@ -182,3 +182,14 @@ def test_gradients_pass_missing_entries() -> None:
     assert np.all(by_variance.numpy()[:, :3] != 0.0)
     assert np.all(by_variance.numpy()[:, 3] == 0.0)
     assert np.isfinite(by_scale)
+
+
+def test_moments_of_ordinal_observations_are_there_or_refused() -> None:
+    """Catches GPflow's NaN where TensorFlow's erf of infinity is one: in float64, say, alone."""
+    likelihood = gpflow.likelihoods.Ordinal(np.array([-0.5, 0.5]))
+    try:
+        moments = predictive_moments(likelihood, tf.constant(X), *arguments(MEAN[..., :1]))
+    except NotImplementedError as error:
+        assert "erf of infinity" in str(error)
+    else:
+        assert np.all(np.isfinite(moments))
