@@ -7,14 +7,16 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+from gpflow import Parameter
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
+from gpflow_dwp.likelihoods.named import is_noise_free
+from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.deepening import start_at_smaller
-from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
+from gpflow_dwp.selection import select_model
 from gpflow_dwp.training import fit
 
 if TYPE_CHECKING:
@@ -24,14 +26,13 @@ __all__ = ["model_with_runs"]
 
 # Where the noise of a deep model starts again: new runs may be a surprise.
 _LEAST_NOISE = 1e-4
-_MOST_ITERATIONS = 50
 _MOST_INDUCING = 100
 
 
 def model_with_runs(
     estimator: DeepWishartEstimator, X: Array, Y: Array, num_steps: int
 ) -> DeepWishartProcess:
-    """Build the model of an estimator for further runs as well, and train it from where it is.
+    """Build the model of an estimator for further runs as well, and train it.
 
     :param X: Standardised inputs of the new runs, [B, D].
     :param Y: Standardised outputs, [B, Q].
@@ -42,9 +43,23 @@ def model_with_runs(
     if not isinstance(layer, RegressionGPLayer):
         raise ValueError("tell needs a model whose output layer is a regression on its rows.")
     data = np.concatenate([layer.inputs, X]), np.concatenate([layer.targets, Y])
+    likelihood, kernel = old.likelihood, type(layer.kernel).__name__
+    variance = likelihood.variance if type(likelihood) is Gaussian else None
+    has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
+    if not old.hidden_layers and has_one_noise and kernel in KERNELS:
+        # As fast as to go on, and it may find what the first runs did not tell.
+        return select_model(
+            data,
+            depth=1,
+            kernel=kernel,
+            likelihood="noise_free" if is_noise_free(likelihood) else "gaussian",
+            num_inducing=estimator.num_inducing,
+            seed=estimator._seed,
+            progress=False,
+        ).model
     most = estimator.num_inducing
     if most == "auto":
-        most = _MOST_INDUCING if old.hidden_layers else len(data[0])
+        most = _MOST_INDUCING
     points = np.asarray(old.inducing_variable.Z)
     Z = np.concatenate([points, X[: max(0, most - len(points))]])
     new = build_deep_wishart_process(
@@ -62,18 +77,7 @@ def model_with_runs(
         seed=estimator._seed,
     )
     start_at_smaller(new, old)
-    layer, noise = new.output_layer, new.likelihood.variance
-    if not new.hidden_layers and type(new.likelihood) is Gaussian and noise.shape.rank == 0:
-        fit_gaussian_process(
-            data,
-            layer.kernel,
-            new.likelihood,
-            jitter=layer.jitter,
-            max_iterations=_MOST_ITERATIONS,
-        )
-        layer.noise_variance.assign(noise)
-        return new
-    for variance in (noise, layer.noise_variance):
+    for variance in (new.likelihood.variance, new.output_layer.noise_variance):
         variance.assign(np.maximum(variance, _LEAST_NOISE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)

@@ -176,11 +176,12 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     def tell(
         self, X: npt.ArrayLike, y: npt.ArrayLike, num_steps: int = 200
     ) -> DeepWishartRegressor:
-        """Take in further rows, and train on from where the model is, within seconds.
+        """Take in further rows, within seconds.
 
-        Nothing is chosen anew: depth, kernels and likelihood stay, and so do the units. Inputs of
-        the rows become inducing points as well, up to the number that there may be. A single layer
-        with one Gaussian noise is fitted by L-BFGS, other models take some gradient steps.
+        Depth, kernels and likelihood stay, and so do the units. A single layer with Gaussian noise
+        or none is fitted anew, in less than a second. Other models start at the values that they
+        had, and take some gradient steps; inputs of the rows become inducing points as well, up to
+        the number that there may be.
 
         :param X: Inputs, [B, D].
         :param y: Targets, [B] or [B, Q] as those of ``fit``; rows of NaN alone are failed runs.

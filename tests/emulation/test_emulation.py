@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import norm, qmc
@@ -9,9 +12,10 @@ from scipy.stats import norm, qmc
 from gpflow_dwp import build_deep_wishart_process, emulation
 from gpflow_dwp.emulation.leave_one_out import LeaveOneOutPredictions
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
-from gpflow_dwp.models import DeepWishartProcess
+from gpflow_dwp.models import DeepWishartProcess, model_from_bytes
 from gpflow_dwp.selection import leave_one_out as leave_one_out_of_model
 
+HERE = Path(__file__).parent
 BOUNDS = np.array([[-np.pi, np.pi]] * 3)
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
 
@@ -270,6 +274,15 @@ def test_bounds_have_to_hold_the_candidates(
     """Catches bounds in the wrong order, and inputs outside of them."""
     with pytest.raises(ValueError, match=message):
         emulation.suggest(emulator, bounds, candidates=BOUNDS.T)
+
+
+def test_a_kept_emulator_loads_and_predicts_the_same() -> None:
+    """Catches a format that is no longer read, and draws that are others than they were."""
+    model = model_from_bytes((HERE / "kept_emulator.zip").read_bytes())
+    kept = json.loads((HERE / "kept_predictions.json").read_text(encoding="utf-8"))
+    mean, variance = model.posterior(20, seed=0).predict_y(np.array(kept["points"]))
+    np.testing.assert_allclose(mean.numpy()[:, 0], kept["mean"], rtol=1e-6)
+    np.testing.assert_allclose(variance.numpy()[:, 0], kept["variance"], rtol=1e-5)
 
 
 def test_what_is_no_emulator_is_refused() -> None:
