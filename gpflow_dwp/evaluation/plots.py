@@ -256,8 +256,6 @@ def plot_model_1d(
     if sizes != (1, 1):
         raise ValueError("model must have one input and one output, got {} and {}.".format(*sizes))
     check_instance(Gaussian, likelihood=model.likelihood)
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage}.")
     X, Y = (np.asarray(part, np.float64) for part in data)
     if grid is None:
         margin = 0.1 * np.ptp(X)
