@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,6 @@ from cyclopts import Argument
 from gpflow_dwp.cli import main, program
 from gpflow_dwp.cli.program import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table
-from gpflow_dwp.data.table import split_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")
@@ -30,7 +30,10 @@ def run(*arguments: object) -> int:
 def parse(*arguments: str) -> dict[str, Any]:
     """The options of a command by name, as it is called with them."""
     _, bound = program.parse(arguments)
-    return program.options_by_name(bound)
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        found |= asdict(value) if is_dataclass(value) else {name: value}
+    return found
 
 
 def declared_options() -> Iterator[tuple[str, Argument]]:
@@ -120,8 +123,9 @@ class TrainedRun(NamedTuple):
     def rows(self) -> tuple[Table, Table]:
         """Training and test rows, in raw units."""
         description = self.description
-        table = read_table(self.table, description["target_name"], description["task"])
-        return split_table(table, TEST_FRACTION, 0)
+        task = "regression" if description["classes"] is None else "classification"
+        table = read_table(self.table, description["target_name"], task)
+        return table.split(TEST_FRACTION, 0)
 
     def standardised(self, table: Table) -> np.ndarray:
         return Standardiser.fit(self.rows()[0].X).transform(table.X)

@@ -11,11 +11,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    :param arguments: Command-line arguments; None for those of the process.
-    :return: The exit code, as the help explains it.
-    """
+    """Run the command, by default with the arguments of the process; return the exit code."""
     try:
         import_optional("cyclopts", "cli")
     except ImportError as error:

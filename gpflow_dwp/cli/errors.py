@@ -9,14 +9,14 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from cyclopts import CoercionError, CycloptsError
+from cyclopts import CycloptsError
 
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 
-__all__ = ["TerminatedError", "UsageError", "explain", "going_on", "user_mistakes"]
+__all__ = ["TerminatedError", "UsageError", "explain", "user_mistakes"]
 
-_FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
-_FULL_IN_TEXT = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
+_FULL = re.compile(r"(?:([^\s;:]+)[;:] *)?(No space left on device|Disk quota exceeded)")
+_HINTS = {"--model": " A Gaussian process is a DWP with --depth 1"}
 
 
 class UsageError(Exception):
@@ -24,10 +24,7 @@ class UsageError(Exception):
 
 
 class TerminatedError(KeyboardInterrupt):
-    """The process was asked to end, by a signal that is not Ctrl-C's.
-
-    :param number: Of the signal.
-    """
+    """The process was asked to end, by a signal, of this number, that is not Ctrl-C's."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -43,28 +40,18 @@ def user_mistakes() -> Iterator[None]:
         raise UsageError(_one_line(error)) from error
 
 
-@contextlib.contextmanager
-def going_on(how: str) -> Iterator[None]:
-    """Let the line that tells of an interruption say what is kept, and how it goes on."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        error.args = (how,)
-        raise
-
-
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code that an error leads to, and the line that tells of it."""
     full = _full_disk(error)
     if full is not None:
         return 1, full
     if isinstance(error, CycloptsError):
+        error.verbose = False
         program = " ".join(["gpflow-dwp", *(error.command_chain or ())])
-        return 2, f"error: {_wrong_argument(error)} (see {program} --help)"
+        hint = _HINTS.get(error.argument.name, "") if error.argument else ""
+        return 2, f"error: {_one_line(error).rstrip('.')}{hint} (see {program} --help)"
     if isinstance(error, UsageError):
         return 2, f"error: {_one_line(error)}"
-    if isinstance(error, NonFiniteBoundError):
-        return 1, _one_line(error)
     if isinstance(error, KeyboardInterrupt):
         kept = f"; {error.args[0]}" if error.args else ", nothing was written"
         if isinstance(error, TerminatedError):
@@ -75,31 +62,20 @@ def explain(error: BaseException) -> tuple[int, str]:
             "out of memory; less is needed with a smaller --num-samples, --num-inducing, --width "
             "or --batch-size, and for smaller tables"
         )
-    if isinstance(error, OSError):
+    if isinstance(error, (NonFiniteBoundError, OSError)):
         return 1, _one_line(error)
     return 1, f"{type(error).__name__}: {_one_line(error)} (--debug shows where)"
-
-
-def _wrong_argument(error: CycloptsError) -> str:
-    error.verbose = False
-    # What a type of ours says of a text does not name the option.
-    if isinstance(error, CoercionError) and error.msg is not None and error.argument is not None:
-        return f"{error.argument.name}: {error.msg}"
-    line = _one_line(error)
-    return line if line.endswith("...") else line.rstrip(".")
 
 
 def _full_disk(error: BaseException | None) -> str | None:
     """What an error says of a full disk, if that was the cause of it."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            where = f": {error.filename}" if error.filename else ""
-            return f"{_FULL[error.errno]}{where}"
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"the disk is full{f': {error.filename}' if error.filename else ''}"
         # TensorFlow says so by the kind of error that it has for too little memory, too.
-        found = _FULL_IN_TEXT.search(str(error)) if _is_tensorflow(error, "OpError") else None
+        found = _FULL.search(str(error)) if _is_tensorflow(error, "OpError") else None
         if found:
-            where = f": {found[1]}" if found[1] else ""
-            return f"the disk is full{where}"
+            return f"the disk is full{f': {found[1]}' if found[1] else ''}"
         error = error.__cause__
     return None
 

@@ -1,118 +1,169 @@
-"""The figures of a run."""
+"""What a model makes of its inputs, and the figures of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.cli.fit import FitData
+from gpflow_dwp.cli.runs import FIGURES
 from gpflow_dwp.data import Table
+from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.evaluation import (
+    RawUnits,
     plot_calibration,
     plot_learning_curve,
     plot_predictions,
     plot_reliability,
+    predict,
 )
 from gpflow_dwp.evaluation.predictions import INTERVAL, LabelPredictions, NumberPredictions
 from gpflow_dwp.optional import import_optional
+from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["write_figures"]
+__all__ = ["effect_of", "relevances", "write_figures"]
+
+_ROWS, _GRID, _DRAWS = 50, 40, 20
+_BAND = f"{100 * INTERVAL:g}% interval"
+
+
+def relevances(units: RawUnits, X: Array, encoder: ColumnEncoder, seed: int) -> dict[str, float]:
+    """Return how far predictions move, by column, where its cells are exchanged between rows.
+
+    That is the root mean square of the change of the mean, or of a class's probability, over the
+    standard deviation of what is predicted (Breiman, Random Forests, 2001, permutes likewise). The
+    most relevant column is the first.
+    """
+    rows = X[np.random.default_rng(seed).permutation(len(X))[:_ROWS]]
+    blocks = [rows]
+    for places in _places(encoder).values():
+        other = rows.copy()
+        other[:, places] = np.roll(rows, 1, axis=0)[:, places]
+        blocks.append(other)
+    found: Any = predict(units, np.concatenate(blocks), num_samples=_DRAWS, seed=seed)
+    labels = isinstance(found, LabelPredictions)
+    first, *others = np.split(found.probabilities if labels else found.mean[:, None], len(blocks))
+    spread = float(np.sqrt(first.var(axis=0).sum())) or 1.0
+    moves = [float(np.sqrt(np.square(other - first).mean(axis=0).sum())) for other in others]
+    named = {name: move / spread for name, move in zip(encoder.columns, moves, strict=True)}
+    return dict(sorted(named.items(), key=lambda pair: -pair[1]))
+
+
+def effect_of(
+    column: str, units: RawUnits, X: Array, encoder: ColumnEncoder, seed: int
+) -> tuple[Array, Any]:
+    """Return values of a column, [G], and predictions of them with the other inputs' medians.
+
+    Of categories the values are their numbers.
+    """
+    places = _places(encoder)[column]
+    if column in encoder.categories:
+        values, inputs = np.arange(float(len(places))), np.eye(len(places))
+    else:
+        low, high = np.quantile(X[:, places[0]], [0.01, 0.99])
+        values = np.linspace(low, high, _GRID)
+        inputs = values[:, None]
+    rows = np.tile(np.median(X, axis=0), [len(values), 1])
+    rows[:, places] = inputs
+    return values, predict(units, rows, num_samples=_DRAWS, seed=seed)
+
+
+def _places(encoder: ColumnEncoder) -> dict[str, list[int]]:
+    """The inputs that each column becomes."""
+    counts = [len(encoder.categories.get(name, ("",))) for name in encoder.columns]
+    ends = np.cumsum([0, *counts]).tolist()
+    spans = zip(encoder.columns, ends[:-1], ends[1:], strict=True)
+    return {name: [*range(start, end)] for name, start, end in spans}
 
 
 def write_figures(
-    directory: Path,
-    elbo: Array,
+    run: Path,
+    history: TrainingHistory,
+    bounds: Array,
     predictions: NumberPredictions | LabelPredictions,
-    test: Table,
-    *,
-    annealing_steps: int = 0,
-    effects: tuple[str, Sequence[str] | None, Array, Any, dict[str, float]] | None = None,
-) -> None:
-    """Write the learning curve and pictures of the predictions as PNG.
-
-    :param directory: Where to; made here.
-    :param elbo: Bound per training row at each step, [T].
-    :param annealing_steps: When the weight of the log ratios had grown to 1.
-    :param effects: The most relevant column, its categories, values and predictions of them, and
-        the relevance of all columns; None for no figures of them.
-    """
-    curve = plot_learning_curve(
-        np.arange(1, len(elbo) + 1),
-        elbo,
-        label="ELBO per datum (nats)",
-        annealing_steps=annealing_steps,
-    )
-    figures: dict[str, Any] = {"learning_curve": curve}
-    if isinstance(predictions, LabelPredictions):
-        figures |= _of_labels(predictions, test)
-    else:
-        title = f"{_plain(test.target_name)}, test rows"
-        figures["predictions"] = plot_predictions(
-            *(test.Y[:, 0], predictions.mean, predictions.lower, predictions.upper),
-            target=title,
-            interval=f"{100 * INTERVAL:g}% interval",
-        )
-        if predictions.below is not None:
-            figures["calibration"] = plot_calibration(predictions.below)
-            figures["calibration"].set_title(title, fontsize="medium")
-    if effects is not None:
-        figures |= _of_inputs(test, *effects)
-    directory.mkdir(exist_ok=True)
-    for name, axes in figures.items():
-        axes.figure.savefig(directory / f"{name}.png", dpi=120)
-
-
-def _of_labels(predictions: LabelPredictions, test: Table) -> dict[str, Any]:
-    metrics = import_optional("sklearn.metrics", "cli")
-    labels, classes = test.Y[:, 0].astype(int), test.classes or ()
-    figure = import_optional("matplotlib.figure", "cli").Figure(layout="constrained")
-    axes = figure.add_subplot()
-    metrics.ConfusionMatrixDisplay.from_predictions(
-        labels,
-        predictions.labels,
-        labels=np.arange(len(classes)),
-        display_labels=[_plain(name) for name in classes],
-        ax=axes,
-    )
-    axes.set_title(f"{_plain(test.target_name)}: test rows")
-    right = predictions.labels == labels
-    return {
-        "predictions": axes,
-        "calibration": plot_reliability(predictions.probabilities.max(axis=1), right),
-    }
-
-
-def _of_inputs(
-    test: Table,
-    column: str,
-    categories: Sequence[str] | None,
-    values: Array,
-    predictions: NumberPredictions | LabelPredictions,
+    data: FitData,
+    units: RawUnits,
     relevance: dict[str, float],
+) -> None:
+    """Write the learning curve and pictures of predictions and inputs as PNG.
+
+    :param bounds: Bound per training row at each step, [T], in raw units.
+    :param predictions: Of the test rows.
+    """
+    figures = {
+        "learning_curve": plot_learning_curve(
+            np.arange(1, len(bounds) + 1),
+            bounds,
+            label="ELBO per datum (nats)",
+            annealing_steps=history.kl_annealing_steps,
+        ),
+        **_of_predictions(predictions, data.test),
+        "relevance": _of_relevance(relevance),
+        "effect": _of_effect(next(iter(relevance)), units, data),
+    }
+    folder = run / FIGURES
+    folder.mkdir(exist_ok=True)
+    for name, axes in figures.items():
+        axes.figure.savefig(folder / f"{name}.png", dpi=120)
+
+
+def _of_predictions(
+    predictions: NumberPredictions | LabelPredictions, test: Table
 ) -> dict[str, Any]:
-    """The relevance of each column, and the effect of the most relevant one with its band."""
-    figure = import_optional("matplotlib.figure", "cli").Figure
-    names = [_plain(name) for name in relevance]
-    bars = figure(figsize=(5.6, 1.2 + 0.3 * len(names)), layout="constrained").add_subplot()
-    bars.barh(names[::-1], [*relevance.values()][::-1])
-    bars.set_xlabel("change of predictions where rows exchange the input (standard deviations)")
-    axes = figure(layout="constrained").add_subplot()
+    name = _plain(test.target_name)
+    if isinstance(predictions, NumberPredictions):
+        means = predictions.mean, predictions.lower, predictions.upper
+        calibration = plot_calibration(np.asarray(predictions.below))
+        axes = plot_predictions(test.Y[:, 0], *means, target=name, interval=_BAND)
+    else:
+        labels, classes = test.Y[:, 0].astype(int), test.classes or ()
+        axes = _axes()
+        import_optional("sklearn.metrics", "cli").ConfusionMatrixDisplay.from_predictions(
+            labels,
+            predictions.labels,
+            labels=np.arange(len(classes)),
+            display_labels=[_plain(label) for label in classes],
+            ax=axes,
+        )
+        right = predictions.labels == labels
+        calibration = plot_reliability(predictions.probabilities.max(axis=1), right)
+    for each in (axes, calibration):
+        each.set_title(f"{name}, test rows", fontsize="medium")
+    return {"predictions": axes, "calibration": calibration}
+
+
+def _of_relevance(relevance: dict[str, float]) -> Any:
+    axes = _axes(figsize=(5.6, 1.2 + 0.3 * len(relevance)))
+    axes.barh([_plain(name) for name in relevance][::-1], [*relevance.values()][::-1])
+    axes.set_xlabel("change of predictions where rows exchange the input (standard deviations)")
+    return axes
+
+
+def _of_effect(column: str, units: RawUnits, data: FitData) -> Any:
+    values, predictions = effect_of(column, units, data.train.X, data.encoder, 0)
+    axes, categories = _axes(), data.encoder.categories.get(column)
+    marker = "." if categories else ""
     if isinstance(predictions, LabelPredictions):
-        for name, line in zip(test.classes or (), predictions.probabilities.T, strict=True):
-            axes.plot(values, line, marker="." if categories else "", label=_plain(name))
+        for name, line in zip(data.test.classes or (), predictions.probabilities.T, strict=True):
+            axes.plot(values, line, marker=marker, label=_plain(name))
         axes.set_ylabel("probability")
         axes.legend()
     else:
-        axes.plot(values, predictions.mean, marker="." if categories else "")
+        axes.plot(values, predictions.mean, marker=marker)
         axes.fill_between(values, predictions.lower, predictions.upper, alpha=0.2)
-        axes.set_ylabel(f"{_plain(test.target_name)}: mean and {100 * INTERVAL:g}% interval")
+        axes.set_ylabel(f"{_plain(data.test.target_name)}: mean and {_BAND}")
     if categories:
         axes.set_xticks(values, [_plain(name) for name in categories])
     axes.set_xlabel(f"{_plain(column)} (other inputs at their medians)")
-    return {"relevance": bars, "effect": axes}
+    return axes
+
+
+def _axes(**options: Any) -> Any:
+    figure = import_optional("matplotlib.figure", "cli").Figure
+    return figure(layout="constrained", **options).add_subplot()
 
 
 def _plain(name: str) -> str:

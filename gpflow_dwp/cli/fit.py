@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from gpflow_dwp.cli.backend import load_tensorflow
-from gpflow_dwp.cli.configuration import write_configuration
-from gpflow_dwp.cli.errors import going_on, user_mistakes
-from gpflow_dwp.cli.fit_options import FitOptions
-from gpflow_dwp.cli.run_directory import CONFIGURATION, Run, new_run, resume_run
-from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.optional import find_optional
+import numpy as np
 
-__all__ = ["fit"]
+from gpflow_dwp.cli.errors import user_mistakes
+from gpflow_dwp.cli.options import FitOptions, complete
+from gpflow_dwp.cli.reports import encoding_notes
+from gpflow_dwp.cli.runs import CONFIGURATION, Run, load_tensorflow, new_run
+from gpflow_dwp.data import Standardiser, Table, load_yacht
+from gpflow_dwp.data.encoding import ColumnEncoder
+from gpflow_dwp.data.tables import read_to_split
+from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
+from gpflow_dwp.files import write_whole
+from gpflow_dwp.optional import find_optional, import_optional
+
+if TYPE_CHECKING:
+    from gpflow.likelihoods import Likelihood
+
+    from gpflow_dwp.base import Array
+
+__all__ = ["FitData", "fit", "read_fit_data"]
 
 _DEFAULTS = FitOptions()
+# What a run is not made of: where it goes, and what is shown of it.
+_NOT_WRITTEN = ("config", "resume", "out", "overwrite", "quiet", "json")
 
 
-def fit(options: FitOptions = _DEFAULTS) -> int:
+def fit(options: FitOptions = _DEFAULTS) -> None:
     """Train on a table, compare with simpler models, write a run directory.
 
     A deep Wishart process, or one of its rivals, is judged on rows that were held out, next to
-    linear regression, gradient boosting and GPflow's sparse Gaussian process. Without a table it
-    takes the resistance of 308 sailing yachts.
+    linear regression, gradient boosting and GPflow's Gaussian process. Without a table it takes the
+    resistance of 308 sailing yachts.
 
     examples:
 
@@ -30,43 +46,122 @@ def fit(options: FitOptions = _DEFAULTS) -> int:
         gpflow-dwp fit houses.csv --target price
         gpflow-dwp fit irises.csv --target species --task classification --depth 2
         gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
-        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2 --log log.csv
+        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2
         gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
         gpflow-dwp fit --resume runs/houses-1
         gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
     """
-    from gpflow_dwp.cli.fit_data import read_fit_data
-    from gpflow_dwp.cli.model_choice import complete
-
     with contextlib.ExitStack() as holding:
         with user_mistakes():
             chosen = complete(options)
             for package in ("matplotlib", "sklearn"):  # which are needed once training has ended
                 find_optional(package, "cli")
             data = read_fit_data(chosen)
-            run = _begin(chosen, holding)
+            run = holding.enter_context(_begin(chosen))
         try:
             load_tensorflow(f"{data.summary}; TensorFlow is loading")
-            from gpflow_dwp.cli.fit_run import run_fit
+            from gpflow_dwp.cli.training import run_fit
 
             run_fit(run, data, chosen)
         except BaseException as error:
-            begun_here = options.resume is None and not run.has_steps
-            if isinstance(error, NonFiniteBoundError) or begun_here:
+            goes_on = run.has_steps and not isinstance(error, NonFiniteBoundError)
+            if not goes_on and options.resume is None:
                 run.discard()
-                raise
-            with going_on(f"gpflow-dwp fit --resume {run.directory} goes on"):
-                raise
-    return 0
+            elif isinstance(error, KeyboardInterrupt):
+                error.args = (f"gpflow-dwp fit --resume {run.directory} goes on",)
+            raise
 
 
-def _begin(options: FitOptions, holding: contextlib.ExitStack) -> Run:
-    """The run that is begun, or goes on, and is held."""
+def _begin(options: FitOptions) -> contextlib.AbstractContextManager[Run]:
+    """The run that is begun, or goes on, once it is held."""
     if options.resume is not None:
-        return holding.enter_context(resume_run(options.resume))
+        return Run(options.resume).hold()
+    return _new(options)
+
+
+@contextlib.contextmanager
+def _new(options: FitOptions) -> Any:
     name = "yacht" if options.table is None else options.table.stem
-    run = holding.enter_context(new_run(options.out, name, overwrite=options.overwrite))
-    write_configuration(run.work / CONFIGURATION, "fit", options)
-    if options.log is not None:
-        options.log.unlink(missing_ok=True)  # which may be replaced
-    return run
+    with new_run(options.out, name, overwrite=options.overwrite) as run:
+        plain = {
+            name: str(value.resolve()) if isinstance(value, Path) else value
+            for name, value in asdict(options).items()
+            if name not in _NOT_WRITTEN and value not in (None, False, ())
+        }
+        text = import_optional("yaml", "cli").safe_dump(plain, sort_keys=False, allow_unicode=True)
+        write_whole(run.work / CONFIGURATION, f"# gpflow-dwp fit --config config.yaml\n{text}")
+        yield run
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a run is trained and judged on, in raw units; labels have no standardiser."""
+
+    train: Table
+    validation: Table | None
+    test: Table
+    encoder: ColumnEncoder
+    inputs: Standardiser
+    target: Standardiser | None
+
+    @property
+    def summary(self) -> str:
+        """A line that says how many rows there are, and of what."""
+        train, validation = self.train, self.validation
+        held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
+        return (
+            f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(self.test.X)} test "
+            f"rows, {train.X.shape[1]} inputs"
+        )
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """That of labels; None for a Gaussian one."""
+        from gpflow_dwp.likelihoods.named import likelihood_of_labels
+
+        classes = self.train.classes
+        return None if classes is None else likelihood_of_labels(len(classes))
+
+    @property
+    def offset(self) -> float:
+        """What to add to a bound per row to have it in raw units."""
+        return 0.0 if self.target is None else self.target.log_density_offset
+
+    def standardised(self, table: Table) -> tuple[Array, Array]:
+        """Inputs [N, D] and targets [N, 1] in the model's units."""
+        Y = table.Y if self.target is None else self.target.transform(table.Y)
+        return self.inputs.transform(table.X), Y
+
+
+def read_fit_data(options: FitOptions) -> FitData:
+    """Read the table, split it, and learn units from the training rows."""
+    if options.table is None or options.target is None:
+        train, test = load_yacht().split(options.test_fraction, options.seed)
+        encoder = ColumnEncoder(train.feature_names)
+    else:
+        read = read_to_split(
+            options.table,
+            options.target,
+            options.task,
+            form=options,
+            columns=options.columns,
+            drop=options.drop,
+            categorical=options.categorical,
+            impute=options.impute,
+        )
+        train, test, encoder = read.split(options.test_fraction, options.seed)
+        for note in [*read.notes, *encoding_notes(encoder, read.file.frame)]:
+            print(f"gpflow-dwp fit: {note}", file=sys.stderr)
+    validation = None
+    if options.validation_fraction is not None:
+        train, validation = train.split(options.validation_fraction, options.seed)
+    # The other rows may have all rows of a class, or all variation of the target.
+    values = np.unique(train.Y)
+    if len(values) < len(train.classes or (0, 1)):
+        what = "one value" if train.classes is None else f"{len(values)} of the classes"
+        raise TableError(
+            f"the {len(train.X)} training rows hold {what} only of {train.target_name!r}: "
+            "choose another --test-fraction or --seed"
+        )
+    target = Standardiser.fit(train.Y) if train.classes is None else None
+    return FitData(train, validation, test, encoder, Standardiser.fit(train.X), target)

@@ -10,19 +10,19 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, is_dataclass
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, ArgumentCollection, CycloptsError, Parameter
+from cyclopts.config import Dict
 
-from gpflow_dwp.cli.configuration import read_configuration
-from gpflow_dwp.cli.errors import TerminatedError, explain
-from gpflow_dwp.cli.outputs import check_outputs
+from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain, user_mistakes
+from gpflow_dwp.cli.runs import CONFIGURATION, Run
 from gpflow_dwp.interrupts import ending_signals
+from gpflow_dwp.optional import import_optional
 
-__all__ = ["COMMANDS", "app", "completion", "options_by_name", "parse", "run"]
+__all__ = ["COMMANDS", "app", "completion", "parse", "run"]
 
 _HELP = """\
 Deep Wishart processes for tables of data, on GPflow.
@@ -40,10 +40,10 @@ _DEBUG = "--debug"
 
 COMMANDS = {
     "fit": "gpflow_dwp.cli.fit:fit",
-    "predict": "gpflow_dwp.cli.predict:predict",
-    "evaluate": "gpflow_dwp.cli.evaluate:evaluate",
-    "export": "gpflow_dwp.cli.export:export",
-    "info": "gpflow_dwp.cli.info:info",
+    "predict": "gpflow_dwp.cli.commands:predict",
+    "evaluate": "gpflow_dwp.cli.commands:evaluate",
+    "export": "gpflow_dwp.cli.commands:export",
+    "info": "gpflow_dwp.cli.commands:info",
     "completion": "gpflow_dwp.cli.program:completion",
 }
 """Where each command is declared; nothing heavy is imported there."""
@@ -63,6 +63,35 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     print(app.generate_completion(prog_name="gpflow-dwp", shell=shell))
 
 
+def _read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Complete arguments by the file of ``--config``, or by that of the run of ``--resume``."""
+    given = {each.field_info.name: each for each in arguments if each.tokens}
+    values: dict[str, Any] = {}
+    if "resume" in given:
+        for name, argument in given.items():
+            if name not in ("resume", "quiet", "json"):
+                raise UsageError(
+                    f"{argument.name} cannot go with --resume: a run goes on as it began"
+                )
+        values["out"] = given["resume"].tokens[-1].value
+        path = Run(Path(values["out"])).work / CONFIGURATION
+        if not path.is_file():
+            raise UsageError(f"{values['out']} holds no run that could go on")
+    elif "config" in given:
+        path = Path(given["config"].tokens[-1].value)
+    else:
+        return
+    yaml = import_optional("yaml", "cli")
+    with user_mistakes():
+        content = path.read_bytes()
+    try:
+        read = yaml.safe_load(content).items()
+        values |= {name: value for name, value in read if value not in (None, False, [])}
+    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{path} must hold options by name, in YAML or JSON: {error}") from error
+    Dict(values, source=str(path), use_commands_as_keys=False)(app, commands, arguments)
+
+
 def _version() -> str:
     from importlib.metadata import version  # slow to import
 
@@ -71,9 +100,7 @@ def _version() -> str:
 
 def _shown(default: object) -> str | None:
     """A default in the help; words tell of those that are nothing."""
-    if default is None or default is False or default == ():
-        return None
-    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    return None if default is None or default is False or default == () else str(default)
 
 
 app = App(
@@ -81,9 +108,8 @@ app = App(
     help=_HELP,
     help_format="markdown",
     version=_version,
-    config=read_configuration,
-    # Of an option that is repeated the last counts.
-    default_parameter=Parameter(negative=(), allow_repeating=True, show_default=_shown),
+    config=_read_configuration,
+    default_parameter=Parameter(negative=(), consume_multiple=1, show_default=_shown),
 )
 """The command line."""
 
@@ -92,10 +118,7 @@ for _place, (_name, _where) in enumerate(COMMANDS.items()):
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command.
-
-    :return: The exit code, as the help explains it.
-    """
+    """Run the command; return the exit code, as the help explains it."""
     debug = _DEBUG in arguments
     arguments = [argument for argument in arguments if argument != _DEBUG]
     for stream in (sys.stdout, sys.stderr):
@@ -103,7 +126,11 @@ def run(arguments: list[str]) -> int:
             stream.reconfigure(errors="backslashreplace")  # of what its encoding has not
     try:
         with ending_signals(_end):
-            code = _run(arguments)
+            command, bound = parse(arguments)
+            if _is_help(command) and arguments[:1] not in [[name] for name in COMMANDS]:
+                for name in COMMANDS:
+                    app[name]  # which has the line that the list of commands shows
+            code = command(*bound.args, **bound.kwargs) or 0
             sys.stdout.flush()
         return code
     except BrokenPipeError:  # who reads the output, such as head, has seen enough
@@ -119,28 +146,9 @@ def run(arguments: list[str]) -> int:
         return code
 
 
-def _run(arguments: list[str]) -> int:
-    command, bound = parse(arguments)
-    if _is_help(command):
-        if not arguments or arguments[0] not in COMMANDS:
-            for name in COMMANDS:
-                app[name]  # which has the line that the list of commands shows
-        command(*bound.args, **bound.kwargs)
-        return 0
-    check_outputs(arguments[0], options_by_name(bound))
-    return command(*bound.args, **bound.kwargs) or 0
-
-
-def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
-    """Return the function of a command, and what it is called with.
-
-    :raises CycloptsError: If they cannot be used.
-    :raises UsageError: If the file or run that they name cannot be used.
-    """
+def parse(arguments: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function of a command, and what it is called with."""
     command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
-    asked = {*app.help_flags, *app.version_flags} & {*arguments}
-    if _is_help(command) and not asked and arguments:
-        raise CycloptsError(msg="a COMMAND is missing", command_chain=arguments)
     bound.apply_defaults()
     return command, bound
 
@@ -148,14 +156,6 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., int | None], BoundArg
 def _is_help(command: Callable[..., object]) -> bool:
     """Whether it is none of ours, but what shows help or version."""
     return isinstance(getattr(command, "__self__", None), App)
-
-
-def options_by_name(bound: BoundArguments) -> dict[str, Any]:
-    """Return the options of a command, also those that it takes as one object."""
-    found: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        found |= asdict(value) if is_dataclass(value) else {name: value}  # type: ignore[arg-type]
-    return found
 
 
 def _end(number: int, _: object) -> NoReturn:

@@ -7,18 +7,16 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
-from gpflow_dwp.data import ColumnEncoder
-from gpflow_dwp.data.array_checks import Task
+from gpflow_dwp.data.encoding import ColumnEncoder
+from gpflow_dwp.data.table import Task
 
 if TYPE_CHECKING:
     from gpflow_dwp.evaluation import Scores
 
-__all__ = ["SCORES", "as_json", "encoding_notes", "named_scores", "plain", "scores_as_text"]
+__all__ = ["as_json", "encoding_notes", "named_scores", "plain", "scores_as_text"]
 
 _MANY_CATEGORIES = 30
-SCORES = {
+_SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
     "log_likelihood": ("log-likelihood", ".3f"),
     "crps": ("CRPS", ".4g"),  # in units of any size
@@ -28,19 +26,16 @@ SCORES = {
     "ece": ("ECE", ".3f"),
     "seconds": ("seconds", ".1f"),
 }
-"""The scores that there are, by their names in results: titles, and how they are shown."""
+"""Scores by their names in results: titles, and how they are shown."""
 
 
 def as_json(values: Any) -> str:
-    """Return values as one line of JSON: see :func:`plain`."""
+    """Return values as one line of JSON."""
     return json.dumps(plain(values), allow_nan=False)
 
 
 def plain(values: Any) -> Any:
-    """Return what JSON can hold: None, its null, for numbers that are not finite.
-
-    :param values: Dictionaries, named tuples, lists, tuples, texts and numbers.
-    """
+    """Return what JSON can hold: None, its null, for numbers that are not finite."""
     if hasattr(values, "_asdict"):
         values = values._asdict()
     if isinstance(values, dict):
@@ -51,11 +46,7 @@ def plain(values: Any) -> Any:
 
 
 def encoding_notes(encoder: ColumnEncoder, frame: Any) -> list[str]:
-    """Say which columns have many categories, which training did not see, and what is missing.
-
-    :param encoder: Fitted on training rows.
-    :param frame: Rows of a table.
-    """
+    """Say which columns have many categories, which training did not see, and what is missing."""
     notes = [
         f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
         "ones, or leave it out (--drop)"
@@ -75,10 +66,7 @@ def encoding_notes(encoder: ColumnEncoder, frame: Any) -> list[str]:
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
-    """Return scores as plain values, each with its name in results.
-
-    :param task: What the model was trained for, which its error has a name by.
-    """
+    """Return scores as plain values, each with its name in results."""
     names = {"error": "rmse" if task == "regression" else "error_rate"}
     return {
         names.get(name, name): value
@@ -88,16 +76,15 @@ def named_scores(scores: Scores, task: Task) -> dict[str, Any]:
 
 
 def scores_as_text(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of what :func:`named_scores` gives, by model: of test rows, but for the ELBO.
+    """Return a table of what :func:`named_scores` gives, by model."""
+    from tabulate import tabulate
 
-    :param scores: Of models by name, all of one task.
-    """
-    known = [name for name in SCORES if any(name in score for score in scores.values())]
+    known = [name for name in _SCORES if any(name in score for score in scores.values())]
     rows = [
-        [model, *(_show(score.get(name), SCORES[name][1]) for name in known)]
+        [model, *(_show(score.get(name), _SCORES[name][1]) for name in known)]
         for model, score in scores.items()
     ]
-    headers = ["model", *(SCORES[name][0] for name in known)]
+    headers = ["model", *(_SCORES[name][0] for name in known)]
     right = ["right"] * len(known)
     return tabulate(rows, headers, disable_numparse=True, colalign=["left", *right])
 

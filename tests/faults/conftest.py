@@ -94,8 +94,8 @@ def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """Nothing is compiled or drawn, and no simpler model is trained; files are as ever."""
     shapes = get_enable_check_shapes()
     set_enable_check_shapes(ShapeCheckingState.DISABLED)
-    monkeypatch.setattr("gpflow_dwp.cli.fit_run.simple_scores", lambda *_, **__: {})
-    monkeypatch.setattr("gpflow_dwp.cli.fit_training._SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr("gpflow_dwp.cli.training.simple_scores", lambda *_, **__: {})
+    monkeypatch.setattr("gpflow_dwp.cli.training._SECONDS_BETWEEN_SAVES", 0.0)
     yield
     set_enable_check_shapes(shapes)
 
@@ -118,7 +118,7 @@ def begin_run(*options: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpflow_dwp.cli.fit_run.judge", press)
+        patch.setattr("gpflow_dwp.cli.training.judge", press)
         assert command("fit", *FIT, *FEW, *options).code == 130
 
 
@@ -140,7 +140,7 @@ def untrained(here: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise NonFiniteBoundError("it was taken", step=0)
 
     finish_run()
-    places = ("cli.fit_training.fit", "cli.fit_run.simple_scores", "evaluation.predict")
+    places = ("cli.training.fit", "cli.training.simple_scores", "evaluation.predict")
     for name in (*places, "evaluation.judge"):
         monkeypatch.setattr(f"gpflow_dwp.{name}", begin)
     return here

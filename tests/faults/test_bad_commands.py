@@ -14,21 +14,12 @@ from typing import Any, get_args
 
 import pandas as pd
 from command_line import columns, declared_options
-from cyclopts import Argument, Parameter
+from cyclopts import Argument
 from faults.conftest import FEW, FIT, command, content, not_refused
 
 IN_SHORT = 50
-NO_INTEGERS = ("0", "-1", "1.5", "x", "", "nan", "1e3", "٣٣x", "0x10")
 # Of each type of option, what it is not.
-BAD_VALUES = {
-    "positive_integer": NO_INTEGERS,
-    "size": (*NO_INTEGERS, "1000001", "99999999999"),
-    "seed": ("-1", str(2**32), "1.5", "x", "", "nan"),
-    "fraction": ("0", "1", "-0.1", "1.5", "nan", "inf", "x", ""),
-    "splits": ("4-0", "0-", "-1", "one", "", "0-99999999999"),
-    "settings": ("", "x", "=1", "1=2"),
-    "float": ("x", ""),
-}
+BAD_VALUES = {int: ("-1", "x", "", "nan"), float: ("-0.1", "1.5", "inf", "x", "")}
 # What each command needs besides.
 NEEDED = {
     "fit": ("table.csv", "--target", "price"),
@@ -40,7 +31,6 @@ T = ("fit", "table.csv", "--target", "price")
 # Those that tests of the commands do not have.
 MISTAKES: list[tuple[tuple[str, ...], str]] = [
     ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
-    ((*T, "--log", "table.csv/log.csv"), "log.csv|table.csv"),
     (("fit", "--config", "folder"), "folder"),
     (("fit", "--config", "binary.yaml"), "binary.yaml"),
     (("fit", "--resume", "table.csv"), "table.csv"),
@@ -72,13 +62,10 @@ def bad_options() -> Iterator[tuple[tuple[str, ...], str]]:
             yield (name, *needed, keyword), keyword
 
 
-def _type_of(option: Argument) -> str:
-    """What reads an option's text, also where None is allowed."""
-    alternatives = [part for hint in get_args(option.hint) for part in get_args(hint)[1:]]
-    for parameter in (option.parameter, *alternatives):
-        if isinstance(parameter, Parameter) and parameter.converter is not None:
-            return parameter.converter.__name__.lstrip("_")
-    return "float" if option.hint is float else ""
+def _type_of(option: Argument) -> type:
+    """A number's type, also where None is allowed."""
+    hints = [getattr(hint, "__origin__", hint) for hint in (option.hint, *get_args(option.hint))]
+    return next((kind for kind in BAD_VALUES if kind in hints), str)
 
 
 def test_options_of_no_use_are_refused(untrained: Path, some: Any) -> None:

@@ -1,0 +1,403 @@
+"""``gpflow-dwp`` predict, evaluate, export and info: of runs that are trained once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+from command_line import TASKS, TINY, TrainedRun, content, read_csv, run, write_csv
+
+from gpflow_dwp.cli.commands import _write
+from gpflow_dwp.data import Standardiser, Table
+from gpflow_dwp.data.reading import Format, read_file
+from gpflow_dwp.evaluation import RawUnits
+from gpflow_dwp.evaluation.mixture import mixture_cdf
+
+Trained = Callable[[str], TrainedRun]
+Printed = pytest.CaptureFixture[str]
+NEW = {"a": [0.5, -1.0, 2.0], "b": [1e3, 950.0, 1.1e3]}
+FEW = ("--num-samples", "2")
+ADDED = {
+    "regression": ["price_mean", "price_sd", "price_lower_95", "price_upper_95"],
+    "three classes": [
+        "label_predicted",
+        "label_probability_blue",
+        "label_probability_green",
+        "label_probability_red",
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def predictions(result: TrainedRun, table: dict[str, Any], *options: str) -> dict[str, list[str]]:
+    """The columns that ``gpflow-dwp predict`` writes."""
+    path = write_csv(Path("new.csv"), table)
+    assert run("predict", result.directory, path, "-o", "out.csv", "--overwrite", *options) == 0
+    return read_csv(Path("out.csv"))
+
+
+def numbers(table: dict[str, list[str]], *names: str) -> np.ndarray:
+    return np.array([[float(value) for value in table[name]] for name in names])
+
+
+def test_regression_is_that_of_the_model_in_raw_units(trained: Trained) -> None:
+    """Would catch units, quantiles or draws that are not the model's."""
+    result = trained("regression")
+    train, test = result.rows()
+    table = predictions(result, {"a": test.X[:, 0], "b": test.X[:, 1]})
+    mean, deviation, lower, upper = numbers(table, *ADDED["regression"])
+    moments = result.model().predict_y(result.standardised(test), seed=0)
+    offset, scale = train.Y.mean(), train.Y.std()
+    np.testing.assert_allclose(mean, offset + scale * moments[0].numpy()[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(deviation, scale * np.sqrt(moments[1].numpy()[:, 0]), rtol=1e-9)
+    components = result.model().posterior(seed=0).predict_y_components(result.standardised(test))
+    means = offset + scale * components[0].numpy()[..., 0]
+    variances = scale**2 * components[1].numpy()[..., 0]
+    np.testing.assert_allclose(mixture_cdf(lower, means, variances), 0.025, atol=1e-9)
+    np.testing.assert_allclose(mixture_cdf(upper, means, variances), 0.975, atol=1e-9)
+    others = [predictions(result, NEW, "--num-samples", "1", "--seed", seed) for seed in "01"]
+    assert others[0]["price_mean"] != others[1]["price_mean"]
+
+
+def test_probabilities_are_those_of_the_model(trained: Trained) -> None:
+    """Would catch classes in another order than their names'."""
+    result = trained("three classes")
+    _, test = result.rows()
+    table = predictions(result, {"a": test.X[:, 0], "b": test.X[:, 1]})
+    probabilities = numbers(table, *ADDED["three classes"][1:]).T
+    tf.random.set_seed(0)  # the softmax draws from the global generator
+    expected = result.model().predict_y(result.standardised(test), seed=0)[0].numpy()
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-9)
+    labels = sorted(test.classes or ())
+    assert table["label_predicted"] == [labels[row.argmax()] for row in probabilities]
+    truth = [labels[int(label)] for label in test.Y[:, 0]]
+    wrong = np.mean([x != y for x, y in zip(table["label_predicted"], truth, strict=True)])
+    assert result.deep_scores["error_rate"] == wrong  # as fit reports it
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_table_is_kept_to_the_letter(trained: Trained, task: str, capsys: Printed) -> None:
+    """Would catch codes that only look like numbers, and a run that is changed."""
+    before = content(trained(task).directory)
+    plain = predictions(trained(task), NEW, *FEW)
+    assert list(plain) == ["a", "b", *ADDED[task]]
+    assert capsys.readouterr().out.endswith("3 predictions are in out.csv\n")
+    further = {"id": ["007", "008", "x"], "b": NEW["b"], "note": ["NA", "", "1.50"], "a": NEW["a"]}
+    further |= {"price": ["1", "2", "unknown"], "Straße": ["ä", "日本", "–"]}
+    table = predictions(trained(task), further, *FEW)
+    assert list(table) == [*further, *ADDED[task]]
+    assert all(table[name] == plain[name] for name in ADDED[task])
+    assert all(table[name] == further[name] for name in ("id", "note", "price", "Straße"))
+    assert content(trained(task).directory) == before
+
+
+def test_without_a_file_predictions_are_printed(
+    trained: Trained, capsys: Printed, refused: Callable[..., str]
+) -> None:
+    """Would catch anything but the table on standard output, and other decimals than it has."""
+    table = {name: [str(value).replace(".", ",") for value in NEW[name]] for name in NEW}
+    lines = [";".join(row) for row in [[*table], *zip(*table.values(), strict=True)]]
+    Path("new.csv").write_text("\n".join(lines))
+    assert run("predict", trained("regression").directory, "new.csv", *FEW) == 0
+    output, error = capsys.readouterr()
+    first, *rows = output.splitlines()
+    assert first.split(";") == ["a", "b", *ADDED["regression"]] and "decimals are" in error
+    expected = predictions(trained("regression"), NEW, *FEW)["price_mean"]
+    assert [row.split(";")[2].replace(",", ".") for row in rows] == expected
+    assert "give --out" in refused("predict", trained("regression").directory, "new.csv", "--json")
+
+
+@pytest.mark.parametrize("name", ["T.CSV.GZ", "t.csv.bz2", "t.csv.xz", "t.csv.zip"])
+def test_a_file_is_packed_as_its_name_says(name: str) -> None:
+    """Would catch a packed file of another kind, or with another file's name in it."""
+    frame = pandas.DataFrame({"a": [1.5, 2.5]})
+    for _ in range(2):
+        _write(Path(name), frame, Format())
+    assert not Path(name).read_bytes().startswith(b"a\n")
+    assert read_file(name).frame["a"].tolist() == ["1.5", "2.5"]
+    if name.endswith("zip"):
+        assert zipfile.ZipFile(name).namelist() == ["t.csv"]
+
+
+def test_a_crash_while_writing_leaves_the_old_file(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Would catch a file that is half there."""
+    table = write_csv(Path("new.csv"), NEW)
+    Path("out.csv").write_text("precious")
+
+    def crash(*_: Any) -> None:
+        raise RuntimeError("the power fails")
+
+    arguments = ("predict", trained("regression").directory, table, "-o", "out.csv", *FEW)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", crash)
+        assert run(*arguments, "--overwrite") == 1
+    assert sorted(path.name for path in Path().iterdir()) == ["new.csv", "out.csv"]
+    assert Path("out.csv").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("table", "out", "message"),
+    [
+        ({"a": [1.0]}, "out.csv", "new.csv: no feature column 'b'; the columns are 'a'"),
+        ({"a": [1.0, "nan"], "b": [1, 2]}, "out.csv", "'a' has no value in data row 2"),
+        ({"a": [1, 1.7e308], "b": [1, 2]}, "out.csv", "'a' holds 1.7e+308 in data row 2, too"),
+        ({**NEW, "price_sd": [1, 1, 1]}, "out.csv", "new.csv has a column 'price_sd' already"),
+        ({**NEW, "x": NEW["a"], "x ": NEW["a"]}, "o.parquet", "two columns of one name, which o.p"),
+        (NEW, "out.csv.zst", "needs zstandard, which is not installed: python -m pip install zst"),
+        (NEW, "nowhere/out.csv", "nowhere is not a directory"),
+        (NEW, "new.csv", "--out new.csv is the table that is read"),
+        (None, "out.csv", "new.csv: no such file"),
+    ],
+)
+def test_refuses_before_it_predicts(
+    trained: Trained,
+    refused: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    table: dict[str, Any] | None,
+    out: str,
+    message: str,
+) -> None:
+    """Would catch that all is computed before it turns out that it cannot be kept."""
+    monkeypatch.setattr("gpflow_dwp.cli.commands.find_spec", lambda _: None)
+    if table is not None:
+        write_csv(Path("new.csv"), table)
+    assert message in refused("predict", trained("regression").directory, "new.csv", "-o", out)
+
+
+def test_refuses_what_is_no_run(trained: Trained, refused: Callable[..., str]) -> None:
+    """Would catch a run without its model, or none at all."""
+    path = write_csv(Path("new.csv"), NEW)
+    message = refused("predict", "absent", path, "-o", "out.csv")
+    assert "absent is not a run directory: it has no run.json" in message
+    shutil.copytree(trained("regression").directory, "run")
+    saved = Path("run/model/model.zip")
+    saved.write_bytes(saved.read_bytes()[:-1])
+    message = refused("predict", "run", path, "-o", "out.csv")
+    assert "model.zip: it is not a saved model, or damaged" in message
+    shutil.rmtree("run/model")
+    assert "run/model is not a saved model" in refused("predict", "run", path, "-o", "out.csv")
+    assert "run is damaged: its model is missing" in refused("info", "run")
+
+
+def write_rows(table: Table) -> Path:
+    """The rows of a table, with labels by name."""
+    target = table.Y[:, 0]
+    if table.classes is not None:
+        target = np.array(table.classes)[target.astype(int)]
+    cells = {table.target_name: target, "b": table.X[:, 1], "a": table.X[:, 0]}
+    return write_csv(Path("rows.csv"), {name: values.tolist() for name, values in cells.items()})
+
+
+@pytest.mark.parametrize(
+    ("task", "error", "others"),
+    [
+        ("regression", "rmse", ["crps", "r2", "coverage_of_95%_intervals"]),
+        ("three classes", "error_rate", ["ece", "mean_confidence"]),
+    ],
+)
+def test_scores_of_test_rows_are_those_of_fit(
+    trained: Trained, capsys: Printed, task: str, error: str, others: list[str]
+) -> None:
+    """Would catch scores in other units, or of another seed, than those of fit."""
+    result = trained(task)
+    path = write_rows(result.rows()[1])
+    capsys.readouterr()
+    assert run("evaluate", result.directory, path, "--json") == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert run("evaluate", result.directory, path) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    expected = {**result.metrics, **result.deep_scores, "rows": 10}
+    assert list(scores) == ["rows", "log_likelihood", error, *others]
+    for name, value in scores.items():
+        assert value == pytest.approx(expected[name], rel=1e-9)
+    assert first == f"{'price' if task == 'regression' else 'label'}: 10 rows"
+    assert lines[0] == f"log likelihood: {expected['log_likelihood']:.4f}"
+
+
+def test_scores_that_are_no_numbers_are_null(
+    trained: Trained, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Would catch a word that JSON does not have."""
+    monkeypatch.setattr(RawUnits, "log_density", lambda *_: np.array([-np.inf]))
+    rows = write_rows(trained("regression").rows()[1])
+    capsys.readouterr()
+    assert run("evaluate", trained("regression").directory, rows, "--json") == 0
+    scores = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert scores["log_likelihood"] is None
+
+
+@pytest.mark.parametrize(
+    ("task", "target", "message"),
+    [
+        ("regression", {}, "no target column 'price'"),
+        ("regression", {"price": ["dear"]}, "'dear' in data row 1"),
+        ("three classes", {"label": ["perhaps"]}, "'perhaps' in data row 1, which training did"),
+        ("three classes", {"label": [""]}, "column 'label' has no value in data row 1"),
+    ],
+)
+def test_evaluate_refuses(
+    trained: Trained, refused: Callable[..., str], task: str, target: dict[str, Any], message: str
+) -> None:
+    """Would catch a target that is made up."""
+    path = write_csv(Path("rows.csv"), {"a": [1.0], "b": [2.0], **target})
+    assert message in refused("evaluate", trained(task).directory, path)
+
+
+def test_an_export_is_the_model(trained: Trained, capsys: Printed) -> None:
+    """Would catch a graph in other units than the table's."""
+    result = trained("regression")
+    capsys.readouterr()
+    assert run("export", result.directory, "-o", ".", "--num-samples", 7) == 0
+    assert "tf.saved_model.load('.')" in capsys.readouterr().out
+    train = result.rows()[0]
+    inputs, target = Standardiser.fit(train.X), Standardiser.fit(train.Y)
+    X = np.array(list(NEW.values())).T
+    got = tf.saved_model.load(".").predict_y(X)
+    mean, variance = result.model().predict_y(inputs.transform(X), num_samples=7)
+    # The inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be, with
+    # a condition number of 1e7, so that compiled and eager arithmetic differ by up to some 1e-9.
+    np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-8)
+    wanted = target.inverse_transform_variance(variance)
+    np.testing.assert_allclose(got["variance"], wanted, rtol=1e-8)
+    columns = json.loads(Path("assets.extra/columns.json").read_text())
+    encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}, "origins": {}}
+    assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
+
+
+def test_an_export_names_classes_and_replaces_nothing(
+    trained: Trained, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Would catch labels without names, and a folder of the user's that is written over."""
+    result, given = trained("three classes"), list[dict[str, Any]]()
+    Path("full").mkdir()
+    Path("full/notes.txt").write_text("precious")
+    for out in ("full", "full/notes.txt"):
+        message = refused("export", result.directory, "-o", out)
+        assert f"{out} exists and is not an empty directory" in message
+    monkeypatch.setattr("gpflow_dwp.serving.export_model", lambda *_, **named: given.append(named))
+    assert run("export", result.directory, "-o", "model", "--seed", 3) == 0
+    (named,) = given
+    assert (named["output_standardiser"], named["num_samples"], named["seed"]) == (None, 100, 3)
+    columns = json.loads(named["assets"]["columns.json"])
+    assert columns["classes"] == list(result.rows()[0].classes or ())
+
+
+def info(capsys: Printed, *arguments: object) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run("info", *arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_info_of_a_run_and_of_its_model(
+    trained: Trained, capsys: Printed, refused: Callable[..., str]
+) -> None:
+    """Would catch a run that is told of otherwise than it is."""
+    result = trained("three classes")
+    found, model = info(capsys, result.directory), result.model()
+    described = found["run"]
+    assert described["columns"] == ["a", "b"] and described["classes"] == ["blue", "green", "red"]
+    assert (described["steps"], described["training_rows"]) == (5, 30)
+    assert described["scores"] == result.metrics["scores"]
+    sizes = [int(variable.shape.num_elements()) for variable in model.trainable_variables]
+    assert found["model"]["trainable_parameters"] == sum(sizes)
+    kernels = ["WishartLayer (SquaredExponential)", "GlobalInducingGPLayer (SquaredExponential)"]
+    assert (found["model"]["layers"], found["model"]["likelihood"]) == (kernels, "Softmax")
+    assert run("info", result.directory) == 0
+    printed = capsys.readouterr().out
+    assert "  columns: a, b\n" in printed and "  stop reason: took all 5 steps\n" in printed
+    assert "deep Wishart process, depth 2" in printed and "error rate" in printed
+    assert "absent is not a run directory" in refused("info", "absent")
+
+
+def test_info_of_versions_and_of_an_unfinished_run(capsys: Printed) -> None:
+    """Would catch a version of another package, and a run that is not told to go on."""
+    assert info(capsys)["versions"]["gpflow"] == version("gpflow")
+    Path("run.unfinished").mkdir()
+    Path("run.unfinished/config.yaml").touch()
+    assert info(capsys, "run") == {"run": {"unfinished": True, "has_steps": False}}
+
+
+HOUSES = [*TINY, "--depth", "1", "--target", "price", "--test-fraction", "0.25", "--out", "run"]
+HOUSES.remove("2")  # the depth of TINY
+HOUSES.remove("--depth")
+
+
+@pytest.fixture
+def houses(untrained: None) -> None:
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    town, size = rng.choice(["north", "south", "west"], 40), rng.normal(100.0, 20.0, 40)
+    price = size + 30.0 * (town == "south")
+    data = pandas.DataFrame({"town": town, "size": size, "price": price})
+    data.loc[3, "size"] = np.nan
+    data.to_parquet("houses.parquet")
+    new = pandas.DataFrame({"size": [90.0, None], "town": ["east", "south"], "note": [1, 2]})
+    new.to_parquet("new.parquet")
+    new.to_csv("new.csv", index=False)
+
+
+@pytest.mark.usefixtures("houses")
+def test_a_table_with_categories_and_missing_cells(capsys: Printed) -> None:
+    """Would catch an encoding that is another in new rows, or that is not told of."""
+    assert run("fit", "houses.parquet", "--impute", "median", *HOUSES, "--json") == 0
+    output, error = capsys.readouterr()
+    result = json.loads(output)
+    assert result["directory"] == "run" and result["training_rows"] == 30
+    assert "column 'size': 1 missing cells filled with " in error
+    description = json.loads(Path("run/run.json").read_text())
+    assert description["encoder"]["categories"] == {"town": ["north", "south", "west"]}
+    fill = description["encoder"]["fill"]["size"]
+    assert fill == pytest.approx(100.0, abs=20.0)
+
+    assert run("predict", "run", "new.csv", "-o", "out.csv") == 0
+    unseen, filled = capsys.readouterr().err.splitlines()
+    assert unseen.startswith("gpflow-dwp predict: column 'town' holds categories that training did")
+    assert unseen.endswith("taken as none of the known ones: 'east' (1 rows)")
+    assert filled.endswith(f"'size': 1 missing cells filled with {fill}")
+    for table in ("new.csv", "new.parquet"):
+        assert run("predict", "run", table, "-o", "out.parquet", "--overwrite", "--json") == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["unseen"] == {"town": {"east": 1}} and result["filled"] == {"size": 1}
+        written = pandas.read_parquet("out.parquet")
+        assert list(written)[:4] == ["size", "town", "note", "price_mean"]
+        assert written["size"].dtype == np.float64 and len(written) == 2
+        expected = [float(mean) for mean in read_csv(Path("out.csv"))["price_mean"]]
+        np.testing.assert_allclose(written["price_mean"], expected, rtol=1e-12)
+
+    # Once more from what the run wrote.
+    assert run("fit", "--config", "run/config.yaml", "--out", "again", "--quiet") == 0
+    again = json.loads(Path("again/run.json").read_text())
+    changed = {"options": 0, "sha256": 0}
+    assert {**again, **changed} == {**description, **changed}
+
+
+@pytest.mark.usefixtures("houses")
+def test_a_named_index_is_kept(capsys: Printed) -> None:
+    """Would catch a column of the user's that is lost because it is an index."""
+    assert run("fit", "houses.parquet", *HOUSES, "--drop", "town", "--impute", "mean") == 0
+    new = pandas.read_parquet("new.parquet").set_axis(["x", "y"])
+    for name in (None, "house"):
+        new.rename_axis(name).to_parquet("NEW.PARQUET")
+        for out in ("out.csv", "OUT.PARQUET"):
+            assert run("predict", "run", "NEW.PARQUET", "-o", out, "--overwrite") == 0
+        written = pandas.read_parquet("OUT.PARQUET")
+        assert written.index.name == name and "house" not in written
+        assert read_csv(Path("out.csv")).get("house") == (["x", "y"] if name else None)
+    new.rename_axis("price_sd").to_parquet("new.parquet")
+    assert run("predict", "run", "new.parquet", "-o", "out2.csv") == 2
+    assert "new.parquet has a column 'price_sd' already" in capsys.readouterr().err
