@@ -79,6 +79,7 @@ def prepare_step(
     from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam
+    from gpflow_dwp.training._batches import make_batches
     from gpflow_dwp.training.loop import CompiledLoop
 
     gpus = tf.config.list_physical_devices("GPU")
@@ -103,7 +104,7 @@ def prepare_step(
             built = build_deep_wishart_process(rows, shape.depth, **arguments)
         loop = CompiledLoop(
             built,
-            lambda: data,
+            make_batches(built, data, len(rows[0]), lambda num_rows: None, 0),
             Adam(1e-3),
             1_000,
             as_seed(0),

@@ -14,7 +14,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
 
-__all__ = ["Batches", "CapturedBatches", "Minibatches", "are_on_gpu", "make_batches"]
+__all__ = ["Batches", "Minibatches", "are_on_gpu", "make_batches"]
 
 
 class Batches(abc.ABC):
@@ -39,18 +39,6 @@ class Batches(abc.ABC):
         self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
     ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
         """Return the next batch and the state after it."""
-
-
-class CapturedBatches(Batches):
-    """Batches of any function, which may hold what it likes."""
-
-    def __init__(self, function: Callable[[], RegressionData]) -> None:
-        self._function = function
-
-    def draw(
-        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
-    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
-        return self._function(), state
 
 
 def make_batches(

@@ -22,7 +22,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms, Estimator
 from gpflow_dwp.random import fold_in
-from gpflow_dwp.training._batches import Batches, CapturedBatches
+from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
 from gpflow_dwp.training.adam import Adam, AdamState, adam_step
 from gpflow_dwp.training.distribution import Replicas
@@ -102,7 +102,7 @@ class CompiledLoop:
     differ in these alone share what is compiled.
 
     :param model: The model, whose trainable variables are changed in place.
-    :param next_batch: Where batches come from: a :class:`Batches`, or a function that returns one.
+    :param batches: Where batches come from.
     :param optimizer: A Keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
@@ -112,7 +112,7 @@ class CompiledLoop:
     """
 
     model: VariationalModel
-    next_batch: Batches | Callable[[], RegressionData]
+    batches: Batches
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam
     annealing_steps: int
     seed: Seed
@@ -139,11 +139,6 @@ class CompiledLoop:
             raise ValueError("model has no trainable parameter.")
         if self.replicas is not None:
             self.replicas.check_optimizer(self.optimizer)
-        self._batches = (
-            self.next_batch
-            if isinstance(self.next_batch, Batches)
-            else CapturedBatches(self.next_batch)
-        )
         of_parameters = {id(each.unconstrained_variable) for each in self.model.parameters}
         self._fixed = [
             variable
@@ -189,7 +184,7 @@ class CompiledLoop:
                 fixed = [tf.convert_to_tensor(variable) for variable in self._fixed]
                 before = state.step
                 state, terms, gradient = self._compiled_run(
-                    state, fixed, self._batches.arrays, inputs
+                    state, fixed, self.batches.arrays, inputs
                 )
         except tf.errors.InvalidArgumentError as error:
             if "collective instance" in error.message:
@@ -218,7 +213,7 @@ class CompiledLoop:
     def _places(self) -> _State:
         """The variables that hold the state between calls, with the previous values twice."""
         moments = tuple(self.optimizer.state) if isinstance(self.optimizer, Adam) else ()
-        return _State(self._previous, self._previous, moments, self._batches.state, self._step)
+        return _State(self._previous, self._previous, moments, self.batches.state, self._step)
 
     def _pack(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
         return tf.concat([tf.reshape(value, [-1]) for value in values], axis=0)
@@ -261,13 +256,13 @@ class CompiledLoop:
     def _key(self) -> Hashable:
         """What the compiled function depends on besides arrays; None if that is not known."""
         structure = structure_of(self.model)
-        is_known = structure is not None and self._batches.key is not None
+        is_known = structure is not None and self.batches.key is not None
         if self.replicas is not None or not is_known or type(self.optimizer) is not Adam:
             return None
         if may_draw_globally(self.model.likelihood):
             return None  # Its generators would go on where the last run has left them.
         config = repr(gpflow.config.config())
-        return structure, self._batches.key, self.estimator, self.jit_compile, config
+        return structure, self.batches.key, self.estimator, self.jit_compile, config
 
     def _traced(self) -> Any:
         def like(variable: tf.Variable) -> tf.TensorSpec:
@@ -278,7 +273,7 @@ class CompiledLoop:
         traced = tf.function(self._run, autograph=False).get_concrete_function(
             tf.nest.map_structure(like, self._places()),
             [like(variable) for variable in self._fixed],
-            self._batches.specs,
+            self.batches.specs,
             _Inputs(vector, rows, seed, scalar),
         )
         reset_cache_bijectors(self.model)  # which hold what they have transformed
@@ -302,7 +297,7 @@ class CompiledLoop:
             data: tf.TensorArray,
             log_ratios: tf.TensorArray,
         ) -> tuple[tf.Tensor, _State, tf.Tensor, tf.TensorArray, tf.TensorArray]:
-            batch, place = self._batches.draw(arrays, state.batches)
+            batch, place = self.batches.draw(arrays, state.batches)
             own = inputs._replace(
                 kl_weight=inputs.kl_weight[index],
                 settings=inputs.settings[index],

@@ -15,6 +15,7 @@ from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import EarlyStopping
+from gpflow_dwp.training._batches import Batches, make_batches
 from gpflow_dwp.training.loop import CompiledLoop
 
 DATA = tuple(tf.constant(part) for part in toy_data())
@@ -22,7 +23,7 @@ DATA = tuple(tf.constant(part) for part in toy_data())
 
 def make_loop(model: DeepWishartProcess, **changes: Any) -> CompiledLoop:
     arguments = {
-        "next_batch": lambda: DATA,
+        "batches": make_batches(model, DATA, len(DATA[0]), lambda num_rows: None, 0),
         "optimizer": tf_keras.optimizers.SGD(2.0**-10),  # exact in single precision, too
         "annealing_steps": 0,
         "seed": as_seed(0),
@@ -87,15 +88,19 @@ def test_steps_follow_the_gradient_of_the_annealed_bound() -> None:
 def test_a_failure_leaves_the_last_state_whose_bound_was_finite() -> None:
     X, Y = DATA
     bad = tf.concat([X[:-1], tf.fill([1, 2], np.float64(np.nan))], axis=0)
-    count = tf.Variable(-1)
 
-    def next_batch() -> Any:
-        # The first five steps (from 0) are good.
-        return tf.where(count.assign_add(1) < 5, X, bad), Y
+    class Spoilt(Batches):
+        """Of which the first five (from 0) are good."""
+
+        def __init__(self) -> None:
+            self.state = (tf.Variable(0),)
+
+        def draw(self, arrays: Any, state: Any) -> Any:
+            return (tf.where(state[0] < 5, X, bad), Y), (state[0] + 1,)
 
     model, shorter = tiny_model(1), tiny_model(1)
-    record = make_loop(model, next_batch=next_batch).run(10)
-    make_loop(shorter).run(4)
+    record = make_loop(model, batches=Spoilt()).run(10)
+    make_loop(shorter, batches=Spoilt()).run(4)
 
     assert record.failed
     assert len(record.terms.data) == 6
