@@ -217,7 +217,7 @@ def cases() -> Iterator[tuple[str, Callable[[], Any], str]]:
         for name, values in arguments.items():
             for value in values:
                 text = value if isinstance(value, str) and value.strip() else name
-                pattern = f"{name}|{re.escape(text)}|bytes are not"
+                pattern = f"{name}|{re.escape(text)}|not a saved model"
                 yield f"{name}={value!r}"[:80], partial(function, **{name: value}), pattern
     for name, kernel in FIRST_KERNELS.items():
         layers = [wishart(kernel=kernel), output()]
