@@ -332,9 +332,7 @@ def test_info_of_versions_and_of_an_unfinished_run(capsys: Printed) -> None:
     assert info(capsys, "run") == {"run": {"unfinished": True, "has_steps": False}}
 
 
-HOUSES = [*TINY, "--depth", "1", "--target", "price", "--test-fraction", "0.25", "--out", "run"]
-HOUSES.remove("2")  # the depth of TINY
-HOUSES.remove("--depth")
+HOUSES = [*TINY, "--target", "price", "--test-fraction", "0.25", "--out", "run"]
 
 
 @pytest.fixture
