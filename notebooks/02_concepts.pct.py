@@ -145,7 +145,7 @@ figure
 #
 # Each contains the one above; A-GW [properly so](12_proper_superset.pct.py). Their densities are
 # bijectors: triangular products, the outer product, a congruence. See
-# [the bijectors](reference/bijectors.md) for the log-determinants.
+# [the bijectors](reference/distributions.md) for the log-determinants.
 #
 # One draw of T for eight points and ν = 3, what A and B make of it, and the Gram matrix of each.
 # T is zero above its diagonal, so the first point has one feature and the second two; A removes
