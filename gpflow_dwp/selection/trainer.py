@@ -180,9 +180,10 @@ class Trainer:
 
         :param is_first: Whether log ratios are annealed, as in a model that has not been trained.
         :param seed: Added to the trainer's.
+        :raises KeyboardInterrupt: If Ctrl-C has ended it, as ``fit`` alone would not tell.
         """
         annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps) if is_first else 0
-        return fit_with_held_out(
+        history = fit_with_held_out(
             model,
             self.rows(),
             self.validation_data,
@@ -194,6 +195,9 @@ class Trainer:
             seed=self.seed + seed,
             progress=self.progress,
         )
+        if history.stop_reason.startswith("interrupted"):
+            raise KeyboardInterrupt
+        return history
 
     def estimate_bound(self, model: DeepWishartProcess) -> float:
         """The bound of all rows, in nats: of densities, also where rows are recorded to a step."""

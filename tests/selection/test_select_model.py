@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import gpflow
@@ -291,3 +292,13 @@ def test_copies_are_no_evidence_of_a_function_without_noise() -> None:
         selection = select_model(rows, effort="quick", progress=False)
         _, variance = selection.model.predict_y(inputs[:5])
         assert np.all(np.sqrt(variance) > 0.3)
+
+
+def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches Ctrl-C that ends one of many trainings, after which the next one begins."""
+    monkeypatch.setattr(
+        "gpflow_dwp.selection.trainer.fit_with_held_out",
+        lambda *_, **__: SimpleNamespace(stop_reason="interrupted after step 3"),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        select_model((X, standardised(SIGNAL + NOISE)), depth=2, **SHORT)
