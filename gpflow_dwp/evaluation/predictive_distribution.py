@@ -28,7 +28,7 @@ __all__ = ["PredictiveDistribution"]
 _NUM_PANELS, _REACH = 128, 8.5
 _NODES = 0.5 + 0.5 * np.array([-1.0, 1.0])[:, None, None] / np.sqrt(3.0)
 _MAX_VALUES = 2**22
-_LEAST_WEIGHT = 1e-12  # of a component, beside equal ones, that counts in a probability
+_LEAST_WEIGHT = 1e-10  # of a component, beside equal ones, that counts in a probability
 
 
 @dataclass(frozen=True, eq=False)
