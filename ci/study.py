@@ -169,7 +169,7 @@ def run(
     num_inducing: int | None = None,
     batch_size: int | None = None,
     num_samples: int | None = None,
-    num_importance_samples: int = 1,
+    num_importance_samples: int | None = None,
     kl_annealing_steps: int | None = None,
     dtype: str = "float64",
     seed: int = 0,
@@ -183,8 +183,9 @@ def run(
 
     :param datasets: boston, concrete, energy, kin8nm, naval, power, protein, wine, yacht.
     :param models: DGP, DIWP, GW, A, AB, VMG, LV-DWP, or layers such as GP-GP and LV-GP-GP.
-    :param splits: Numbers, such as 0-4.
-    :param protocol: papers, fast, vmg, cde or cde-fast, each with defaults for what follows.
+    :param splits: Numbers, such as 0-4; of those, each set's own.
+    :param protocol: papers, fast, vmg, networks, cde or cde-fast, each with defaults for what
+        follows.
     :param set: Further arguments of the functions that build the models, such as jitter=1e-8.
     :param address: Of a Ray cluster, such as auto (default: Ray on this machine).
     :param jobs: Cells at a time on this machine (default: one a processor).
@@ -247,6 +248,8 @@ def report(studies: list[Path], /, *, out: Path | None = None) -> None:
     scores, differences = tables.score_table(cells), tables.paired_differences(cells)
     for metric in scores["metric"].unique():
         figures.plot_scores(scores, metric).savefig(folder / f"{metric}.png")
+    if "trace" in cells:
+        figures.plot_traces(cells).savefig(folder / "traces.png")
     if len(differences):
         figures.plot_differences(differences).savefig(folder / "differences.png")
     print("\n\n".join(text), f"\n\nTables and figures are in {folder}")

@@ -423,13 +423,13 @@ cells.style.hide().format(precision=2, subset=["exact", "kernel", "print, 100,00
 # ## Matrix-Gaussian networks
 #
 # VMG, a network with matrix-Gaussian posteriors over its weights: one hidden layer of 50 units, 10
-# pseudo-data pairs (yacht 5), 60,000 steps by `protocol="vmg"`, a cosine from 1e-2, where the paper
-# takes a constant rate of 1e-3 and averages the iterates. Its bound, the objective (11) of the
-# paper, is no lower bound of the evidence, and no table here shows it. Energy is far better here
-# than in print (-0.87, -1.45), and it is not known why. Mean ± standard error over splits 0 to 2;
-# in brackets, the printed ones over 20 other splits. By `python ci/study.py run --datasets boston
-# concrete energy yacht power --models VMG --splits 0-2 --out studies/vmg`, 1 to 16 minutes a
-# cell:
+# pseudo-data pairs (yacht 5), 60,000 steps by `protocol="networks"`, a cosine from 1e-2, where the
+# paper takes a constant rate of 1e-3 and averages the iterates (`protocol="vmg"`). Its bound, the
+# objective (11) of the paper, is no lower bound of the evidence, and no table here shows it. Energy
+# is far better here than in print (-0.87, -1.45), and it is not known why. Mean ± standard error
+# over splits 0 to 2; in brackets, the printed ones over 20 other splits. By `python ci/study.py run
+# --datasets boston concrete energy yacht power --models VMG --protocol networks --splits 0-2 --out
+# studies/vmg`, 1 to 16 minutes a cell:
 
 # %% tags=["hide-input"]
 networks = kept_cells("matrix_gaussian")

@@ -178,7 +178,7 @@ fit(
     (X[train], Y[train]),
     3 * NUM_STEPS,
     batch_size=100,
-    protocol="vmg",
+    protocol="networks",
     progress=False,
 )
 probabilities = np.asarray(model.predict_y(X[test], num_samples=5 if FAST else None)[0])

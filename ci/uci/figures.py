@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -106,6 +107,31 @@ def plot_densities(densities: pd.DataFrame) -> Figure:
                 ax.errorbar(row["printed_mean"], height + 0.15, xerr=bar, **shown)
     figure.supxlabel("test log-likelihood (nats, standardised units)", fontsize="medium")
     return _with_legend(figure, panels)
+
+
+def plot_traces(cells: pd.DataFrame) -> Figure:
+    """The bound in the course of training, against seconds and epochs, as in the original paper's
+    Figure 1: a row of panels for each data set and depth.
+
+    :param cells: Those with a ``trace``; of each model and place the first.
+    """
+    cells = cells[cells["trace"].map(lambda trace: isinstance(trace, list))]
+    places = list(cells.groupby(["dataset", "depth"], sort=False))
+    figure = Figure((8.0, 2.6 * len(places) + 0.6), dpi=120, layout="constrained")
+    panels = figure.subplots(len(places), 2, squeeze=False, sharey="row")
+    for row, ((dataset, depth), block) in zip(panels, places, strict=True):
+        for cell in block.drop_duplicates("model").to_dict("records"):
+            steps, seconds, bounds = np.array(cell["trace"]).T
+            epochs = steps * cell["seconds_per_step"] / cell["seconds_per_epoch"]
+            for ax, reached in zip(row, (seconds, epochs), strict=True):
+                ax.plot(reached, bounds, color=COLOURS[cell["model"]], label=NAMES[cell["model"]])
+        low, high = np.quantile(bounds, [0.2, 1.0])
+        row[0].set_ylim(low - (high - low), high + 0.1 * (high - low))
+        row[0].set_title(f"{dataset}, depth {depth}", fontsize="medium")
+    panels[-1][0].set_xlabel("seconds")
+    panels[-1][1].set_xlabel("epochs")
+    figure.supylabel(LABELS["elbo"], fontsize="medium")
+    return _with_legend(figure, panels.ravel())
 
 
 def _placed(table: pd.DataFrame) -> pd.DataFrame:

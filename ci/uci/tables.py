@@ -223,17 +223,7 @@ def density_table(cells: pd.DataFrame) -> pd.DataFrame:
         ``over_gp`` and ``over_vi``, mean paired differences of ``exact`` from the single-layer GP
         and from the same model by VI; each with ``_standard_error``.
     """
-    cells = (
-        cells[cells[_EXACT].notna()]
-        if _EXACT in cells
-        else cells.iloc[:0].assign(**{_EXACT: 0.0, _KERNEL: 0.0, "shapiro_wilk": 0.0})
-    )
-    others = [name for name in _CONFIGURATION if name not in _OF_THE_MODEL]
-    cells = cells.assign(alike=_alike(cells, others))
-    is_vi = ~(cells["num_importance_samples"].fillna(1) > 1).astype(bool)
-    cells["inference"] = np.where(is_vi, "VI", "IWVI")
-    cells["over_gp"] = _over(cells, is_vi & (cells["model"] == "GP"), [])
-    cells["over_vi"] = _over(cells, is_vi, ["model", "depth"])
+    cells = _densities(cells)
     by = ["dataset", "depth", "model", "inference", "configuration"]
     names = {"kernel": _KERNEL, "exact": _EXACT, "shapiro_wilk": "shapiro_wilk"}
     found = _means(cells, by, **names)
@@ -243,6 +233,32 @@ def density_table(cells: pd.DataFrame) -> pd.DataFrame:
         over = _means(cells.dropna(subset=[name]), by, **{name: name}).drop(columns="splits")
         found = found.merge(over, how="left", on=by)
     return found
+
+
+def density_ranks(cells: pd.DataFrame) -> pd.DataFrame:
+    """The last rows of the paper's Table 1: ranks of models of any depth, and gains over the GP.
+
+    :return: One row for each set of models that was measured together (``compared``), model and
+        ``inference``: ``mean_rank`` by ``exact``, from 1 for the best, and ``median_over_gp``, of
+        means over splits, each over ``datasets``.
+    """
+    cells = _densities(cells)
+    name = cells["model"].map(NAMES) + " " + cells["inference"]
+    blocks = cells.assign(name=name).groupby(["dataset", "alike", "split"])
+    cells["rank"] = blocks[_EXACT].rank(ascending=False)
+    cells["compared"] = blocks["name"].transform(lambda names: ", ".join(sorted(set(names))))
+    cells = cells[blocks[_EXACT].transform("size") > 1]
+    by = ["compared", "model", "inference"]
+    means = cells.groupby([*by, "dataset"], sort=False)[["rank", "over_gp"]].mean()
+    return (
+        means.groupby(by, sort=False)
+        .agg(
+            mean_rank=("rank", "mean"),
+            median_over_gp=("over_gp", "median"),
+            datasets=("rank", "size"),
+        )
+        .reset_index()
+    )
 
 
 def all_tables(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -255,6 +271,7 @@ def all_tables(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "runtimes": runtime_table(cells),
         "calibration": calibration_table(cells),
         "densities": density_table(cells),
+        "density_ranks": density_ranks(cells),
     }
     return {name: table for name, table in tables.items() if len(table)}
 
@@ -301,6 +318,22 @@ def estimate(mean: float, error: float) -> str:
 def in_print(mean: float, error: float) -> str:
     """A printed mean with its standard error, or nothing."""
     return "" if np.isnan(mean) else f"{mean:.2f} ± {error:.2f}"
+
+
+def _densities(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells that have densities, with differences from the GP and from VI on the same split."""
+    cells = (
+        cells[cells[_EXACT].notna()]
+        if _EXACT in cells
+        else cells.iloc[:0].assign(**{_EXACT: 0.0, _KERNEL: 0.0, "shapiro_wilk": 0.0})
+    )
+    others = [name for name in _CONFIGURATION if name not in _OF_THE_MODEL]
+    cells = cells.assign(alike=_alike(cells, others))
+    is_vi = ~(cells["num_importance_samples"].fillna(1) > 1).astype(bool)
+    cells["inference"] = np.where(is_vi, "VI", "IWVI")
+    cells["over_gp"] = _over(cells, is_vi & (cells["model"] == "GP"), [])
+    cells["over_vi"] = _over(cells, is_vi, ["model", "depth"])
+    return cells
 
 
 def _alike(table: pd.DataFrame, columns: Sequence[str]) -> Any:

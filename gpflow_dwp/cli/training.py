@@ -238,7 +238,7 @@ def _train(
     strategy: tf.distribute.Strategy | None,
 ) -> _Trained:
     """Train a model in place; the state is kept with the run, also where Ctrl-C ends it."""
-    protocol: ProtocolName = "vmg" if options.model == "VMG" else "fast"
+    protocol: ProtocolName = "networks" if options.model == "VMG" else "fast"
     num_steps = options.num_steps or 0
     stopping = None
     if data.validation is not None:

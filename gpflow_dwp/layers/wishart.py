@@ -31,9 +31,10 @@ class WishartLayer(FeatureLayer):
 
     .. math:: A = \operatorname{chol}((1 - q) S + q\, s V V^T / M) A'
 
-    (Ober, Anson, Milsom and Aitchison, 2023, section 5.1) or, whitened, A = chol(S) A', which
-    needs one factorisation fewer, gives up q, s and V, and makes the layer's divergence
-    independent of S. Targets follow from the prior: the rows of F_t are Gaussian given F_i.
+    (Ober, Anson, Milsom and Aitchison, 2023, section 5.2, equation 16) or, whitened,
+    A = chol(S) A', which needs one factorisation fewer, gives up q, s and V, and makes the layer's
+    divergence independent of S. Targets follow from the prior: the rows of F_t are Gaussian given
+    F_i.
 
     The minor ``|G_{:R,:R}|`` is part of both log P and log Q and cancels from the log ratio, so no
     density of G is evaluated: with A = L_A A' and C = L_S⁻¹ A,
@@ -49,6 +50,8 @@ class WishartLayer(FeatureLayer):
     :param num_inducing: Number of inducing points, M.
     :param posterior: "GW", "A" or "AB".
     :param whiten: Whether A = chol(S) A'.
+    :param proportion: Where q starts, in (0, 1). With the published code's start, 0.018, the random
+        V is dear where a smooth kernel makes S nearly singular: thousands of nats for each row.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
         the covariance from below, or a sample of it.
     :param stick_the_landing: Whether the gradient of the log ratio reaches α, β, μ, σ only through
@@ -70,6 +73,7 @@ class WishartLayer(FeatureLayer):
         posterior: PosteriorFamily = "AB",
         whiten: bool = False,
         *,
+        proportion: float = 1e-6,
         expected_log_ratio: bool = True,
         stick_the_landing: bool = True,
         jitter: float | None = None,
@@ -86,10 +90,11 @@ class WishartLayer(FeatureLayer):
         rng = as_generator(seed)
         self.df = self.num_features = int(df)
         self.whiten = whiten
+        self.proportion = proportion
         self.expected_log_ratio = expected_log_ratio
         self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
-        self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, rng)
+        self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, proportion, rng)
 
     @property
     def papers(self) -> tuple[str, ...]:

@@ -188,20 +188,18 @@ class WishartPosterior(gpflow.Module):
 class ScaleMixture(gpflow.Module):
     """Mixes a prior's scale S with a learned one: (1 - q) S + q s V Vᵀ / M.
 
-    q starts at 1e-6. With the published code's start, 0.018, the random V is dear where a smooth
-    kernel makes S nearly singular: thousands of nats for each row of the data.
-
     :param num_inducing: Number of inducing points, M.
+    :param proportion: Where q starts.
     :param rng: Draws the starting value of V, standard normal.
     """
 
-    def __init__(self, num_inducing: int, rng: np.random.Generator) -> None:
+    def __init__(self, num_inducing: int, proportion: float, rng: np.random.Generator) -> None:
         super().__init__(name="ScaleMixture")
         dtype = default_float()
         self.num_inducing = num_inducing
         self.root = Parameter(rng.standard_normal((num_inducing, num_inducing)), dtype=dtype)
         self.root_scale = Parameter(1.0, dtype=dtype, transform=positive(base="exp"))
-        self.proportion = Parameter(1e-6, dtype=dtype, transform=tfp.bijectors.Sigmoid())
+        self.proportion = Parameter(proportion, dtype=dtype, transform=tfp.bijectors.Sigmoid())
 
     def mix(self, covariance: tf.Tensor, df: int) -> tf.Tensor:
         """Return ν times the mixture, given K = ν S.

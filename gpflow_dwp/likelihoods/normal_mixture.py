@@ -81,13 +81,13 @@ def gamma_nodes(df: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     df = tf.cast(df, tf.float64)
     step = _STEP * tf.sqrt(2.0 / (df + 1.0))
-    logs = step * np.arange(_LOWEST, _HIGHEST + 1.0)
+    indices = np.arange(_LOWEST, _HIGHEST + 1.0)
+    logs = step * indices
     log_weights = 0.5 * df * (logs - tf.exp(logs))
     # Geometric series; that of 1/λ has no limit where ν is at most 2.
     mass = -1.0 / tf.math.expm1(-0.5 * df * step)
     inverse = -1.0 / tf.math.expm1(-tf.maximum(0.5 * df - 1.0, 1e-9) * step)
-    of_lowest = np.zeros(len(logs))
-    of_lowest[0] = 1.0
+    of_lowest = np.where(indices == _LOWEST, 1.0, 0.0)
     log_weights += tf.math.log(mass) * of_lowest
     logs += tf.math.log(mass / inverse) * of_lowest
     return tf.exp(logs), tf.nn.log_softmax(log_weights)

@@ -47,6 +47,7 @@ __all__ = [
     "Architecture",
     "InducingChoice",
     "InducingInputs",
+    "ModelProtocol",
     "OutputPosterior",
     "assemble",
     "suitable_output",
@@ -65,7 +66,10 @@ InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
 OutputPosterior = Literal["pseudo_targets", "regression"]
 """What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
 
-# The papers start at a noise standard deviation of e⁻².
+ModelProtocol = Literal["fast", "papers"]
+"""Whose choices a model is built with: this package's, or the papers'."""
+
+# At a noise standard deviation of e⁻² the published code starts; the papers do not say.
 NOISE_VARIANCE = float(np.exp(-4.0))
 _LARGEST_REGRESSION = 2_000
 
@@ -91,9 +95,10 @@ class Architecture(TypedDict, total=False):
     num_functions: int | None
     likelihood: Likelihood | LikelihoodName
     output: OutputPosterior | None
-    num_samples: int
+    num_samples: int | None
     latent_dim: int
     jitter: float | None
+    protocol: ModelProtocol
     seed: int
 
 
@@ -137,9 +142,10 @@ def assemble(
     num_functions: int | None = None,
     likelihood: Likelihood | LikelihoodName = "gaussian",
     output: OutputPosterior | None = None,
-    num_samples: int = 2,
+    num_samples: int | None = None,
     latent_dim: int = 0,
     jitter: float | None = None,
+    protocol: ModelProtocol = "fast",
     seed: int = 0,
 ) -> Model:
     """Build a model of hidden layers of one kind; all else as for the builders.
@@ -147,6 +153,10 @@ def assemble(
     :param make_layer: Takes the layer's kernel, width and number of inducing points, and by name
         ``jitter`` and ``seed``.
     """
+    check_choice(get_args(ModelProtocol), protocol=protocol)
+    of_papers = protocol == "papers"
+    num_samples = (10 if of_papers else 2) if num_samples is None else num_samples
+    output = "pseudo_targets" if output is None and of_papers else output
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
     check_integers(at_least=0, latent_dim=latent_dim)
@@ -201,7 +211,7 @@ def assemble(
         output_layer = _learned_output_layer(
             output_kernel, likelihood, Z, pseudo_targets, num_functions, mean_function
         )
-    return model_type(
+    model = model_type(
         [*hidden, output_layer],
         likelihood,
         Z,
@@ -209,6 +219,8 @@ def assemble(
         num_samples=num_samples,
         latent_layer=latent_layer,
     )
+    model.protocol = protocol
+    return model
 
 
 def suitable_output(

@@ -33,6 +33,9 @@ __all__ = [
     "build_deep_wishart_process",
 ]
 
+# Of the learned scale in a posterior's: that of the published code, sigmoid(-4).
+_PAPERS_PROPORTION = 1.0 / (1.0 + float(np.exp(4.0)))
+
 
 @takes_architecture
 def build_deep_wishart_process(
@@ -42,14 +45,14 @@ def build_deep_wishart_process(
     posterior: PosteriorFamily = "AB",
     whiten: bool = False,
     width: int | None = None,
-    expected_log_ratio: bool = True,
+    expected_log_ratio: bool | None = None,
     stick_the_landing: bool = True,
     **architecture: Unpack[Architecture],
 ) -> DeepWishartProcess:
-    """Build a deep Wishart process with the papers' defaults.
+    """Build a deep Wishart process (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison,
+    2023).
 
-    The papers (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison, 2023) standardise
-    inputs and outputs on the training rows first; these defaults expect that.
+    The papers standardise inputs and outputs on the training rows first; the defaults expect that.
 
     :param data: Training inputs [N, D] and observations [N, P], of which NaN are missing (see
         :func:`expected_log_likelihoods`); or three, with weights [N] that say how often each row
@@ -88,15 +91,18 @@ def build_deep_wishart_process(
         layers once more. It reaches a higher bound in far fewer steps. None for what
         :func:`suitable_output` says, and the former where observations are missing or functions
         mixed.
-    :param num_samples: Number of draws in each training step, S. More draws make steps dearer and
-        less noisy; the papers take 10.
-    :param expected_log_ratio: See :class:`WishartLayer`.
+    :param num_samples: Number of draws in each training step, S; None for 2, and for 10 by the
+        papers. More draws make steps dearer and less noisy.
+    :param expected_log_ratio: See :class:`WishartLayer`; None for True, or by the papers False.
     :param stick_the_landing: See :class:`WishartLayer`.
     :param latent_dim: Number of latent variables of each row, W, which are appended to its inputs;
         see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and a
         :class:`NetworkEncoder` gives their posterior.
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for
         GPflow's ``default_jitter()`` when the model is built.
+    :param protocol: "papers" for the papers' model, which :func:`fit` trains as they do: a learned
+        output, ten draws, sampled log ratios, and q of :class:`WishartLayer` at 0.018, where the
+        published code starts. "fast" for what takes fewer steps.
     :param seed: Seed of the starting values.
     :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
@@ -104,12 +110,14 @@ def build_deep_wishart_process(
         length, with finite numbers but for missing observations.
     """
     check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has it
+    of_papers = architecture.get("protocol") == "papers"
     layer = functools.partial(
         WishartLayer,
         posterior=posterior,
         whiten=whiten,
-        expected_log_ratio=expected_log_ratio,
+        expected_log_ratio=not of_papers if expected_log_ratio is None else expected_log_ratio,
         stick_the_landing=stick_the_landing,
+        **({"proportion": _PAPERS_PROPORTION} if of_papers else {}),
     )
     return assemble(DeepWishartProcess, layer, data, depth, width=width, **architecture)
 
@@ -155,17 +163,21 @@ def build_deep_inverse_wishart_process(
     data: TrainingData,
     depth: int = 3,
     *,
-    expected_log_ratio: bool = True,
+    expected_log_ratio: bool | None = None,
     **architecture: Unpack[Architecture],
 ) -> DeepInverseWishartProcess:
     """Build a deep inverse Wishart process.
 
     :param depth: Number of kernels: ``depth - 1`` inverse Wishart layers and one output GP. The
         layers' degrees of freedom are learned, so there is no width.
-    :param expected_log_ratio: See :class:`InverseWishartLayer`.
+    :param expected_log_ratio: See :class:`InverseWishartLayer`; None for True, and for False by the
+        papers.
 
     All else is as for :func:`build_deep_wishart_process`.
     """
+
+    if expected_log_ratio is None:
+        expected_log_ratio = architecture.get("protocol") != "papers"
 
     def layer(kernel: Kernel, width: int, num_inducing: int, **options: Any) -> InverseWishartLayer:
         del width  # it has none

@@ -79,6 +79,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     """
 
     layers: Sequence[Layer]
+    protocol: str = "fast"
+    """How :func:`fit` trains it where nothing else is said; a saved model forgets it."""
 
     def __init__(
         self,

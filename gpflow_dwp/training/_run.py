@@ -105,6 +105,7 @@ class TrainingRun:
             if self.checkpoint:
                 self.checkpoint.save(self._records, time.perf_counter() - start)
                 self.workers.mean(0.0)  # so that none looks for a state that is not there yet
+            self.loop.finish()
             for callback in staged:
                 callback.finish(self.model)
         return TrainingHistory(

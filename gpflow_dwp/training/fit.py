@@ -7,6 +7,7 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import tensorflow as tf
 from gpflow.keras import tf_keras
@@ -48,7 +49,7 @@ def fit(
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,
-    protocol: ProtocolName = "fast",
+    protocol: ProtocolName | None = None,
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
     estimator: Estimator = Estimator(),
@@ -79,9 +80,11 @@ def fit(
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         the protocol's, which by default is all rows up to 2,000 and 1,000 above.
     :param protocol: "fast"; "papers" for theirs, which takes more steps to the same bound;
-        "natural" for a model with ``natural_parameters``; or "vmg" for networks.
+        "natural" for a model with ``natural_parameters``; "networks", or their paper's "vmg". None
+        for the one that the model was built with, which is "fast" where none was named.
     :param optimizer: None for the protocol's. A :class:`NaturalGradientAdam` also takes natural
-        gradients.
+        gradients. One of Keras that averages iterates (``use_ema``) leaves the model at the
+        average.
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
         Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
         annealing helps.
@@ -142,6 +145,7 @@ def fit(
         check_integers(at_least=0, kl_annealing_steps=kl_annealing_steps)
     check_not_negative(seconds_between_checkpoints=seconds_between_checkpoints)
     check_flags(progress=progress, jit_compile=jit_compile)
+    protocol = cast(ProtocolName, model.protocol) if protocol is None else protocol
     check_choice(PROTOCOLS, protocol=protocol)
     replicas = find_replicas(strategy, split, model)
     workers = Workers() if replicas is None else replicas.workers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import study
 import tensorflow as tf
 from model_reference import randomise, tiny_model, toy_data
 from scipy import stats
-from uci import scores
+from uci import figures, scores, tables
 from uci.cells import BUILDERS, Cell, make_cells, run_cell
 from uci.scores import prediction_scores, whole_data_bound
 
@@ -55,10 +55,11 @@ def tiny_cell(**changes: Any) -> Cell:
     [
         ("papers", "A", (20_000, None, 100, 10, 100, 1, "papers", None)),
         ("papers", "VMG", (60_000, 20, 100, 1, 100, 1, "vmg", {"num_pseudo_data": 5})),
+        ("networks", "VMG", (60_000, 20, 100, 1, 100, 1, "networks", {"num_pseudo_data": 5})),
         ("fast", "DGP", (20_000, None, 100, 2, 100, 1, "fast", None)),
-        ("cde", "LV-GP-GP", (20_000, None, 128, 1, 2_000, 5, "natural", None)),
-        ("cde", "GP", (20_000, None, 128, 1, 2_000, 1, "natural", None)),
-        ("cde-fast", "LV-DWP", (20_000, None, 128, 2, 2_000, 5, "fast", None)),
+        ("cde", "LV-GP-GP", (100_000, None, 128, 1, 2_000, 5, "natural", None)),
+        ("cde", "GP", (100_000, None, 128, 1, 2_000, 1, "natural", None)),
+        ("cde-fast", "LV-DWP", (20_000, None, 128, 2, 2_000, 1, "fast", None)),
     ],
 )
 def test_defaults_are_those_of_the_protocol(
@@ -68,7 +69,6 @@ def test_defaults_are_those_of_the_protocol(
     (cell,) = make_cells(
         *(["yacht"], [2], [model], [0]),
         protocol=protocol,
-        num_importance_samples=5 if protocol.startswith("cde") else 1,
         uci_folder=write_archive(tmp_path),
     )
     assert expected == (
@@ -79,9 +79,10 @@ def test_defaults_are_those_of_the_protocol(
 
 
 def test_every_combination_has_one_cell(tmp_path: Path) -> None:
-    """A model whose name says its depth is there once, and keys tell cells apart."""
+    """A model whose name says its depth is there once, splits that are not there are left out, and
+    keys tell cells apart."""
     folder = write_archive(tmp_path)
-    cells = make_cells(["yacht"], [2, 3], ["A", "GP-GP"], [0, 1], uci_folder=folder)
+    cells = make_cells(["yacht"], [2, 3], ["A", "GP-GP"], [0, 1, 20], uci_folder=folder)
     assert [(c.depth, c.model, c.split) for c in cells] == [
         *((2, "A", 0), (2, "GP-GP", 0), (2, "A", 1), (2, "GP-GP", 1), (3, "A", 0), (3, "A", 1)),
     ]
@@ -106,7 +107,11 @@ def test_a_cell_is_trained_and_scored(tmp_path: Path) -> None:
     again = run_cell(tiny_cell(), checkpoints, folder)
     assert found["elbo"] == again["elbo"] and found["training_seconds"] > 0.0
     assert {"rmse", "crps", "coverage_90", "seconds_per_epoch"} < set(found)
+    trace = found.pop("trace")
+    assert [point[0] for point in trace] == [3, 6, 9, 12]
     assert all(np.isfinite(value) for value in found.values())
+    frame = tables.as_frame([{**asdict(tiny_cell()), **found, "trace": trace}])
+    assert len(figures.plot_traces(frame).axes) == 2
 
 
 def test_texts_are_read() -> None:

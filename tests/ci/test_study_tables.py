@@ -128,6 +128,13 @@ def test_densities_are_compared_with_what_is_otherwise_alike() -> None:
     assert vi["printed_mean"] == -0.36 and vi["kernel"] == pytest.approx(0.25)
     iwvi = only(table, model="LV-GP-GP", inference="IWVI")
     assert iwvi["over_vi"] == pytest.approx(0.6) and iwvi["over_gp"] == pytest.approx(0.9)
+    ranks = tables.density_ranks(cells)  # of models of different depth, which scores rank apart
+    best = only(ranks, inference="IWVI")
+    assert (best["mean_rank"], best["median_over_gp"]) == (1.0, pytest.approx(0.9))
+    assert sorted(ranks["compared"].unique()) == [
+        "GP VI, LV-GP-GP IWVI, LV-GP-GP VI",
+        "GP VI, LV-GP-GP VI",
+    ]
 
 
 def test_kept_results_make_all_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

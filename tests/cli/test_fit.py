@@ -247,7 +247,7 @@ def test_every_model_is_trained_saved_and_predicts(
             40,
             ("fast", 3_000, 2, None, "GlobalInducingGPLayer"),
         ),
-        (("--model", "VMG"), 40, ("vmg", 20_000, 1, None, "MatrixGaussianLayer")),
+        (("--model", "VMG"), 40, ("networks", 20_000, 1, None, "MatrixGaussianLayer")),
     ],
 )
 def test_what_a_model_is_trained_with_by_default(

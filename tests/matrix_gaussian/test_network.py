@@ -89,7 +89,7 @@ def test_digits_are_told_apart() -> None:
         likelihood=gpflow.likelihoods.Softmax(10),
         num_samples=1,
     )
-    fit(model, (X[train], Y[train]), 800, batch_size=50, protocol="vmg", progress=False)
+    fit(model, (X[train], Y[train]), 800, batch_size=50, protocol="networks", progress=False)
 
     probabilities = np.asarray(model.predict_y(X[test], num_samples=20)[0])
     # The last third was written by others: logistic regression is wrong in 8% of it.

@@ -12,7 +12,8 @@ import pytest
 import tensorflow as tf
 from model_reference import toy_data
 
-from gpflow_dwp.layers import RegressionGPLayer
+from gpflow_dwp import fit
+from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer
 from gpflow_dwp.models import (
     KERNELS,
     DeepGaussianProcess,
@@ -131,6 +132,18 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
         assert (value.dtype, single.dtype) == (tf.float64, tf.float32)
         scale = 1e-3 + np.abs(value).max()
         np.testing.assert_allclose(single / scale, value / scale, atol=1e-3)
+
+
+def test_one_word_makes_the_papers_model_and_training() -> None:
+    """Catches a regression output, closed-form log ratios or the fast training in their place."""
+    model = build_deep_wishart_process(toy_data(), 2, num_inducing=5, protocol="papers")
+    (layer,) = model.hidden_layers
+    assert isinstance(model.output_layer, GlobalInducingGPLayer)
+    assert model.num_samples == 10 and not layer.expected_log_ratio and layer.stick_the_landing
+    np.testing.assert_allclose(layer.scale_mixture.proportion, 1.0 / (1.0 + np.exp(4.0)))
+    assert fit(model, toy_data(), 6, progress=False).kl_annealing_steps == 3
+    inverse = build_deep_inverse_wishart_process(toy_data(), 2, protocol="papers")
+    assert not inverse.hidden_layers[0].expected_log_ratio and inverse.num_samples == 10
 
 
 @pytest.mark.parametrize("as_points", [False, True])

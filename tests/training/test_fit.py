@@ -189,7 +189,10 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
         ({"checkpoint_directory": b"state"}, "checkpoint_directory must be a path, got b'state'"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
-        ({"protocol": "slow"}, "protocol must be one of fast, natural, papers, vmg, got 'slow'"),
+        (
+            {"protocol": "slow"},
+            "protocol must be one of fast, natural, networks, papers, vmg, got 'slow'",
+        ),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str) -> None:
