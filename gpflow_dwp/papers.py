@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gpflow
+import tensorflow as tf
 
 from gpflow_dwp.validation import check_instance
 
@@ -96,7 +96,7 @@ GPFLOW = bibtex(
 """Matthews et al. (2017): GPflow."""
 
 
-def citation(model: gpflow.Module) -> str:
+def citation(model: object) -> str:
     """Return BibTeX entries of the papers that a model rests on.
 
     Its parts say which: a layer or likelihood of yours adds to them by an attribute ``papers``, a
@@ -109,10 +109,12 @@ def citation(model: gpflow.Module) -> str:
     >>> [line for line in citation(model).splitlines() if line.startswith("@inp")]
     ['@inproceedings{ober2021variational,', '@inproceedings{ober2021global,']
 
-    :param model: Any GPflow model.
+    :param model: Any GPflow model, or a posterior over its iterates.
     :return: One entry after the other, each once.
-    :raises ValueError: If ``model`` is none of GPflow's modules.
+    :raises ValueError: If ``model`` is neither one of GPflow's modules nor has ``papers``.
     """
-    check_instance(gpflow.Module, model=model)
-    found = [paper for part in (model, *model.submodules) for paper in getattr(part, "papers", ())]
+    if not hasattr(model, "papers"):
+        check_instance(tf.Module, model=model)
+    parts = (model, *getattr(model, "submodules", ()))
+    found = [paper for part in parts for paper in getattr(part, "papers", ())]
     return "\n\n".join(dict.fromkeys([*found, GPFLOW]))

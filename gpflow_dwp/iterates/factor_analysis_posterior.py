@@ -13,14 +13,10 @@ from gpflow.models import BayesianModel
 from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
-from gpflow_dwp.iterates.online_factor_analysis import (
-    OnlineEM,
-    OnlineFactorAnalysis,
-    OnlineGradientAscent,
-)
+from gpflow_dwp.iterates.online_factor_analysis import OnlineEM, OnlineFactorAnalysis
+from gpflow_dwp.papers import bibtex
 
 __all__ = ["FactorAnalysisPosterior"]
-
 
 # Of a parameter that did not move, relative to its size.
 _LEAST_SCALE = 1e-8
@@ -40,16 +36,26 @@ class FactorAnalysisPosterior(IteratePosterior):
     :param seed: Seed of the factors' starting values.
     """
 
+    _paper = bibtex(
+        "mastersthesis",
+        "brownlie2021extending",
+        title="Extending the {B}ayesian deep learning method {M}ulti{SWAG}",
+        author="Brownlie, Scott",
+        school="School of Informatics, University of Edinburgh",
+        year=2021,
+    )
+    _arrays = ("_first", "_scale")
+
     def __init__(
         self,
         model: BayesianModel,
-        algorithm: OnlineEM | OnlineGradientAscent | None = None,
+        algorithm: OnlineFactorAnalysis[Any] | None = None,
         start_step: int = 0,
         *,
         seed: int = 0,
     ) -> None:
         super().__init__(model, start_step)
-        self.algorithm: OnlineFactorAnalysis[Any] = OnlineEM(10) if algorithm is None else algorithm
+        self.algorithm = OnlineEM(10) if algorithm is None else algorithm
         # Statistics are in float64 also where the model is in float32.
         with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
             self._online = self.algorithm.init(self._dimension, seed=seed)
@@ -93,11 +99,11 @@ class FactorAnalysisPosterior(IteratePosterior):
         return super()._header() | {"algorithm": repr(self.algorithm)}
 
     def _state(self) -> dict[str, Array]:
-        online = {f"online_{name}": part.numpy() for name, part in self._online._asdict().items()}
-        return {"first": self._first, "scale": self._scale, **online}
+        return super()._state() | {
+            f"online_{name}": part.numpy() for name, part in self._online._asdict().items()
+        }
 
     def _restore(self, state: Mapping[str, Array]) -> None:
-        self._first, self._scale = state["first"], state["scale"]
-        self._online = type(self._online)(
-            *(tf.constant(state[f"online_{name}"]) for name in self._online._fields)
-        )
+        super()._restore(state)
+        parts = (tf.constant(state[f"online_{name}"]) for name in self._online._fields)
+        self._online = type(self._online)(*parts)

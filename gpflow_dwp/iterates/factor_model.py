@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import gpflow
-import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from gpflow_dwp.random import as_generator, as_seed, normal, split_seed
+from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["FactorModel", "generate_factor_model"]
+__all__ = ["FactorModel"]
 
 
 class FactorModel(NamedTuple):
@@ -66,46 +63,3 @@ class FactorModel(NamedTuple):
         """Return F Fᵀ + diag(ψ), [..., D, D]: for small D only."""
         dense = tf.matmul(self.factors, self.factors, transpose_b=True)
         return tf.linalg.set_diag(dense, tf.linalg.diag_part(dense) + self.variances)
-
-
-def generate_factor_model(
-    dimension: int, rank: int, spectrum: tuple[float, float], *, seed: int = 0
-) -> FactorModel:
-    """Draw a factor model whose conditioning is known.
-
-    Its factors are the first eigenvectors of A Aᵀ, for a matrix A of standard normal numbers, each
-    times a number s_k; Brownlie (2021), algorithm 3. That algorithm draws D numbers s² and lets
-    the largest of all bound the noise variances although only K of them scale a factor; so does
-    this function.
-
-    :param dimension: Length of the vectors, D.
-    :param rank: Number of factors, K, at most D.
-    :param spectrum: The interval from which s² is uniform.
-    :param seed: The same seed gives the same model.
-    :raises ValueError: If a number is not a positive integer, K is above D, or the interval is not
-        one of positive numbers.
-    """
-    check_integers(dimension=dimension, rank=rank)
-    if rank > dimension:
-        raise ValueError(f"rank must be at most dimension, {dimension}, got {rank}.")
-    low, high = spectrum
-    if not 0.0 < low <= high < np.inf:
-        raise ValueError(f"spectrum must be an interval of positive numbers, got {spectrum}.")
-    rng = as_generator(seed)
-    mean = rng.standard_normal(dimension)
-    root = rng.standard_normal((dimension, dimension))
-    directions = _leading_eigenvectors(root @ root.T, rank)
-    squares = rng.uniform(low, high, dimension)
-    variances = rng.uniform(0.0, squares.max(), dimension)
-    dtype = gpflow.default_float()
-    return FactorModel(
-        tf.constant(mean, dtype),
-        tf.constant(directions * np.sqrt(squares[:rank]), dtype),
-        tf.constant(variances, dtype),
-    )
-
-
-def _leading_eigenvectors(matrix: npt.NDArray[np.float64], num: int) -> npt.NDArray[np.float64]:
-    size = len(matrix)
-    _, vectors = scipy.linalg.eigh(matrix, subset_by_index=[size - num, size - 1])
-    return vectors[:, ::-1]

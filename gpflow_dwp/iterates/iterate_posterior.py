@@ -1,25 +1,16 @@
-"""What posteriors over the iterates of a training run share."""
+"""Posteriors over the iterates of one training run."""
 
 from __future__ import annotations
 
 import abc
-import os
 from collections.abc import Generator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.iterates._saved_iterates import (
-    SavedIterates,
-    read_saved_iterates,
-    saved_iterates_path,
-    write_saved_iterates,
-)
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
@@ -41,6 +32,9 @@ class IteratePosterior(MixturePredictions):
     :raises ValueError: If ``model`` is no TensorFlow module or has no trainable parameters, or
         ``start_step`` is not an integer of at least 0.
     """
+
+    _paper: ClassVar[str]
+    _arrays: ClassVar[tuple[str, ...]]  # attributes that hold what was collected
 
     def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
         check_instance(tf.Module, model=model)
@@ -76,6 +70,11 @@ class IteratePosterior(MixturePredictions):
         """How many iterates were collected."""
         return self._num_collected
 
+    @property
+    def papers(self) -> tuple[str, ...]:
+        parts = (self.model, *self.model.submodules)
+        return self._paper, *(paper for part in parts for paper in getattr(part, "papers", ()))
+
     @abc.abstractmethod
     def distribution(self) -> FactorModel:
         """Return the Gaussian over the parameter vector.
@@ -92,10 +91,7 @@ class IteratePosterior(MixturePredictions):
         assign_parameter_vector(self.model, self.distribution().sample(1, seed=seed)[0])
 
     def use_mean(self) -> None:
-        """Put the mean of the iterates into the model.
-
-        :raises ValueError: If too few iterates were collected; the model is as it was then.
-        """
+        """Put the mean of the iterates into the model; errors as for :meth:`sample`."""
         assign_parameter_vector(self.model, self.distribution().mean)
 
     def at_draws(
@@ -112,63 +108,21 @@ class IteratePosterior(MixturePredictions):
         finally:
             assign_parameter_vector(self.model, own)
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write what was collected into a directory, such as that of the saved model.
-
-        The file is replaced in one step.
-
-        :param directory: Where to; made if it is missing.
-        :raises ValueError: If it is no path.
-        """
-        write_saved_iterates(saved_iterates_path(directory), self._saved())
-
-    def load(self, directory: str | os.PathLike[str]) -> None:
-        """Read what :meth:`save` wrote, in place of what was collected.
-
-        :param directory: The directory that was written.
-        :raises ValueError: If that is no path.
-        :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
-            kind of posterior, with other settings, or from another model; nothing has changed then.
-        """
-        path = saved_iterates_path(directory)
-        saved = read_saved_iterates(path)
-        self._check(saved, path)
-        self._take(saved)
-
-    def _saved(self) -> SavedIterates:
-        """What :meth:`save` writes."""
-        return SavedIterates(self._header() | {"num_collected": self._num_collected}, self._state())
-
-    def _check(self, saved: SavedIterates, path: Path) -> None:
-        """Refuse what :meth:`_take` cannot take, so that several can be checked before."""
-        header, state = saved
-        for name, value in self._header().items():
-            if header.get(name) != value:
-                raise SavedModelError(
-                    f"{path} was collected with {name}={header.get(name)!r}, but this posterior "
-                    f"has {value!r}."
-                )
-        if missing := self._state().keys() - state.keys():
-            raise SavedModelError(f"{path} is damaged: it lacks {', '.join(sorted(missing))}.")
-
-    def _take(self, saved: SavedIterates) -> None:
-        self._restore(saved.state)
-        self._num_collected = saved.header["num_collected"]
-
-    def _header(self) -> dict[str, Any]:
-        return {"kind": type(self).__name__, "dimension": self._dimension}
-
     @abc.abstractmethod
     def _observe(self, vector: Array) -> None:
         """Take one more iterate in; ``_num_collected`` counts it already."""
 
-    @abc.abstractmethod
-    def _state(self) -> dict[str, Array]:
-        """What :meth:`_restore` needs."""
+    def _header(self) -> dict[str, Any]:
+        return {"kind": type(self).__name__, "dimension": self._dimension}
 
-    @abc.abstractmethod
+    def _state(self) -> dict[str, Array]:
+        arrays = {name: getattr(self, name) for name in self._arrays}
+        return {"num_collected": np.array(self._num_collected), **arrays}
+
     def _restore(self, state: Mapping[str, Array]) -> None:
-        """Take the place of what was collected."""
+        self._num_collected = int(state["num_collected"])
+        for name in self._arrays:
+            setattr(self, name, state[name])
 
     def _check_collected(self, at_least: int) -> None:
         if self._num_collected < at_least:

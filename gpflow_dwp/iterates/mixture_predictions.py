@@ -1,22 +1,30 @@
-"""Predictions that are mixtures over draws of a model's parameters."""
+"""What posteriors over the iterates of training share: predictions, and a place on disk."""
 
 from __future__ import annotations
 
 import abc
 import contextlib
+import io
+import json
+import os
 from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
 from gpflow.utilities import to_default_float
 
+from gpflow_dwp.base import Array
+from gpflow_dwp.exceptions import SavedModelError
+from gpflow_dwp.files import read_arrays, write_whole
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.random import as_seed, fold_in
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_path
 
 __all__ = ["MixturePredictions"]
 
@@ -26,6 +34,11 @@ class MixturePredictions(abc.ABC):
 
     The model's own parameters are put back after every prediction, also after one that failed.
     """
+
+    @property
+    @abc.abstractmethod
+    def papers(self) -> tuple[str, ...]:
+        """BibTeX of the method, and of what its model rests on: see :func:`citation`."""
 
     @abc.abstractmethod
     def at_draws(
@@ -64,10 +77,7 @@ class MixturePredictions(abc.ABC):
         seed: int | tf.Tensor | None = 0,
         **options: Any,
     ) -> MeanAndVariance:
-        """Return mean and variance of observations, [N, P], of the mixture.
-
-        Parameters as for :meth:`predict_f`.
-        """
+        """Return mean and variance of observations, [N, P]; parameters as :meth:`predict_f`."""
         means, variances = self._at_each("predict_y", num_draws, seed, Xnew, options)
         return mixture_moments(means, variances)
 
@@ -85,11 +95,54 @@ class MixturePredictions(abc.ABC):
 
         Further parameters as for :meth:`predict_f`.
         """
-        X, Y = data
-        (densities,) = self._at_each("predict_log_density", num_draws, seed, (X, Y), options)
-        return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(
-            tf.cast(tf.shape(densities)[0], densities.dtype)
-        )
+        (densities,) = self._at_each("predict_log_density", num_draws, seed, tuple(data), options)
+        count = tf.cast(tf.shape(densities)[0], densities.dtype)
+        return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write what was collected into a directory, such as that of the saved model.
+
+        It is one file, which is replaced in one step.
+
+        :param directory: Where to; made if it is missing.
+        :raises ValueError: If it is no path.
+        """
+        buffer, path = io.BytesIO(), _path(directory)
+        np.savez(buffer, header=np.array(json.dumps(self._header())), **self._state())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, buffer.getvalue())
+
+    def load(self, directory: str | os.PathLike[str]) -> None:
+        """Read what :meth:`save` wrote, in place of what was collected.
+
+        :param directory: The directory that was written.
+        :raises ValueError: If that is no path.
+        :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
+            kind of posterior, with other settings, or from another model; nothing has changed then.
+        """
+        path = _path(directory)
+        try:
+            state = read_arrays(path.read_bytes())
+            header = json.loads(str(state.pop("header")))
+        except (OSError, ValueError, KeyError) as error:
+            raise SavedModelError(f"{path} cannot be read: {error}") from error
+        if header != self._header():
+            raise SavedModelError(
+                f"{path} was collected by {header}, but this posterior is {self._header()}."
+            )
+        self._restore(state)
+
+    @abc.abstractmethod
+    def _header(self) -> dict[str, Any]:
+        """Kind and settings, which must be the same where :meth:`_restore` is to work."""
+
+    @abc.abstractmethod
+    def _state(self) -> dict[str, Array]:
+        """What :meth:`_restore` needs."""
+
+    @abc.abstractmethod
+    def _restore(self, state: Mapping[str, Array]) -> None:
+        """Take the place of what was collected."""
 
     def _at_each(
         self,
@@ -115,6 +168,11 @@ class MixturePredictions(abc.ABC):
                 result = method(_with_labels(model, argument), **own, **options)
                 results.append(result if isinstance(result, tuple) else (result,))
         return tuple(tf.stack(parts) for parts in zip(*results, strict=True))
+
+
+def _path(directory: str | os.PathLike[str]) -> Path:
+    check_path(directory=directory)
+    return Path(directory) / "iterates.npz"
 
 
 def _with_labels(model: BayesianModel, argument: Any) -> Any:

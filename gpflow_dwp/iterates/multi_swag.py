@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
-from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.iterates._saved_iterates import (
-    SavedIterates,
-    read_saved_iterates,
-    saved_iterates_path,
-    write_saved_iterates,
-)
+from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
+from gpflow_dwp.papers import bibtex
 from gpflow_dwp.random import as_seed, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["MultiSWAG"]
 
+_PAPER = bibtex(
+    "inproceedings",
+    "wilson2020bayesian",
+    title="{B}ayesian deep learning and a probabilistic perspective of generalization",
+    author="Wilson, Andrew Gordon and Izmailov, Pavel",
+    booktitle="Advances in Neural Information Processing Systems 33",
+    year=2020,
+    doi="10.48550/arXiv.2002.08791",
+)
+
 
 class MultiSWAG(MixturePredictions):
     """An equal mixture of posteriors from several starts (Wilson and Izmailov, 2020).
+
+    With a :class:`FactorAnalysisPosterior` for each member it is the extension of Brownlie (2021).
 
     :param members: One posterior for each run, of any kind, each with a model of its own.
     :raises ValueError: If there is none, or two share a model.
@@ -36,6 +43,10 @@ class MultiSWAG(MixturePredictions):
         if len({id(member.model) for member in members}) < len(members):
             raise ValueError("members must have a model each, got one model twice.")
         self.members = tuple(members)
+
+    @property
+    def papers(self) -> tuple[str, ...]:
+        return _PAPER, *(paper for member in self.members for paper in member.papers)
 
     def at_draws(
         self, num_draws: int, *, seed: int | tf.Tensor | None = 0
@@ -55,47 +66,18 @@ class MultiSWAG(MixturePredictions):
         for member, member_seed in zip(self.members, seeds, strict=True):
             yield from member.at_draws(share, seed=member_seed)
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write what all members have collected into one file, which is replaced in one step.
+    def _header(self) -> dict[str, Any]:
+        members = [member._header() for member in self.members]
+        return {"kind": type(self).__name__, "members": members}
 
-        :param directory: Where to; made if it is missing.
-        :raises ValueError: If it is no path.
-        """
-        parts = [member._saved() for member in self.members]
-        header = {
-            "kind": type(self).__name__,
-            "num_collected": sum(part.header["num_collected"] for part in parts),
-            "members": [part.header for part in parts],
-        }
-        state = {
+    def _state(self) -> dict[str, Array]:
+        return {
             f"{index}.{name}": array
-            for index, part in enumerate(parts)
-            for name, array in part.state.items()
+            for index, member in enumerate(self.members)
+            for name, array in member._state().items()
         }
-        write_saved_iterates(saved_iterates_path(directory), SavedIterates(header, state))
 
-    def load(self, directory: str | os.PathLike[str]) -> None:
-        """Read what :meth:`save` wrote.
-
-        :raises SavedModelError: See :meth:`IteratePosterior.load`; no member has changed then.
-        """
-        path = saved_iterates_path(directory)
-        header, state = read_saved_iterates(path)
-        headers = header.get("members")
-        if not isinstance(headers, list) or len(headers) != len(self.members):
-            raise SavedModelError(
-                f"{path} was not collected by a {type(self).__name__} of {len(self.members)} "
-                "members."
-            )
-        parts = []
-        for index, (member, own) in enumerate(zip(self.members, headers, strict=True)):
-            prefix = f"{index}."
-            arrays = {
-                name.removeprefix(prefix): array
-                for name, array in state.items()
-                if name.startswith(prefix)
-            }
-            parts.append(SavedIterates(own, arrays))
-            member._check(parts[-1], path)
-        for member, part in zip(self.members, parts, strict=True):
-            member._take(part)
+    def _restore(self, state: Mapping[str, Array]) -> None:
+        for index, member in enumerate(self.members):
+            names = {name: f"{index}.{name}" for name in member._state()}
+            member._restore({name: state[full] for name, full in names.items()})

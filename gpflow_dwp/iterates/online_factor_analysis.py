@@ -7,18 +7,19 @@ observations hold several streams, which are independent of each other.
 
 from __future__ import annotations
 
+import abc
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 
-from gpflow_dwp.iterates._observations import as_observations
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.random import as_seed, normal
-from gpflow_dwp.validation import check_integers
+from gpflow_dwp.validation import check_integers, check_positive
 
 __all__ = [
     "OnlineEM",
@@ -45,30 +46,92 @@ class _State(Protocol):
 StateT = TypeVar("StateT", bound=_State)
 
 
-class OnlineFactorAnalysis(Protocol, Generic[StateT]):
-    """An algorithm: a start, a step, and the model that a state stands for."""
+@dataclass(frozen=True)
+class OnlineFactorAnalysis(abc.ABC, Generic[StateT]):
+    """An algorithm: a start, a step, and the model that a state stands for.
 
-    def __hash__(self) -> int:
-        """Equal algorithms share what was compiled for them."""
+    :param rank: Number of factors, K.
+    :param warm_up: First vectors that enter the averages while F and ψ stay as they are.
+    :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
+    :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the bound
+        is not positive.
+    """
 
-    @property
-    def rank(self) -> int:
-        """K, the number of factors."""
+    rank: int
+    warm_up: int = 100
+    minimum_variance: float = 1e-6
 
-    @property
-    def warm_up(self) -> int:
-        """How many first vectors leave the factors as they are."""
+    def __post_init__(self) -> None:
+        check_integers(rank=self.rank)
+        check_integers(at_least=0, warm_up=self.warm_up)
+        check_positive(minimum_variance=self.minimum_variance)
 
     def init(
         self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
     ) -> StateT:
-        """Return the state before the first vector."""
+        """Return the state before the first vector: orthonormal factors, ψ = 1.
 
-    def update(self, state: StateT, observation: tf.Tensor) -> StateT:
-        """Return the state after one more vector."""
+        :param dimension: Length of the vectors, D.
+        :param batch_shape: Leading axes, if there are several streams.
+        :param seed: Seed of the factors.
+        :raises ValueError: If ``dimension`` is not an integer of at least K.
+        """
+        check_integers(at_least=self.rank, dimension=dimension)
+        shape = [*batch_shape, dimension, self.rank]
+        factors = tf.linalg.qr(normal(shape, as_seed(seed), gpflow.default_float())).q
+        return self._start(tf.zeros([], tf.int64), factors)
+
+    def update(self, state: StateT, observation: tf.types.experimental.TensorLike) -> StateT:
+        """Return the state after one more vector.
+
+        :param state: The state before it.
+        :param observation: The vector, [..., D].
+        :raises ValueError: If it is not of this shape or, outside of compiled functions, not
+            finite.
+        """
+        observation = _as_observations(observation, state.mean)
+        count = state.num_observations + 1
+        weight = 1.0 / tf.cast(count, state.mean.dtype)
+        mean = state.mean + weight * (observation - state.mean)
+        return self._step(state, count, weight, mean, observation - mean)
 
     def model(self, state: StateT) -> FactorModel:
-        """Return the model of what was seen so far."""
+        """Return the model of what was seen so far.
+
+        :param state: State of the algorithm.
+        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
+        """
+        seen = int(state.num_observations)
+        if seen < self.rank:
+            raise ValueError(
+                f"rank must be at most the number of vectors seen, {seen}, got {self.rank}."
+            )
+        if seen <= self.warm_up:
+            raise ValueError(
+                f"warm_up must be below the number of vectors seen, {seen}, got {self.warm_up}: "
+                "the factors are still those of the start."
+            )
+        return self._model(state)
+
+    @abc.abstractmethod
+    def _start(self, count: tf.Tensor, factors: tf.Tensor) -> StateT:
+        """The state of no vectors and these factors."""
+
+    @abc.abstractmethod
+    def _step(
+        self,
+        state: StateT,
+        count: tf.Tensor,
+        weight: tf.Tensor,
+        mean: tf.Tensor,
+        deviation: tf.Tensor,
+    ) -> StateT:
+        """The next state, from the number of vectors, 1 over it, their mean, and what the last one
+        is off by."""
+
+    @abc.abstractmethod
+    def _model(self, state: StateT) -> FactorModel:
+        """What :meth:`model` returns."""
 
 
 class OnlineEMState(NamedTuple):
@@ -93,73 +156,50 @@ class OnlineEMState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OnlineEM:
+class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
     """Online expectation maximisation (algorithm 2).
 
     Each vector's latent mean m is computed once, with the factors of its time, and averaged; then
     the factors are those that fit the averages best.
 
-    The warm-up settles how many factors there can ever be. The rows of F, averages of d mᵀ times
-    H⁻¹, lie in the span of the latent means seen so far, and with such an F so does every m after
-    them. The first deviation, of a vector from itself, is zero; so a warm-up of w vectors and the
-    one after it span at most w dimensions for good, and none where w is zero.
+    The warm-up, at least K, settles how many factors there can ever be. The rows of F, averages of
+    d mᵀ times H⁻¹, lie in the span of the latent means seen so far, and with such an F so does
+    every m after them. The first deviation, of a vector from itself, is zero; so a warm-up of w
+    vectors and the one after it span at most w dimensions for good, and none where w is zero.
 
-    :param rank: Number of factors, K.
-    :param warm_up: First vectors that enter the averages while F and ψ stay as they are; at least
-        K.
-    :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
-    :raises ValueError: If a number is not a positive integer, ``warm_up`` is below K, or the bound
-        is not positive.
+    Parameters and errors as for :class:`OnlineFactorAnalysis`.
     """
 
-    rank: int
-    warm_up: int = 100
-    minimum_variance: float = 1e-6
-
     def __post_init__(self) -> None:
-        _check(self.rank, self.warm_up, self.minimum_variance)
+        super().__post_init__()
         if self.warm_up < self.rank:
             raise ValueError(
                 f"warm_up must be at least rank, {self.rank}, got {self.warm_up}: fewer vectors "
                 "cannot give OnlineEM as many factors."
             )
 
-    def init(
-        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
-    ) -> OnlineEMState:
-        """Return the state before the first vector: orthonormal factors, ψ = 1.
-
-        :param dimension: Length of the vectors, D.
-        :param batch_shape: Leading axes, if there are several streams.
-        :param seed: Seed of the factors.
-        :raises ValueError: If ``dimension`` is not an integer of at least K.
-        """
-        factors = _orthonormal_factors(dimension, self.rank, batch_shape, seed)
+    def _start(self, count: tf.Tensor, factors: tf.Tensor) -> OnlineEMState:
         vector = tf.zeros(factors.shape[:-1], factors.dtype)
+        latent_moment = tf.zeros([*factors.shape[:-2], self.rank, self.rank], factors.dtype)
         return OnlineEMState(
-            tf.zeros([], tf.int64),
-            mean=vector,
-            factors=factors,
-            variances=tf.ones_like(vector),
-            cross_moment=tf.zeros_like(factors),
-            latent_moment=tf.zeros([*batch_shape, self.rank, self.rank], factors.dtype),
-            square_moment=vector,
+            count,
+            vector,
+            factors,
+            tf.ones_like(vector),
+            tf.zeros_like(factors),
+            latent_moment,
+            vector,
         )
 
-    def update(self, state: OnlineEMState, observation: tf.Tensor) -> OnlineEMState:
-        """Return the state after one more vector.
-
-        :param state: The state before it.
-        :param observation: The vector, [..., D].
-        :raises ValueError: If it is not of numbers or of this shape or, outside of compiled
-            functions, not finite.
-        """
-        observation = as_observations(observation, state.mean)
-        count, weight = _count(state)
-        mean = state.mean + weight * (observation - state.mean)
-        deviation = observation - mean
+    def _step(
+        self,
+        state: OnlineEMState,
+        count: tf.Tensor,
+        weight: tf.Tensor,
+        mean: tf.Tensor,
+        deviation: tf.Tensor,
+    ) -> OnlineEMState:
         latent = _latent_posterior(state.factors, state.variances, deviation)
-
         cross = _outer(deviation, latent.mean) - state.cross_moment
         cross_moment = state.cross_moment + weight * cross
         outer = _outer(latent.mean, latent.mean) - state.latent_moment
@@ -182,13 +222,7 @@ class OnlineEM:
             square_moment,
         )
 
-    def model(self, state: OnlineEMState) -> FactorModel:
-        """Return the model of what was seen so far.
-
-        :param state: State of the algorithm.
-        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
-        """
-        _check_enough_seen(self, state)
+    def _model(self, state: OnlineEMState) -> FactorModel:
         return FactorModel(state.mean, state.factors, state.variances)
 
 
@@ -208,73 +242,58 @@ class OnlineGradientAscentState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OnlineGradientAscent:
+class OnlineGradientAscent(OnlineFactorAnalysis[OnlineGradientAscentState]):
     """Online stochastic gradient ascent on the log-likelihood of F and log ψ (algorithm 1).
 
-    :param rank: Number of factors, K.
-    :param learning_rate: Learning rate of both.
-    :param warm_up: First vectors that enter the mean while F and ψ stay as they are.
-    :param minimum_variance: Lower bound of ψ. Give the algorithm vectors of about unit variance.
-    :raises ValueError: If a number is not a positive integer (``warm_up``: or zero), or the rate
-        or the bound is not positive.
+    Further parameters and errors as for :class:`OnlineFactorAnalysis`.
+
+    :param learning_rate: Learning rate of both, positive.
     """
 
-    rank: int
     learning_rate: float = 1e-3
-    warm_up: int = 100
-    minimum_variance: float = 1e-6
 
     def __post_init__(self) -> None:
-        _check(self.rank, self.warm_up, self.minimum_variance)
-        if not self.learning_rate > 0.0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}.")
+        super().__post_init__()
+        check_positive(learning_rate=self.learning_rate)
 
-    def init(
-        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
-    ) -> OnlineGradientAscentState:
-        """Return the state before the first vector: orthonormal factors, ψ = 1.
-
-        Parameters and errors as for :meth:`OnlineEM.init`.
-        """
-        factors = _orthonormal_factors(dimension, self.rank, batch_shape, seed)
+    def _start(self, count: tf.Tensor, factors: tf.Tensor) -> OnlineGradientAscentState:
         vector = tf.zeros(factors.shape[:-1], factors.dtype)
-        return OnlineGradientAscentState(tf.zeros([], tf.int64), vector, factors, vector)
+        return OnlineGradientAscentState(count, vector, factors, vector)
 
-    def update(
-        self, state: OnlineGradientAscentState, observation: tf.Tensor
+    def _step(
+        self,
+        state: OnlineGradientAscentState,
+        count: tf.Tensor,
+        weight: tf.Tensor,
+        mean: tf.Tensor,
+        deviation: tf.Tensor,
     ) -> OnlineGradientAscentState:
-        """Return the state after one more vector.
-
-        :param state: The state before it.
-        :param observation: The vector, [..., D].
-        :raises ValueError: If it is not of numbers or of this shape or, outside of compiled
-            functions, not finite.
-        """
-        observation = as_observations(observation, state.mean)
-        count, weight = _count(state)
-        mean = state.mean + weight * (observation - state.mean)
-        gradient = _gradient(state.factors, state.log_variances, observation - mean)
+        """Equations (4.24) to (4.26): with r = d - F m the gradients read ψ⁻¹ (r mᵀ - F Σ) and
+        (ψ⁻¹ (r² + diag(F Σ Fᵀ)) - 1) / 2."""
+        variances = tf.exp(state.log_variances)
+        latent = _latent_posterior(state.factors, variances, deviation)
+        residual = deviation - tf.linalg.matvec(state.factors, latent.mean)
+        spread = tf.matmul(state.factors, latent.covariance)
+        of_factors = (_outer(residual, latent.mean) - spread) / variances[..., None]
+        explained = tf.reduce_sum(spread * state.factors, axis=-1)
+        of_log_variances = 0.5 * ((residual**2 + explained) / variances - 1.0)
         rate = tf.where(count > self.warm_up, tf.constant(self.learning_rate, mean.dtype), 0.0)
         floor = tf.math.log(tf.constant(self.minimum_variance, mean.dtype))
         return OnlineGradientAscentState(
             count,
             mean,
-            state.factors + rate * gradient.factors,
-            tf.maximum(state.log_variances + rate * gradient.log_variances, floor),
+            state.factors + rate * of_factors,
+            tf.maximum(state.log_variances + rate * of_log_variances, floor),
         )
 
-    def model(self, state: OnlineGradientAscentState) -> FactorModel:
-        """Return the model of what was seen so far.
-
-        :param state: State of the algorithm.
-        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
-        """
-        _check_enough_seen(self, state)
+    def _model(self, state: OnlineGradientAscentState) -> FactorModel:
         return FactorModel(state.mean, state.factors, tf.exp(state.log_variances))
 
 
 def observe_all(
-    algorithm: OnlineFactorAnalysis[StateT], state: StateT, observations: tf.Tensor
+    algorithm: OnlineFactorAnalysis[StateT],
+    state: StateT,
+    observations: tf.types.experimental.TensorLike,
 ) -> StateT:
     """Update a state by many vectors, in one compiled loop.
 
@@ -282,10 +301,9 @@ def observe_all(
     :param state: The state before the first vector.
     :param observations: Vectors in their order, [T, ..., D].
     :return: The state after the last one.
-    :raises ValueError: If they are not numbers or not of this shape or, outside of compiled
-        functions, not finite.
+    :raises ValueError: If they are not of this shape or, outside of compiled functions, not finite.
     """
-    observations = as_observations(observations, state.mean, num_leading=1)
+    observations = _as_observations(observations, state.mean, num_leading=1)
     return _compiled(algorithm)(state, observations)
 
 
@@ -303,11 +321,6 @@ class _Latent(NamedTuple):
     covariance: tf.Tensor
 
 
-class _Gradient(NamedTuple):
-    factors: tf.Tensor
-    log_variances: tf.Tensor
-
-
 def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Tensor) -> _Latent:
     """Mean [..., K] and covariance [..., K, K] of h given a vector (equation 4.23)."""
     weighted = factors / variances[..., None]
@@ -317,33 +330,17 @@ def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Te
     return _Latent(tf.linalg.matvec(covariance, projected), covariance)
 
 
-def _gradient(factors: tf.Tensor, log_variances: tf.Tensor, deviation: tf.Tensor) -> _Gradient:
-    """Gradient of one vector's log-likelihood (equations 4.24 to 4.26).
-
-    With r = d - F m, they read ψ⁻¹ (r mᵀ - F Σ) and (ψ⁻¹ (r² + diag(F Σ Fᵀ)) - 1) / 2.
-    """
-    variances = tf.exp(log_variances)
-    latent = _latent_posterior(factors, variances, deviation)
-    residual = deviation - tf.linalg.matvec(factors, latent.mean)
-    spread = tf.matmul(factors, latent.covariance)
-    return _Gradient(
-        (_outer(residual, latent.mean) - spread) / variances[..., None],
-        0.5 * ((residual**2 + tf.reduce_sum(spread * factors, axis=-1)) / variances - 1.0),
-    )
-
-
-def _orthonormal_factors(
-    dimension: int, rank: int, batch_shape: Sequence[int], seed: int | tf.Tensor | None
+def _as_observations(
+    values: tf.types.experimental.TensorLike, mean: tf.Tensor, num_leading: int = 0
 ) -> tf.Tensor:
-    check_integers(at_least=rank, dimension=dimension)
-    shape = [*batch_shape, dimension, rank]
-    return tf.linalg.qr(normal(shape, as_seed(seed), gpflow.default_float())).q
-
-
-def _count(state: _State) -> tuple[tf.Tensor, tf.Tensor]:
-    """Number of vectors with the new one, and its weight in their averages."""
-    count = state.num_observations + 1
-    return count, 1.0 / tf.cast(count, state.mean.dtype)
+    """Vectors in the dtype of their mean, [..., D], below further axes."""
+    observations = tf.cast(values if tf.is_tensor(values) else np.asarray(values), mean.dtype)
+    expected = tf.TensorShape([None] * num_leading).concatenate(mean.shape)
+    if not expected.is_compatible_with(observations.shape):
+        raise ValueError(f"observations must have shape {expected}, got {observations.shape}.")
+    if tf.executing_eagerly() and not np.all(np.isfinite(observations)):
+        raise ValueError("observations must be finite.")
+    return observations
 
 
 def _outer(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
@@ -355,23 +352,3 @@ def _inverse(matrix: tf.Tensor) -> tf.Tensor:
     identity = tf.eye(matrix.shape[-1], dtype=matrix.dtype)
     chol = tf.linalg.cholesky(matrix)
     return tf.linalg.cholesky_solve(chol, tf.broadcast_to(identity, tf.shape(chol)))
-
-
-def _check(rank: int, warm_up: int, minimum_variance: float) -> None:
-    check_integers(rank=rank)
-    check_integers(at_least=0, warm_up=warm_up)
-    if not minimum_variance > 0.0:
-        raise ValueError(f"minimum_variance must be positive, got {minimum_variance}.")
-
-
-def _check_enough_seen(algorithm: OnlineFactorAnalysis[StateT], state: StateT) -> None:
-    seen = int(state.num_observations)
-    if seen < algorithm.rank:
-        raise ValueError(
-            f"rank must be at most the number of vectors seen, {seen}, got {algorithm.rank}."
-        )
-    if seen <= algorithm.warm_up:
-        raise ValueError(
-            f"warm_up must be below the number of vectors seen, {seen}, got {algorithm.warm_up}: "
-            "the factors are still those of the start."
-        )

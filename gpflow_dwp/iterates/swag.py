@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from gpflow.models import BayesianModel
 from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
+from gpflow_dwp.papers import bibtex
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["SWAG", "IterateAverage"]
@@ -22,6 +22,18 @@ class IterateAverage(IteratePosterior):
     :param model: A GPflow model.
     :param start_step: Iterates of a run up to this step are not collected.
     """
+
+    _paper = bibtex(
+        "inproceedings",
+        "izmailov2018averaging",
+        title="Averaging weights leads to wider optima and better generalization",
+        author="Izmailov, Pavel and Podoprikhin, Dmitrii and Garipov, Timur and Vetrov, Dmitry and "
+        "Wilson, Andrew Gordon",
+        booktitle="Uncertainty in Artificial Intelligence",
+        year=2018,
+        doi="10.48550/arXiv.1803.05407",
+    )
+    _arrays = ("_mean",)
 
     def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
         super().__init__(model, start_step)
@@ -37,12 +49,6 @@ class IterateAverage(IteratePosterior):
     def _observe(self, vector: Array) -> None:
         self._mean += (vector - self._mean) / self._num_collected
 
-    def _state(self) -> dict[str, Array]:
-        return {"mean": self._mean}
-
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        self._mean = state["mean"]
-
 
 class SWAG(IteratePosterior):
     """Stochastic weight averaging, Gaussian (Maddox et al., 2019).
@@ -55,6 +61,18 @@ class SWAG(IteratePosterior):
     :param start_step: Iterates of a run up to this step are not collected.
     :raises ValueError: If ``rank`` is not an integer of at least 2.
     """
+
+    _paper = bibtex(
+        "inproceedings",
+        "maddox2019simple",
+        title="A simple baseline for {B}ayesian uncertainty in deep learning",
+        author="Maddox, Wesley J. and Garipov, Timur and Izmailov, Pavel and Vetrov, Dmitry and "
+        "Wilson, Andrew Gordon",
+        booktitle="Advances in Neural Information Processing Systems 32",
+        year=2019,
+        doi="10.48550/arXiv.1902.02476",
+    )
+    _arrays = ("_mean", "_sum_of_squares", "_deviations")
 
     def __init__(self, model: BayesianModel, rank: int = 20, start_step: int = 0) -> None:
         super().__init__(model, start_step)
@@ -84,15 +102,3 @@ class SWAG(IteratePosterior):
 
     def _header(self) -> dict[str, Any]:
         return super()._header() | {"rank": self.rank}
-
-    def _state(self) -> dict[str, Array]:
-        return {
-            "mean": self._mean,
-            "sum_of_squares": self._sum_of_squares,
-            "deviations": self._deviations,
-        }
-
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        self._mean = state["mean"]
-        self._sum_of_squares = state["sum_of_squares"]
-        self._deviations = state["deviations"]

@@ -25,15 +25,12 @@ def test_fixed_parameters_stay_out() -> None:
     assert parameter_vector(kernel).shape == (1,)
 
 
-def test_wrong_length_changes_nothing() -> None:
+def test_what_is_refused() -> None:
     kernel = gpflow.kernels.Matern32()
     before = parameter_vector(kernel)
 
     with pytest.raises(ValueError, match=r"vector must have shape \(2,\), got \(3,\)"):
         assign_parameter_vector(kernel, np.zeros(3))
     np.testing.assert_array_equal(parameter_vector(kernel), before)
-
-
-def test_nothing_to_collect() -> None:
     with pytest.raises(ValueError, match="Module has no trainable parameters"):
         parameter_vector(tf.Module())
