@@ -22,7 +22,7 @@
 #
 # In the models' names LV stands for such a layer, GP for a layer of Gaussian processes, bottom
 # first; DWP is a deep Wishart process with two layers. All are compared on three problems of one
-# input: a fork, noise that grows, and the letters of section 4.1 of the paper.
+# input: a fork, noise that grows, and the letters of the example in one dimension of the paper.
 
 # %% tags=["hide-input"]
 # %matplotlib inline

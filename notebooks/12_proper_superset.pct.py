@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # What A-GW can be and GW cannot
+# # What A-GW can be and GW cannot, and AB-GW and A-GW cannot
 #
 # The approximate posteriors of a Wishart layer are distributions of Gram matrices $G = F F^T$ with
 # $F = L T$ (the generalised Wishart, GW) or $F = A T$ (A-GW), where $T$ is a lower trapezoid of
@@ -20,9 +20,11 @@
 # \beta_j)$ and $T_{ij} \sim N(\mu_{ij}, \sigma_{ij}^2)$ below its diagonal. $L$ is lower triangular
 # and $A$ any invertible matrix, so every GW is an A-GW. This notebook shows that the converse does
 # not hold: section 5.3 and Figure 1 of "An Improved Variational Approximate Posterior for the Deep
-# Wishart Process" (Ober, Anson, Milsom and Aitchison, 2023).
+# Wishart Process" (Ober, Anson, Milsom and Aitchison, 2023). Then it shows that AB-GW, $F = A T B$
+# with a lower-triangular $B$, [contains more than A-GW](#ab-gw-contains-more-than-a-gw), which that
+# paper leaves open.
 #
-# It is enough to look at one entry, $G_{11}$.
+# For the first it is enough to look at one entry, $G_{11}$.
 
 # %% tags=["hide-input"]
 # %matplotlib inline
@@ -32,7 +34,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from gpflow_dwp.distributions import AGeneralisedSingularWishart, GeneralisedSingularWishart
+from gpflow_dwp.distributions import (
+    ABGeneralisedSingularWishart,
+    AGeneralisedSingularWishart,
+    GeneralisedSingularWishart,
+)
 
 FAST = "GPFLOW_DWP_FAST" in os.environ  # set by the tests: shortened
 NUM_DRAWS = 1_000 if FAST else 10_000
@@ -179,3 +185,77 @@ for name, (draws, cdf) in laws.items():
         f"{name:32s} closest Gamma {to_gamma.statistic:.3f} (p = {to_gamma.pvalue:.0e}), "
         f"exact law {to_exact.statistic:.3f} (p = {to_exact.pvalue:.2f})"
     )
+
+# %% [markdown]
+# ## AB-GW contains more than A-GW
+#
+# **Proposition.** Let $\nu = M = 2$, $A = I$, $\alpha_1 < \frac12$ and $B_{21} \neq 0$. No A-GW
+# has the law of this AB-GW. So the AB-GW family strictly contains the A-GW family.
+#
+# **Proof.** $T B$ is lower triangular with a positive diagonal, so it is the Cholesky factor of
+# $G$:
+#
+# $$L_{11} = B_{11} T_{11}, \qquad L_{21} = B_{11} T_{21} + B_{21} T_{22}, \qquad
+#   L_{22} = B_{22} T_{22}.$$
+#
+# Hence $G_{11} = L_{11}^2$ is a $\mathrm{Gamma}(\alpha_1)$ variable up to scale, and
+# $P(G_{11} < x)$ falls as $x^{\alpha_1}$ for $x \to 0$.
+#
+# Let $A' T'$ make an A-GW of the same law. Its first row is $(a_{11} T'_{11} + a_{12} T'_{21},
+# \; a_{12} T'_{22})$. If $a_{12} \neq 0$, then given $T'_{11}$ the first of the two is normal with
+# deviation $|a_{12}| \sigma'$, whose density is nowhere above
+# $1 / (\sqrt{2 \pi} |a_{12}| \sigma')$, so that
+#
+# $$P(G_{11} < x) \le P\big(|a_{11} T'_{11} + a_{12} T'_{21}| < \sqrt{x}\big)
+#   \le \frac{2 \sqrt{x}}{\sqrt{2 \pi} |a_{12}| \sigma'},$$
+#
+# which is below $x^{\alpha_1}$ for small $x$, as $\alpha_1 < \frac12$. So $a_{12} = 0$. Then $A'$
+# is lower triangular, and the Cholesky factor of $G$ is $A' T'$ with columns whose signs make its
+# diagonal positive: $L_{21} = \pm (a_{21} T'_{11} + a_{22} T'_{21})$ and $L_{22} = |a_{22}|
+# T'_{22}$. These are **independent**. In the AB-GW they are not:
+# $\mathrm{Cov}(L_{21}, L_{22}) = B_{21} B_{22} \mathrm{Var}(T_{22}) \neq 0$. $\square$
+#
+# Below $\alpha_1 = \frac14$, all else is as in the Wishart's own factor, and $B$ has ones on and
+# below its diagonal. The correlation of $L_{21}$ and $L_{22}$ is
+# $\sqrt{v / (1 + v)}$ with $v = \mathrm{Var}(T_{22}) = 1 - 2/\pi$.
+
+# %%
+common = {
+    "df": 2,
+    "concentration": [0.25, 0.5],
+    "rate": [0.5, 0.5],
+    "loc": np.zeros((2, 2)),
+    "scale": np.ones((2, 2)),
+}
+ab_gw = ABGeneralisedSingularWishart(
+    row_mixing=np.eye(2), column_mixing_tril=[[1.0, 0.0], [1.0, 1.0]], **common
+)
+families = {
+    "AB-GW": ab_gw,
+    "A-GW, $a_{12} = 1$": AGeneralisedSingularWishart(
+        row_mixing=[[1.0, 1.0], [0.0, 1.0]], **common
+    ),
+    "A-GW, $a_{12} = 0$": AGeneralisedSingularWishart(
+        row_mixing=[[1.0, 0.0], [1.0, 1.0]], **common
+    ),
+}
+grams = {name: np.asarray(law.sample(NUM_DRAWS, seed=[5, 0])) for name, law in families.items()}
+
+figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+for name in list(families)[:2]:
+    axes[0].loglog(np.sort(grams[name][:, 0, 0]), probabilities, label=name)
+x = np.logspace(-12.0, 0.0, 50)
+axes[0].plot(x, x**0.25, "k:", linewidth=1, label=r"$\propto x^{1/4}$")
+axes[0].plot(
+    x, np.sqrt(2.0 * x / np.pi), "k--", linewidth=1, label=r"the bound, $\propto \sqrt{x}$"
+)
+axes[0].set(xlabel="x", ylabel="$P(G_{11} < x)$", ylim=(0.5 / NUM_DRAWS, 1.5), xlim=(1e-12, 10.0))
+axes[0].legend()
+v = 1.0 - 2.0 / np.pi
+print(f"exact correlation in the AB-GW {np.sqrt(v / (1.0 + v)):.3f}")
+for axis, name in zip(axes[1:], ("AB-GW", "A-GW, $a_{12} = 0$"), strict=True):
+    factors = np.linalg.cholesky(grams[name])
+    correlation = np.corrcoef(factors[:, 1, 0], factors[:, 1, 1])[0, 1]
+    axis.plot(factors[:, 1, 1], factors[:, 1, 0], ".", markersize=2, alpha=0.3)
+    axis.set(title=f"{name}: correlation {correlation:.3f}", xlabel="$L_{22}$", ylabel="$L_{21}$")
+figure

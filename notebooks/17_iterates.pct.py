@@ -254,9 +254,12 @@ for axis, (title, posterior) in zip(axes, posteriors.items(), strict=True):
 # %% [markdown]
 # ### Linear regression, where the posterior is known
 #
-# 1,000 points in two dimensions. Red: iterates of stochastic gradient descent on the mean squared
-# error, with minibatches of 100 rows, a learning rate of 0.1 and a weight decay λ. Ellipses: the
-# exact posterior, at one, two and three standard deviations.
+# 1,000 points in two dimensions, as in the thesis's Figures 6.1 and 6.2: the model is pretrained by
+# 500 epochs of stochastic gradient descent on the mean squared error, at a learning rate η of 0.001
+# with minibatches of 100 rows, and then goes on for 100 epochs with another η and a weight decay λ.
+# Red: these iterates, and in the last panel their means over windows of 50 at minibatches of 10
+# rows. Ellipses: the exact posterior, at one, two and three standard deviations. White: the
+# pretrained weights; black: the mean of the red points.
 
 # %%
 rng = np.random.default_rng(0)
@@ -267,30 +270,37 @@ covariance = np.linalg.inv(0.01 * np.eye(2) + 0.1 * inputs.T @ inputs)
 mean = 0.1 * covariance @ inputs.T @ targets
 
 
-def iterates(weight_decay: float, batch_size: int) -> np.ndarray:
-    """The weights after every step of stochastic gradient descent from the posterior's mean."""
-    rng, weights, found = np.random.default_rng(1), mean, []
-    for _ in range(100):
+def iterates(
+    start: np.ndarray, rate: float, weight_decay: float, batch_size: int = 100, epochs: int = 100
+) -> np.ndarray:
+    """The weights after every step of stochastic gradient descent."""
+    rng, weights, found = np.random.default_rng(1), start, []
+    for _ in range(epochs):
         for rows in rng.permutation(1_000).reshape(-1, batch_size):
             residuals = inputs[rows] @ weights - targets[rows]
             gradient = 2.0 / batch_size * inputs[rows].T @ residuals
-            weights = weights - 0.1 * (gradient + weight_decay * weights)
+            weights = weights - rate * (gradient + weight_decay * weights)
             found.append(weights)
     return np.array(found)
 
 
+pretrained = iterates(np.zeros(2), 0.001, 0.001, epochs=500)[-1]
 panels = {
-    "λ = 0.1": iterates(0.1, 100),
-    "λ = 0.001": iterates(0.001, 100),
-    "λ = 0.001, means of 50, batches of 10": iterates(0.001, 10).reshape(-1, 50, 2).mean(axis=1),
+    f"η = {rate}, λ = {decay}": iterates(pretrained, rate, decay)
+    for rate in (0.1, 0.01)
+    for decay in (0.1, 0.001)
 }
+windows = iterates(pretrained, 0.1, 0.001, batch_size=10).reshape(-1, 50, 2).mean(axis=1)
+panels["η = 0.1, λ = 0.001, means of 50"] = windows
 circle = np.stack([np.cos(t := np.linspace(0.0, 2.0 * np.pi, 100)), np.sin(t)])
 root = np.linalg.cholesky(covariance)
-fig, axes = plt.subplots(1, 3, figsize=(10.0, 3.2), layout="constrained")
+fig, axes = plt.subplots(1, 5, figsize=(15.0, 3.2), layout="constrained")
 for axis, (title, points) in zip(axes, panels.items(), strict=True):
     axis.plot(*points.T, "r.", markersize=2, alpha=0.5)
     for radius in (1.0, 2.0, 3.0):
         axis.plot(*(mean[:, None] + radius * root @ circle), "k", linewidth=0.8)
+    axis.plot(*pretrained, "wo", markeredgecolor="k", markersize=5)
+    axis.plot(*points.mean(axis=0), "k*", markersize=8)
     axis.set_title(title, fontsize=10)
 
 # %% [markdown]

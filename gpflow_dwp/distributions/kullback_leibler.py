@@ -60,7 +60,7 @@ def log_volume_over_minor(
 ) -> tf.Tensor:
     r"""Return the logarithm of how T → G = A T B (A T B)ᵀ changes the volume, less that of a minor.
 
-    The log-determinants of sections A.7 to A.9 of "An Improved Variational Approximate Posterior
+    The log-determinants of appendices A.6 to A.8 of "An Improved Variational Approximate Posterior
     for the Deep Wishart Process" have a term ½ (ν - M - 1) log|G_{:R,:R}|, which the density of a
     Wishart has too, so that a ratio of the two needs neither. What remains is linear in logarithms,
     and its expectation is its value at their expectations:

@@ -11,7 +11,7 @@ import abc
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import gpflow
 import numpy as np
@@ -23,27 +23,34 @@ from gpflow_dwp.validation import check_integers, check_positive
 
 __all__ = [
     "OnlineEM",
-    "OnlineEMState",
     "OnlineFactorAnalysis",
     "OnlineGradientAscent",
-    "OnlineGradientAscentState",
     "observe_all",
 ]
 
 
-class _State(Protocol):
-    """What every state holds, whatever else."""
+class OnlineEMState(NamedTuple):
+    """Where :class:`OnlineEM` stands; all moments are averages over the vectors seen."""
 
-    @property
-    def num_observations(self) -> tf.Tensor:
-        """How many vectors were seen, []."""
+    num_observations: tf.Tensor  # []
+    mean: tf.Tensor  # [..., D]
+    factors: tf.Tensor  # F, [..., D, K]
+    variances: tf.Tensor  # ψ, [..., D]
+    cross_moment: tf.Tensor  # of d mᵀ, [..., D, K]
+    latent_moment: tf.Tensor  # of m mᵀ, [..., K, K]
+    square_moment: tf.Tensor  # of d², [..., D]
 
-    @property
-    def mean(self) -> tf.Tensor:
-        """Their mean, [..., D]."""
+
+class OnlineGradientAscentState(NamedTuple):
+    """Where :class:`OnlineGradientAscent` stands."""
+
+    num_observations: tf.Tensor  # []
+    mean: tf.Tensor  # [..., D]
+    factors: tf.Tensor  # F, [..., D, K]
+    log_variances: tf.Tensor  # log ψ, [..., D]
 
 
-StateT = TypeVar("StateT", bound=_State)
+StateT = TypeVar("StateT", OnlineEMState, OnlineGradientAscentState)
 
 
 @dataclass(frozen=True)
@@ -134,27 +141,6 @@ class OnlineFactorAnalysis(abc.ABC, Generic[StateT]):
         """What :meth:`model` returns."""
 
 
-class OnlineEMState(NamedTuple):
-    """Where :class:`OnlineEM` stands. All averages are over the vectors seen.
-
-    :param num_observations: How many vectors were seen, [].
-    :param mean: Their mean, [..., D].
-    :param factors: Factor loadings, F, [..., D, K].
-    :param variances: Variances of the noise, ψ, [..., D].
-    :param cross_moment: Average of d mᵀ, [..., D, K].
-    :param latent_moment: Average of m mᵀ, [..., K, K].
-    :param square_moment: Average of d², [..., D].
-    """
-
-    num_observations: tf.Tensor
-    mean: tf.Tensor
-    factors: tf.Tensor
-    variances: tf.Tensor
-    cross_moment: tf.Tensor
-    latent_moment: tf.Tensor
-    square_moment: tf.Tensor
-
-
 @dataclass(frozen=True)
 class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
     """Online expectation maximisation (algorithm 2).
@@ -224,21 +210,6 @@ class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
 
     def _model(self, state: OnlineEMState) -> FactorModel:
         return FactorModel(state.mean, state.factors, state.variances)
-
-
-class OnlineGradientAscentState(NamedTuple):
-    """Where :class:`OnlineGradientAscent` stands.
-
-    :param num_observations: How many vectors were seen, [].
-    :param mean: Their mean, [..., D].
-    :param factors: Factor loadings, F, [..., D, K].
-    :param log_variances: Logarithms of the noise's variances, log ψ, [..., D].
-    """
-
-    num_observations: tf.Tensor
-    mean: tf.Tensor
-    factors: tf.Tensor
-    log_variances: tf.Tensor
 
 
 @dataclass(frozen=True)

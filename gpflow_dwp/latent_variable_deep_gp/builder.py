@@ -10,8 +10,7 @@ from scipy.cluster.vq import kmeans2
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data.table import as_weighted, check_arrays
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
-from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
-from gpflow_dwp.latent_variable_deep_gp.propagation import LocalLayer
+from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LocalLayer
 from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations

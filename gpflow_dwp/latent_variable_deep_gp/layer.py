@@ -17,7 +17,6 @@ from gpflow.utilities import triangular
 from gpflow_dwp.base import Array
 from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.kernels.check import check_input_kernel
-from gpflow_dwp.latent_variable_deep_gp._reparameterisation import with_gradient_of
 from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
@@ -178,7 +177,7 @@ class LocalInducingGPLayer(Layer):
             weights = tf.linalg.triangular_solve(tril, columns, adjoint=True)[..., 0]
             weights = tf.stop_gradient(tf.linalg.matrix_transpose(weights))
             interpolate = self._interpolant(centres, weights, inducing_tril, whitened)
-            functions = with_gradient_of(functions, inputs, interpolate)
+            functions = _with_gradient_of(functions, inputs, interpolate)
         return self._mix(inputs, functions)
 
     def _interpolant(
@@ -279,3 +278,24 @@ def _fixed(name: str, matrix: Array | None, expected: list[int | None]) -> Param
         wanted = [size or "number of functions" for size in expected]
         raise ValueError(f"{name} must have shape [{', '.join(map(str, wanted))}], got {shape}.")
     return Parameter(matrix, dtype=default_float(), trainable=False)
+
+
+def _with_gradient_of(
+    values: tf.Tensor, inputs: tf.Tensor, function: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """Values whose derivative by the inputs is that of a function, which gets no other gradients;
+    what the values are made of gets its own."""
+
+    @tf.custom_gradient
+    def attach(
+        values: tf.Tensor, inputs: tf.Tensor
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(inputs)
+                attached = function(inputs)
+            return upstream, tape.gradient(attached, inputs, output_gradients=upstream)
+
+        return tf.identity(values), gradient
+
+    return attach(values, inputs)

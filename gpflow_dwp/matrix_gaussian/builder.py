@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.matrix_gaussian.network import Activation, MatrixGaussianNetwork
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
-from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
+from gpflow_dwp.validation import check_instance, check_integers, check_positive
 
 __all__ = ["build_matrix_gaussian_network"]
 
@@ -51,10 +50,10 @@ def build_matrix_gaussian_network(
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate. The paper names 0.005 and
         0.05 for regression, without saying which is for what, 0.2 for its toy problems and 0.25 for
         MNIST; the authors' published example, yacht, has 0.005.
-    :param row_covariance: See :class:`MatrixGaussianLayer`.
-    :param column_covariance: See :class:`MatrixGaussianLayer`.
-    :param zero_mean: See :class:`MatrixGaussianLayer`.
-    :param learn_precision: See :class:`MatrixGaussianLayer`.
+    :param row_covariance: See :class:`MatrixGaussianLayer`, also for the next three.
+    :param column_covariance: Family of V^½.
+    :param zero_mean: Whether means are zero.
+    :param learn_precision: Whether the priors' precisions have posteriors.
     :param activation: Activation function between the layers.
     :param likelihood: None for a Gaussian one, whose precision has a Gam(6, 6) prior in the
         targets' raw units and a posterior that counts the observations. GPflow's Gaussian and
@@ -73,7 +72,6 @@ def build_matrix_gaussian_network(
     check_positive(target_scale=target_scale)
     if likelihood is not None:
         check_instance(Likelihood, likelihood=likelihood)
-    check_memory(depth, X.shape[1] + 1, depth=depth)
     counts = _for_each("num_pseudo_data", num_pseudo_data, f"depth={depth}", depth)
     hidden = _for_each("width", width, f"depth - 1 = {depth - 1}", depth - 1)
     for units in hidden:
@@ -84,27 +82,19 @@ def build_matrix_gaussian_network(
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2, count)
     check_observations(likelihood, Y)
     widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
-    for below, above in itertools.pairwise(widths):
-        check_memory(below + 1, above, width=max(below, above))
+    seeds = np.random.SeedSequence(seed).generate_state(depth)
     layers = [
         MatrixGaussianLayer(
-            num_inputs,
-            num_outputs,
+            *sizes,
             row_covariance=row_covariance,
             column_covariance=column_covariance,
             num_pseudo_data=pairs,
             largest_dropout=largest_dropout,
             zero_mean=zero_mean,
             learn_precision=learn_precision,
-            seed=int(layer_seed),
+            seed=int(own),
         )
-        for num_inputs, num_outputs, pairs, layer_seed in zip(
-            widths[:-1],
-            widths[1:],
-            counts,
-            np.random.SeedSequence(seed).generate_state(depth),
-            strict=True,
-        )
+        for *sizes, pairs, own in zip(widths, widths[1:], counts, seeds, strict=False)
     ]
     scaling = {}
     if isinstance(likelihood, (GammaGaussian, Gaussian, StudentT)):
@@ -112,12 +102,7 @@ def build_matrix_gaussian_network(
         scale = np.where(deviation > 0.0, deviation, 1.0)
         scaling = {"output_loc": np.nanmean(Y, axis=0), "output_scale": scale}
     return MatrixGaussianNetwork(
-        layers,
-        likelihood,
-        len(X),
-        num_samples,
-        activation=activation,
-        **scaling,
+        layers, likelihood, len(X), num_samples, activation=activation, **scaling
     )
 
 

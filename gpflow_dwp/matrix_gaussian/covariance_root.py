@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import gpflow
 import numpy as np
@@ -10,31 +10,40 @@ import tensorflow as tf
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive, triangular
 
-from gpflow_dwp.matrix_gaussian.matrix_normal import rank_one_root
+from gpflow_dwp.validation import check_choice
 
-__all__ = ["CovarianceFamily", "CovarianceRoot", "times_root"]
+__all__ = ["CovarianceFamily", "CovarianceRoot", "expected_matrix_normal_kl", "times_root"]
 
 CovarianceFamily = Literal["diagonal", "rank_one", "full"]
 """How many parameters the square root of a row or column covariance has."""
 
 
 class CovarianceRoot(gpflow.Module):
-    """The square root of a covariance, that starts at the identity."""
+    """The square root of a covariance, that starts at the identity.
+
+    "rank_one" has 2 D parameters, C^½ = diag(d) + u uᵀ with positive d (Louizos and Welling, 2016,
+    footnote 1). It is symmetric positive definite, so C = (C^½)² is a covariance; its determinant
+    and inverse cost O(D), by the determinant lemma and Woodbury.
+
+    :param name: The argument that the family comes from.
+    :param family: "diagonal", "rank_one", or "full" for a lower triangle.
+    :param size: D.
+    :param rng: Draws the start of u.
+    :raises ValueError: If the family is none of these.
+    """
 
     def __init__(
         self, name: str, family: CovarianceFamily, size: int, rng: np.random.Generator
     ) -> None:
+        check_choice(get_args(CovarianceFamily), **{name: family})
         super().__init__(name="CovarianceRoot")
         dtype = default_float()
         self.family = family
         if family == "full":
             self.tril = Parameter(np.eye(size), dtype=dtype, transform=triangular())
-        elif family in ("diagonal", "rank_one"):
-            self.diagonal = Parameter(
-                np.ones(size), dtype=dtype, transform=positive(base="exp", lower=0.0)
-            )
-        else:
-            raise ValueError(f"{name} must be diagonal, rank_one or full, got {family!r}.")
+            return
+        transform = positive(base="exp", lower=0.0)
+        self.diagonal = Parameter(np.ones(size), dtype=dtype, transform=transform)
         if family == "rank_one":
             # At zero the gradient of u uᵀ is zero.
             self.direction = Parameter(rng.normal(scale=0.01, size=size), dtype=dtype)
@@ -43,10 +52,19 @@ class CovarianceRoot(gpflow.Module):
         """The present root."""
         if self.family == "full":
             return tf.linalg.LinearOperatorLowerTriangular(tf.convert_to_tensor(self.tril))
-        diagonal = tf.convert_to_tensor(self.diagonal)
+        diagonal = tf.linalg.LinearOperatorDiag(
+            tf.convert_to_tensor(self.diagonal), is_positive_definite=True
+        )
         if self.family == "diagonal":
-            return tf.linalg.LinearOperatorDiag(diagonal, is_positive_definite=True)
-        return rank_one_root(diagonal, tf.convert_to_tensor(self.direction))
+            return diagonal
+        return tf.linalg.LinearOperatorLowRankUpdate(
+            diagonal,
+            tf.convert_to_tensor(self.direction)[:, None],
+            is_diag_update_positive=True,
+            is_self_adjoint=True,
+            is_positive_definite=True,
+            is_square=True,
+        )
 
 
 def times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
@@ -54,3 +72,51 @@ def times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
     if isinstance(root, tf.linalg.LinearOperatorDiag):
         return A * root.diag
     return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A), adjoint=True))
+
+
+def expected_matrix_normal_kl(
+    loc: tf.Tensor,
+    row_root: tf.linalg.LinearOperator,
+    column_root: tf.linalg.LinearOperator,
+    *,
+    precision: float | tf.Tensor = 1.0,
+    log_precision: float | tf.Tensor = 0.0,
+) -> tf.Tensor:
+    """Return E KL(MN(M, U, V) || MN(0, I / τ, I)) for a random scalar precision τ.
+
+    With U = R Rᵀ of r rows, V = C Cᵀ of c columns (equation 15 of Louizos and Welling, 2016, with
+    scaled identities in the prior; equation 4 where U, V are diagonal and τ = 1):
+
+    ½ (E[τ] (‖R‖² ‖C‖² + ‖M‖²) - r c - 2 c log det R - 2 r log det C - r c E[log τ])
+
+    For a prior MN(0, I/τ_r, I/τ_c) with independent precisions, τ = τ_r τ_c: E[τ] = E[τ_r] E[τ_c]
+    and E[log τ] = E[log τ_r] + E[log τ_c]. No dense covariance is made.
+
+    :param loc: Mean of the matrix, M, [r, c].
+    :param row_root: Root of the rows' covariance, R, [r, r].
+    :param column_root: Root of the columns' covariance, C, [c, c].
+    :param precision: Mean of the precision, E[τ], [].
+    :param log_precision: Mean of the precision's logarithm, E[log τ], [].
+    :return: Nats, [].
+    """
+    num_rows = tf.cast(tf.shape(loc)[0], loc.dtype)
+    num_columns = tf.cast(tf.shape(loc)[1], loc.dtype)
+    spread = _squared_norm(row_root) * _squared_norm(column_root)
+    return 0.5 * (
+        precision * (spread + tf.reduce_sum(tf.square(loc)))
+        - num_rows * num_columns * (1.0 + log_precision)
+        - 2.0 * num_columns * row_root.log_abs_determinant()
+        - 2.0 * num_rows * column_root.log_abs_determinant()
+    )
+
+
+def _squared_norm(root: tf.linalg.LinearOperator) -> tf.Tensor:
+    """‖R‖², the trace of R Rᵀ."""
+    if isinstance(root, tf.linalg.LinearOperatorDiag):
+        return tf.reduce_sum(tf.square(root.diag))
+    if isinstance(root, tf.linalg.LinearOperatorLowRankUpdate):
+        # ‖diag(d) + u uᵀ‖² = Σ d² + 2 Σ d u² + (Σ u²)²
+        diagonal, squares = root.base_operator.diag_part(), tf.square(root.u[:, 0])
+        of_both = 2.0 * tf.reduce_sum(diagonal * squares)
+        return tf.reduce_sum(diagonal**2) + of_both + tf.reduce_sum(squares) ** 2
+    return tf.reduce_sum(tf.square(root.to_dense()))

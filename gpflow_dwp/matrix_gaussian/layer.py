@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
-from gpflow import Parameter, default_float
+from gpflow import Parameter, default_float, default_jitter
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.likelihoods import GammaPrecision
-from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.matrix_gaussian.covariance_root import (
     CovarianceFamily,
     CovarianceRoot,
+    expected_matrix_normal_kl,
     times_root,
 )
-from gpflow_dwp.matrix_gaussian.matrix_normal import expected_matrix_normal_kl
 from gpflow_dwp.papers import bibtex
 from gpflow_dwp.random import as_generator, normal, split_seed
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
@@ -134,19 +132,19 @@ class MatrixGaussianLayer(Layer):
         self.row_root = CovarianceRoot("row_covariance", row_covariance, width, rng)
         self.column_root = CovarianceRoot("column_covariance", column_covariance, num_outputs, rng)
         count = width * num_outputs
-        self.row_precision = GammaPrecision(1.0, 0.5, count) if learn_precision else None
-        self.column_precision = GammaPrecision(1.0, 0.5, count) if learn_precision else None
+        self.row_precision, self.column_precision = (
+            GammaPrecision(1.0, 0.5, count) if learn_precision else None for _ in range(2)
+        )
         if num_pseudo_data:
             bounded = tfp.bijectors.Sigmoid(
                 low=np.zeros((), dtype), high=np.asarray(largest_dropout, dtype)
             )
-            self.pseudo_inputs = Parameter(_uniform(rng, num_pseudo_data, width), dtype=dtype)
-            self.pseudo_outputs = Parameter(
-                _uniform(rng, num_pseudo_data, num_outputs), dtype=dtype
-            )
-            self.dropout = Parameter(
-                np.full(2, 0.5 * largest_dropout), dtype=dtype, transform=bounded
-            )
+            start = rng.uniform(-0.01, 0.01, size=(num_pseudo_data, width))
+            self.pseudo_inputs = Parameter(start, dtype=dtype)
+            start = rng.uniform(-0.01, 0.01, size=(num_pseudo_data, num_outputs))
+            self.pseudo_outputs = Parameter(start, dtype=dtype)
+            start = np.full(2, 0.5 * largest_dropout)
+            self.dropout = Parameter(start, dtype=dtype, transform=bounded)
 
     @check_shapes("inputs: [S, N, D]", "seed: [2]")
     def propagate(
@@ -156,15 +154,15 @@ class MatrixGaussianLayer(Layer):
         seed: Seed,
         *,
         full_cov: bool = False,
-        jitter: float | None = None,
     ) -> Preactivation:
         """Return each point's distribution, given one draw of the pseudo-data for each sample.
+
+        Pseudo-outputs have GPflow's ``default_jitter()`` added to their variance.
 
         :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
         :param num_samples: Number of draws of the pseudo-data, S.
         :param seed: For the pseudo-data.
         :param full_cov: Whether the covariance between the points is wanted.
-        :param jitter: Variance added to the pseudo-outputs; None for GPflow's ``default_jitter()``.
         """
         A = self._augmented(inputs)
         root = self.row_root.operator()
@@ -174,7 +172,7 @@ class MatrixGaussianLayer(Layer):
         if not self.num_pseudo_data:
             return Preactivation(mean, variance)
 
-        pseudo = self._condition(root, num_samples, seed, as_jitter(jitter))
+        pseudo = self._condition(root, num_samples, seed)
         sigma_12 = tf.matmul(pseudo.rooted, rooted, transpose_b=True)
         solved = tf.linalg.triangular_solve(pseudo.factor, sigma_12)
         deviation = pseudo.outputs - self._linear(pseudo.inputs)
@@ -186,9 +184,7 @@ class MatrixGaussianLayer(Layer):
         return Preactivation(mean + tf.matmul(solved, residual, transpose_a=True), variance)
 
     @check_shapes("inputs: [draws, N, D]", "seed: [2]", "return: [S, N, Q]")
-    def sample_functions(
-        self, inputs: tf.Tensor, num_samples: int, seed: Seed, *, jitter: float | None = None
-    ) -> tf.Tensor:
+    def sample_functions(self, inputs: tf.Tensor, num_samples: int, seed: Seed) -> tf.Tensor:
         """Draw outputs of all points jointly: A W with one W for each draw of the pseudo-data.
 
         W is drawn from the posterior and then moved by Matheron's rule to its law given the
@@ -198,19 +194,17 @@ class MatrixGaussianLayer(Layer):
         :param inputs: Inputs without the column of ones; S is ``num_samples`` or 1.
         :param num_samples: Number of joint draws, S.
         :param seed: For weights and pseudo-data.
-        :param jitter: As in :meth:`propagate`.
         """
         weight_seed, noise_seed, pseudo_seed = split_seed(seed, 3)
-        jitter = as_jitter(jitter)
         A, root = self._augmented(inputs), self.row_root.operator()
         size = [num_samples, self.num_inputs + 1, self.num_outputs]
         weights = self._correlated(root.matmul(normal(size, weight_seed, A.dtype)))
         if self.mean is not None:
             weights += tf.convert_to_tensor(self.mean)
         if self.num_pseudo_data:
-            pseudo = self._condition(root, num_samples, pseudo_seed, jitter)
+            pseudo = self._condition(root, num_samples, pseudo_seed)
             size = [num_samples, self.num_pseudo_data, self.num_outputs]
-            noise = np.sqrt(jitter) * self._correlated(normal(size, noise_seed, A.dtype))
+            noise = np.sqrt(default_jitter()) * self._correlated(normal(size, noise_seed, A.dtype))
             deviation = pseudo.outputs - tf.matmul(pseudo.inputs, weights) - noise
             solved = tf.linalg.cholesky_solve(pseudo.factor, deviation)
             weights += root.matmul(tf.matmul(pseudo.rooted, solved, transpose_a=True))
@@ -246,13 +240,9 @@ class MatrixGaussianLayer(Layer):
             if part is not None:
                 precision, log_precision = precision * part.mean, log_precision + part.mean_log
                 kl += part.kl_divergence()
-        loc = (
-            tf.zeros([self.num_inputs + 1, self.num_outputs], dtype)
-            if self.mean is None
-            else tf.convert_to_tensor(self.mean)
-        )
+        no_mean = tf.zeros([self.num_inputs + 1, self.num_outputs], dtype)
         kl += expected_matrix_normal_kl(
-            loc,
+            no_mean if self.mean is None else tf.convert_to_tensor(self.mean),
             root,
             self.column_root.operator(),
             precision=precision,
@@ -274,28 +264,24 @@ class MatrixGaussianLayer(Layer):
         return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
 
     def _condition(
-        self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed, jitter: float
+        self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed
     ) -> _PseudoData:
-        inputs, outputs = self._draw_pseudo_data(num_samples, seed)
+        draws = []
+        parts = (self.pseudo_inputs, self.pseudo_outputs)
+        for index, (part, own) in enumerate(zip(parts, split_seed(seed, 2), strict=True)):
+            value = tf.convert_to_tensor(part)
+            noise = normal([num_samples, *value.shape], own, value.dtype)
+            draws.append(value * (1.0 + tf.sqrt(self.dropout[index]) * noise))
+        inputs = draws[0] / np.sqrt(self.num_inputs + 1.0)
         rooted = times_root(inputs, root)
         sigma_11 = tf.matmul(rooted, rooted, transpose_b=True)
-        noise = tf.eye(self.num_pseudo_data, dtype=rooted.dtype) * jitter
-        return _PseudoData(inputs, outputs, rooted, tf.linalg.cholesky(sigma_11 + noise))
+        jitter = tf.eye(self.num_pseudo_data, dtype=rooted.dtype) * default_jitter()
+        return _PseudoData(inputs, draws[1], rooted, tf.linalg.cholesky(sigma_11 + jitter))
 
     def _linear(self, A: tf.Tensor) -> tf.Tensor:
         if self.mean is None:
             return tf.zeros(tf.concat([tf.shape(A)[:-1], [self.num_outputs]], axis=0), A.dtype)
         return tf.linalg.matmul(A, tf.convert_to_tensor(self.mean))
-
-    def _draw_pseudo_data(self, num_samples: int, seed: Seed) -> tuple[tf.Tensor, tf.Tensor]:
-        draws = []
-        parts = (self.pseudo_inputs, self.pseudo_outputs)
-        for index, (part, own) in enumerate(zip(parts, split_seed(seed, 2), strict=True)):
-            value = tf.convert_to_tensor(part)
-            shape = tf.concat([[num_samples], tf.shape(value)], axis=0)
-            noise = tf.sqrt(self.dropout[index]) * normal(shape, own, value.dtype)
-            draws.append(value * (1.0 + noise))
-        return draws[0] / np.sqrt(self.num_inputs + 1.0), draws[1]
 
 
 class _PseudoData(NamedTuple):
@@ -311,7 +297,3 @@ def _inner_products(rows: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
     if full_cov:
         return tf.matmul(rows, rows, transpose_b=True)
     return tf.reduce_sum(tf.square(rows), axis=-1)
-
-
-def _uniform(rng: np.random.Generator, num_rows: int, num_columns: int) -> npt.NDArray[np.float64]:
-    return rng.uniform(-0.01, 0.01, size=(num_rows, num_columns))

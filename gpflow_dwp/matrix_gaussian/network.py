@@ -55,8 +55,8 @@ class MatrixGaussianNetwork(VariationalModel):
     :param num_data: Size of the training data, which scales minibatches.
     :param num_samples: Number of draws that estimate the bound, S (the paper's number is 1).
     :param activation: Activation function between the layers.
-    :param output_loc: Added to the outputs, [Q]; None for 0.
-    :param output_scale: Multiplies the outputs, positive, [Q]; None for 1.
+    :param output_loc: Added to the outputs, [Q] or a number.
+    :param output_scale: Multiplies the outputs, positive, [Q] or a number.
     :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
         for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, or a number is not a
@@ -71,17 +71,16 @@ class MatrixGaussianNetwork(VariationalModel):
         num_samples: int = 10,
         *,
         activation: Activation = "relu",
-        output_loc: npt.ArrayLike | None = None,
-        output_scale: npt.ArrayLike | None = None,
+        output_loc: npt.ArrayLike = 0.0,
+        output_scale: npt.ArrayLike = 1.0,
         num_prediction_samples: int = 100,
     ) -> None:
         super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
         self.activation = activation
         self._check_parts()
-        self.output_loc = self._output_vector("output_loc", output_loc, 0.0)
-        self.output_scale = self._output_vector("output_scale", output_scale, 1.0)
-        if not np.all(self.output_scale > 0.0):
-            raise ValueError(f"output_scale must be positive, got {self.output_scale}.")
+        outputs = [self.num_outputs]
+        self.output_loc = np.broadcast_to(output_loc, outputs).astype(default_float())
+        self.output_scale = np.broadcast_to(output_scale, outputs).astype(default_float())
 
     @property
     def num_inputs(self) -> int:
@@ -115,15 +114,7 @@ class MatrixGaussianNetwork(VariationalModel):
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> NetworkPosterior:
-        """Fix the draws of all layers below the output, for predictions.
-
-        :param num_samples: Number of draws, S; None for ``num_prediction_samples``. In a function
-            that is compiled for any number, a scalar tensor.
-        :param seed: An integer or stateless seed; None for fresh draws.
-        :raises ValueError: If ``num_samples`` is not a positive integer.
-        """
-        num_samples = self._num_draws(num_samples)
-        return NetworkPosterior(self, num_samples, as_seed(seed))
+        return NetworkPosterior(self, self._num_draws(num_samples), as_seed(seed))
 
     def propagate(
         self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None
@@ -139,10 +130,7 @@ class MatrixGaussianNetwork(VariationalModel):
             covariance between the points, [S, Q, N, N].
         """
         *seeds, output_seed = split_seed(seed, len(self.layers))
-        values = X[None]
-        for layer, own in zip(self.layers[:-1], seeds, strict=True):
-            units = _sample_units(layer, values, num_samples, own, noise)
-            values = ACTIVATIONS[self.activation](units)
+        values = self._hidden_units(X, num_samples, seeds, noise)
         pseudo_seed, _ = split_seed(output_seed, 2)
         output = self.layers[-1].propagate(values, num_samples, pseudo_seed, full_cov=noise is None)
         num_points, num_outputs = tf.shape(X)[0], self.num_outputs
@@ -153,33 +141,31 @@ class MatrixGaussianNetwork(VariationalModel):
         variances = tf.linalg.diag_part(self.output_covariance())
         if noise is None:
             covariance = output.row_variance[:, None] * variances[:, None, None]
-            return mean, tf.broadcast_to(
-                covariance, [num_samples, num_outputs, num_points, num_points]
-            )
+            shape = [num_samples, num_outputs, num_points, num_points]
+            return mean, tf.broadcast_to(covariance, shape)
         variance = output.row_variance[..., None] * variances
         return mean, tf.ensure_shape(tf.broadcast_to(variance, shape), static)
 
     def sample(self, X: tf.Tensor, num_samples: int, seed: Seed, noise: Noise | None) -> tf.Tensor:
         """Draw the outputs, [S, N, Q]; parameters as for :meth:`propagate`."""
+        *seeds, own = split_seed(seed, len(self.layers))
+        values = self._hidden_units(X, num_samples, seeds, noise)
+        units = _sample_units(self.layers[-1], values, num_samples, own, noise)
+        return units * self.output_scale + self.output_loc
+
+    def _hidden_units(
+        self, X: tf.Tensor, num_samples: int, seeds: Sequence[Seed], noise: Noise | None
+    ) -> tf.Tensor:
         values = X[None]
-        for layer, own in zip(self.layers, split_seed(seed, len(self.layers)), strict=True):
+        for layer, own in zip(self.layers[:-1], seeds, strict=True):
             units = _sample_units(layer, values, num_samples, own, noise)
             values = ACTIVATIONS[self.activation](units)
-        return units * self.output_scale + self.output_loc
+        return values
 
     def output_covariance(self) -> tf.Tensor:
         """Covariance of the outputs at one point, over its row variance, [Q, Q]."""
         root = self.layers[-1].column_root.operator().to_dense() * self.output_scale[:, None]
         return tf.matmul(root, root, transpose_b=True)
-
-    def _output_vector(
-        self, name: str, value: npt.ArrayLike | None, default: float
-    ) -> npt.NDArray[np.float64]:
-        array: npt.NDArray[np.float64]
-        array = np.asarray(default if value is None else value, default_float())
-        if array.ndim > 1 or (array.ndim == 1 and array.shape != (self.num_outputs,)):
-            raise ValueError(f"{name} must have shape [{self.num_outputs}], got {array.shape}.")
-        return np.broadcast_to(array, [self.num_outputs]).copy()
 
     def _check_parts(self) -> None:
         if not self.layers:
