@@ -23,8 +23,10 @@ from gpflow_dwp.validation import check_integers, check_positive
 
 __all__ = [
     "OnlineEM",
+    "OnlineEMState",
     "OnlineFactorAnalysis",
     "OnlineGradientAscent",
+    "OnlineGradientAscentState",
     "observe_all",
 ]
 

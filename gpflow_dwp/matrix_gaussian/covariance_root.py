@@ -27,7 +27,7 @@ class CovarianceRoot(gpflow.Module):
 
     :param name: The argument that the family comes from.
     :param family: "diagonal", "rank_one", or "full" for a lower triangle.
-    :param size: D.
+    :param size: Number of rows and columns, D.
     :param rng: Draws the start of u.
     :raises ValueError: If the family is none of these.
     """
