@@ -105,7 +105,8 @@ class TrainingRun:
             if self.checkpoint:
                 self.checkpoint.save(self._records, time.perf_counter() - start)
                 self.workers.mean(0.0)  # so that none looks for a state that is not there yet
-            self.loop.finish()
+            if getattr(self.loop.optimizer, "use_ema", False):  # Keras': it averages iterates
+                self.loop.optimizer.finalize_variable_values(self.loop.variables)
             for callback in staged:
                 callback.finish(self.model)
         return TrainingHistory(

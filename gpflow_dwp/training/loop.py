@@ -207,11 +207,6 @@ class CompiledLoop:
         finite = [bool(np.isfinite(part).all()) for part in self._unpack(gradient)]
         return StepRecords(BoundTerms(*(term.numpy() for term in terms)), failed, finite)
 
-    def finish(self) -> None:
-        """Put the average of the iterates into the model where the optimiser keeps one."""
-        if getattr(self.optimizer, "use_ema", False):
-            self.optimizer.finalize_variable_values(self.variables)
-
     def _place(self) -> contextlib.AbstractContextManager[Any]:
         return beside(self.variables) if self.replicas is None else self.replicas.scope()
 
