@@ -47,27 +47,25 @@ def implausibility(
     check_integers(rank=rank)
     emulator = as_emulator(model)
     outputs = emulator.num_outputs
-    z = _of_outputs("observation", observation, outputs, exact=True)
-    spread = np.zeros(outputs)
-    for name, given in (
-        ("observation_std", observation_std),
-        ("discrepancy_std", discrepancy_std),
-    ):
-        values = _of_outputs(name, given, outputs)
-        if (values < 0.0).any():
-            raise ValueError(f"{name} must not be negative, got {given!r}.")
-        spread = spread + values**2
+    z = _of_outputs(outputs, observation=observation)
+    error = _of_outputs(outputs, 0.0, observation_std=observation_std)
+    discrepancy = _of_outputs(outputs, 0.0, discrepancy_std=discrepancy_std)
     if rank > outputs:
         raise ValueError(f"rank must be at most the number of outputs, {outputs}, got {rank}.")
     mean, variance = (np.asarray(part) for part in emulator.moments(emulator.points("x", x)))
-    return np.sort(np.abs(z - mean) / np.sqrt(variance + spread), axis=1)[:, -rank]
+    return np.sort(np.abs(z - mean) / np.sqrt(variance + error**2 + discrepancy**2), axis=1)[
+        :, -rank
+    ]
 
 
-def _of_outputs(name: str, values: npt.ArrayLike, outputs: int, *, exact: bool = False) -> Array:
-    """Finite numbers, one for each output; one for all unless there has to be one each."""
+def _of_outputs(outputs: int, least: float | None = None, **given: npt.ArrayLike) -> Array:
+    """Finite numbers, one for each output; where they have a least value, one may be for all."""
+    ((name, values),) = given.items()
     array = as_real_array(name, values)
-    if array.ndim == 0 and (outputs == 1 or not exact):
+    if array.ndim == 0 and (outputs == 1 or least is not None):
         array = np.full(outputs, float(array))
     if array.shape != (outputs,) or not np.isfinite(array).all():
         raise ValueError(f"{name} must be {outputs} finite numbers, got {values!r}.")
+    if least is not None and (array < least).any():
+        raise ValueError(f"{name} must not be negative, got {values!r}.")
     return array

@@ -28,8 +28,7 @@ __all__ = [
     "sobol_points",
 ]
 
-# Independent randomisations of the points: indices of their draws differ by what integration by so
-# many points is uncertain by, too.
+# Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
 # Random waves of each function, and values of them that may be there at a time.
 _WAVES, _BLOCK = 500, 2**23
