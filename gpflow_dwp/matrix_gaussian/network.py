@@ -13,7 +13,7 @@ from gpflow import default_float
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Array, Seed
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
@@ -79,8 +79,8 @@ class MatrixGaussianNetwork(VariationalModel):
         self.activation = activation
         self._check_parts()
         outputs = [self.num_outputs]
-        self.output_loc = np.broadcast_to(output_loc, outputs).astype(default_float())
-        self.output_scale = np.broadcast_to(output_scale, outputs).astype(default_float())
+        self.output_loc: Array = np.broadcast_to(output_loc, outputs).astype(default_float())
+        self.output_scale: Array = np.broadcast_to(output_scale, outputs).astype(default_float())
 
     @property
     def num_inputs(self) -> int:

@@ -111,13 +111,14 @@ def build_deep_wishart_process(
     """
     check_choice(get_args(PosteriorFamily), posterior=posterior)  # also where no layer has it
     of_papers = architecture.get("protocol") == "papers"
+    of_layers: dict[str, Any] = {"proportion": _PAPERS_PROPORTION} if of_papers else {}
     layer = functools.partial(
         WishartLayer,
         posterior=posterior,
         whiten=whiten,
         expected_log_ratio=not of_papers if expected_log_ratio is None else expected_log_ratio,
         stick_the_landing=stick_the_landing,
-        **({"proportion": _PAPERS_PROPORTION} if of_papers else {}),
+        **of_layers,
     )
     return assemble(DeepWishartProcess, layer, data, depth, width=width, **architecture)
 
