@@ -152,7 +152,9 @@ class Search:
             return deep, f"Depth {depth} was asked for."
         least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
         if deep.candidate.elbo < least or not is_better(trial.scores, scores):
-            return single, _compared("Depth 2", "no better than", deep, single)
+            is_ahead = trial.log_density > float(scores.log_density.mean())
+            how = "not clearly better than" if is_ahead else "no better than"
+            return single, _compared("Depth 2", how, deep, single)
         best, reason = deep, _compared("Depth 2", "better than", deep, single)
         for deeper in range(3, _DEEPEST[self.effort] + 1):
             last = halve(
