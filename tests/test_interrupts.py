@@ -54,7 +54,7 @@ def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_p
     signal.signal(number, handle)
     history = run_with_signal(number, tmp_path)
 
-    assert seen == [["save-1"]]
+    assert len(seen) == 1 and "checkpoint" in seen[0]
     assert history.stop_reason == "interrupted after step 4"
     assert signal.getsignal(number) is handle
 

@@ -165,26 +165,6 @@ def test_compiled_equals_eager(
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "others"),
-    [
-        ("RightTriangularProduct", "column_mixing_tril", {}),
-        ("SingularCongruence", "row_mixing", {"df": 2}),
-        ("TriangularCongruence", "row_mixing", {"df": 2}),
-    ],
-)
-def test_slices_of_an_unknown_batch(name: str, argument: str, others: dict[str, int]) -> None:
-    matrices = np.reshape([2.0, 3.0, 5.0], [3, 1, 1])
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 1, 1], tf.float64)], autograph=False)
-    def sliced(matrix: tf.Tensor) -> list[tf.Tensor]:
-        bijector = getattr(bijectors, name)(**{argument: matrix}, **others)
-        return [getattr(bijector[index], argument) for index in (1, slice(1, 3), Ellipsis)]
-
-    for got, expected in zip(sliced(matrices), (matrices[1], matrices[1:3], matrices), strict=True):
-        np.testing.assert_array_equal(got, expected)
-
-
 def test_gradients_of_column_scaled_tril() -> None:
     rng = np.random.default_rng(3)
     weights = np.tril(rng.normal(size=(3, 3)))

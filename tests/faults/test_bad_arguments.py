@@ -135,7 +135,8 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     train: {
         **dict.fromkeys(("num_steps", "callback_interval"), NO_COUNT),
         "batch_size": (0, -1, 1.5, "x", NAN, True),
-        **dict.fromkeys(("protocol", "split"), NO_NAME),
+        "protocol": ("", "nope", 3),
+        "split": NO_NAME,
         "optimizer": ("Adam", 3, tf.optimizers.Adam),
         "kl_annealing_steps": (-1, 1.5, "x", NAN, True),
         "estimator": (3, "x", {"num_importance_samples": 2}),

@@ -215,7 +215,6 @@ def test_hidden_layers_are_mixed_by_the_principal_components_of_the_inputs() -> 
         build_latent_variable_deep_gp(data, "LV-GP-GP", num_inducing=5, num_functions=4, seed=seed)
         .layers[1]
         .mixing.numpy()
-        .T
         for seed in range(2)
     )
 

@@ -130,5 +130,5 @@ def test_a_model_is_saved_and_drawn_from() -> None:
 def test_what_is_no_warp_is_refused() -> None:
     with pytest.raises(ValueError, match="warp must be"):
         WarpedGaussian(tf.sinh)
-    with pytest.raises(ValueError, match="likelihood must be one of gaussian, warped"):
+    with pytest.raises(ValueError, match="likelihood must be one of gaussian, noise_free, warped"):
         build_deep_wishart_process(toy_data(), likelihood="cauchy")

@@ -191,7 +191,7 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
         (
             {"protocol": "slow"},
-            "protocol must be one of fast, natural, networks, papers, vmg, got 'slow'",
+            "protocol must be one of fast, natural, papers, networks, vmg, got 'slow'",
         ),
     ],
 )

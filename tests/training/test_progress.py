@@ -15,6 +15,7 @@ def test_a_bar_is_shown_on_a_terminal_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Would catch bars in a log file, and a bound in other units than those of a table."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # of other tests
     fit(tiny_model(1), toy_data(), 2)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
