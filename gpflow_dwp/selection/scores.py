@@ -15,6 +15,8 @@ __all__ = ["RowScores", "is_better", "no_worse"]
 
 _TOLERANCE = 0.05
 _LEAST_NATS = 0.02
+# In standard errors: which gain of one score outweighs which loss of the other.
+_SURE_GAIN, _SURE_LOSS = 3.0, 2.0
 
 
 class RowScores(NamedTuple):
@@ -78,8 +80,8 @@ def is_better(scores: RowScores, reference: RowScores) -> bool:
     """Whether one of two models predicts better: by log density, if CRPS does not object.
 
     Differences of rows are paired. One of the two scores may be undecided, within a standard error
-    of none, but not both, and neither may speak for the reference by more than that. What gains
-    next to nothing is not better.
+    of none, but not both, and neither may speak for the reference by more than that, or by more
+    than two where the other is sure, by three. What gains next to nothing is not better.
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
@@ -92,4 +94,5 @@ def is_better(scores: RowScores, reference: RowScores) -> bool:
     for gain in gains:
         error = gain.std() / np.sqrt(len(gain))
         ratios.append(float(gain.mean() / max(error, np.finfo(float).tiny)))
-    return scores.is_sane and min(ratios) > -1.0 and max(ratios) > 1.0 and ratios[0] > 0.0
+    most = _SURE_LOSS if max(ratios) > _SURE_GAIN else 1.0
+    return scores.is_sane and min(ratios) > -most and max(ratios) > 1.0 and ratios[0] > 0.0

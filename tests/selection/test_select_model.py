@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
 from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection.scores import RowScores, is_better
 from gpflow_dwp.selection.single_layers import SingleLayers
 
 RNG = np.random.default_rng(0)
@@ -302,3 +303,15 @@ def test_interrupted_steps_end_the_search(monkeypatch: pytest.MonkeyPatch) -> No
     )
     with pytest.raises(KeyboardInterrupt):
         select_model((X, standardised(SIGNAL + NOISE)), depth=2, **SHORT)
+
+
+def test_a_sure_gain_outweighs_a_doubtful_loss() -> None:
+    """Catches a deep model that is dropped for one row, although it is far ahead on all others."""
+    reference = RowScores(np.zeros(40), np.full(40, 0.1))
+    crps = np.full(40, 0.11)
+    crps[0] = 1.12  # 1.4 standard errors behind; by 0.03 more in each row it is 2.6
+    sure, doubtful = np.where(np.arange(40) % 2, 1.5, 0.5), np.where(np.arange(40) % 2, 2.0, -1.5)
+
+    assert is_better(RowScores(sure, crps), reference)
+    assert not is_better(RowScores(sure, crps + 0.03), reference)
+    assert not is_better(RowScores(doubtful, crps), reference)
