@@ -88,6 +88,8 @@ class TrainingCheckpoint:
                 self._held.enter_context(held(self._directory))
                 for left in self._directory.glob(f"{_NAME}-*_temp"):  # by a run that was killed
                     shutil.rmtree(left, ignore_errors=True)
+                for left in self._directory.glob("checkpoint.tmp*"):
+                    left.unlink(missing_ok=True)
             self._manager = tf.train.CheckpointManager(
                 self._checkpoint, str(self._directory), max_to_keep=2, checkpoint_name=_NAME
             )
@@ -129,8 +131,9 @@ class TrainingCheckpoint:
                 tf.train.Checkpoint(past=past).read(str(save)).expect_partial()
                 self._check_settings(past.settings)
                 self._checkpoint.restore(str(save)).assert_consumed()
-            except tf.errors.OpError as error:
-                damages.append(f"{name} is damaged ({error.message.strip()})")
+            except (tf.errors.OpError, IndexError) as error:  # the latter of a file cut short
+                reason = error.message if isinstance(error, tf.errors.OpError) else str(error)
+                damages.append(f"{name} is damaged ({reason.strip()})")
                 continue
             if damages:
                 warnings.warn(
