@@ -132,11 +132,11 @@ def _claim() -> str:
         f"""For densities, intervals and quantiles that can be believed, of tables of up to some
         thousand rows. With its defaults, on {of} real tables with numbers, six of them counts,
         zeros and bounded scores, beside exact GPs, boosting, forests, NGBoost and linear
-        models, it has the best mean density of five splits, or is within one paired standard
+        models, it has the best mean density of three splits, or is within one paired standard
         error of it, on {won}, and the best CRPS on {crps}, in {seconds.min():.0f} to
         {seconds.max():.0f} CPU seconds a fit ([when to use it, and when
         not](notebooks/how-to/when_to_use_it.md)): one thread of a 2-core AMD EPYC, float64, the
-        split as the seed, by `python ci/comparison.py run --out comparison`."""
+        split as the seed, by `python ci/comparison.py run --out comparison --splits 0-2`."""
     )
 
 

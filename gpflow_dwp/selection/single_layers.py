@@ -144,9 +144,11 @@ class SingleLayers:
         if has_atoms(self.Y, self.steps):
             return best
         kernels = {start.name: start for start in reversed(plain)}.values()
-        warped = best_start([self._refit(start, self._warped(start)) for start in kernels])
-        if warped.evidence > best.evidence and self._predicts(warped, best, best):
-            best = warped
+        warped = [self._refit(start, self._warped(start)) for start in kernels]
+        for other in sorted(warped, key=lambda start: -start.evidence):
+            if other.evidence > best.evidence and self._predicts(other, best, best):
+                best = other
+                break
         heavy = self._refit(best, self._heavy(best))
         if heavy.evidence > best.evidence and self._predicts(heavy, best, plain[0]):
             best = heavy
