@@ -29,7 +29,7 @@ from gpflow_dwp.layers import (
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import LikelihoodName, likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
-from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.data_checks import check_mean_function, check_observations
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.starting_values import (
@@ -258,6 +258,7 @@ def _learned_output_layer(
     """An output layer whose functions start at these values at the inducing points, [M, Q]."""
     pseudo_targets, mixing = values, None
     if mean_function is not None:
+        check_mean_function(mean_function, Z.shape[1], values.shape[1])
         pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
     if isinstance(kernel, LinearCoregionalization):
         pseudo_targets = pseudo_targets @ np.linalg.pinv(kernel.W.numpy()).T

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow import default_float
 from gpflow.base import InputData, TensorData
+from gpflow.functions import MeanFunction
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.data.array_checks import check_matrix
@@ -28,6 +29,7 @@ __all__ = [
     "check_data",
     "check_dataset",
     "check_inputs",
+    "check_mean_function",
     "check_observations",
 ]
 
@@ -181,3 +183,21 @@ def _with_columns(name: str, matrix: tf.Tensor, columns: int, why: str = "") -> 
             f"shape {matrix.shape}."
         )
     return tf.ensure_shape(matrix, [None, columns])
+
+
+def check_mean_function(mean_function: MeanFunction, num_inputs: int, num_outputs: int) -> None:
+    """Refuse a mean function that does not take the inputs, or returns other columns.
+
+    :raises ValueError: If it is such.
+    """
+    points, expected = tf.zeros([3, num_inputs], default_float()), [3, num_outputs]
+    try:
+        found = f"got {mean_function(points).shape}"
+        is_right = mean_function(points).shape == expected
+    except (ValueError, tf.errors.InvalidArgumentError) as error:
+        found, is_right = f"which it refuses: {error}", False
+    if not is_right:
+        raise ValueError(
+            f"mean_function must return shape {expected} for inputs of shape {points.shape}, "
+            f"{found}."
+        )

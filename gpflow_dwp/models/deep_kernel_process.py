@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow import default_float
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
@@ -19,7 +18,7 @@ from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
-from gpflow_dwp.models.data_checks import Batch
+from gpflow_dwp.models.data_checks import Batch, check_mean_function
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
@@ -214,12 +213,7 @@ class DeepKernelProcess(VariationalModel):
                 )
         mean_function = self.output_layer.mean_function
         if mean_function is not None and self.num_outputs is not None:
-            points, expected = tf.zeros([3, num_columns], default_float()), [3, self.num_outputs]
-            if mean_function(points).shape != expected:
-                raise ValueError(
-                    f"mean_function must return shape {expected} for inputs of shape "
-                    f"{points.shape}, got {mean_function(points).shape}."
-                )
+            check_mean_function(mean_function, num_columns, self.num_outputs)
 
 
 class DeepWishartProcess(DeepKernelProcess):

@@ -297,6 +297,10 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             [output_layer(mean_function=gpflow.functions.Linear(np.ones((2, 3))))],
             r"mean_function must return shape \[3, 1\] .* got \(3, 3\)",
         ),
+        (
+            [output_layer(mean_function=gpflow.functions.Linear(np.ones((3, 1))))],
+            r"mean_function must return shape \[3, 1\] .* which it refuses",
+        ),
         ([layer := hidden_layer(), layer, output_layer()], r"layers\[1\] must be .* of its own"),
         (
             [
