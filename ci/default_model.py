@@ -29,8 +29,8 @@ import pandas as pd
 from scipy.special import ndtri
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 from sklearn.preprocessing import StandardScaler
+from uci.splits import load_uci
 
-from gpflow_dwp.data import load_uci
 from gpflow_dwp.estimator import DeepWishartRegressor
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.likelihoods.named import name_of_likelihood

@@ -7,7 +7,6 @@ on.
 __all__ = [
     "CholeskyError",
     "CollapseWarning",
-    "DatasetError",
     "NonFiniteBoundError",
     "SavedModelError",
     "ScaleWarning",
@@ -27,13 +26,6 @@ class CollapseWarning(UserWarning):
 
 class TargetWarning(UserWarning):
     """A target is odd for a number: few values, or one that many rows have."""
-
-
-class DatasetError(ValueError):
-    """The files of a published data set are missing, damaged or cannot be had.
-
-    The message names the file and says what to do.
-    """
 
 
 class NonFiniteBoundError(ArithmeticError):

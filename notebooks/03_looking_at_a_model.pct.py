@@ -24,12 +24,12 @@ import os
 import matplotlib.pyplot as plt
 import numpy as np
 from gpflow.kernels import SquaredExponential
+from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.inspection import PartialDependenceDisplay
 
 from gpflow_dwp import build_deep_wishart_process, fit
-from gpflow_dwp.data import load_diabetes
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
@@ -132,8 +132,8 @@ axes[0].figure
 # data and predicts in raw units. A kernel that is named has a lengthscale for each input.
 
 # %%
-table = load_diabetes()
-inputs, target = table.X, table.Y[:, 0]
+table = load_diabetes(scaled=False)
+inputs, target = table.data, table.target
 rows = rng.permutation(len(inputs))
 train, test = rows[:350], rows[350:]
 regressor = DeepWishartRegressor(kernel="SquaredExponential", random_state=0, **SETTINGS)
@@ -188,7 +188,7 @@ axes = plot_relevance(regressor.model_, feature_names=table.feature_names)
 axes.figure
 
 # %%
-bmi = table.feature_names.index("bmi")
+bmi = list(table.feature_names).index("bmi")
 display = PartialDependenceDisplay.from_estimator(
     regressor, inputs[train], [bmi], kind="both", feature_names=table.feature_names, subsample=30
 )

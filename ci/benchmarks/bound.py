@@ -56,8 +56,8 @@ def prepare_run(
     :param place: Data set, split, folder of data sets, model, depth and seed.
     """
     from benchmarks.models import posterior_arguments
+    from uci.splits import load_uci
 
-    from gpflow_dwp.data import load_uci
     from gpflow_dwp.models import build_deep_wishart_process
     from gpflow_dwp.training import PROTOCOLS, fit
 
@@ -96,8 +96,8 @@ def prepare_search(place: Sequence[Any], num_steps: int, level: float) -> Callab
     :param place: As for :func:`prepare_run`.
     """
     from benchmarks.models import posterior_arguments
+    from uci.splits import load_uci
 
-    from gpflow_dwp.data import load_uci
     from gpflow_dwp.selection import select_model
 
     dataset, split, folder, model, depth, seed = place

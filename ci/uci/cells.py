@@ -15,8 +15,8 @@ import gpflow
 import numpy as np
 from gpflow.base import RegressionData
 from uci.scores import prediction_scores, whole_data_bound
+from uci.splits import SETS, load_uci
 
-from gpflow_dwp.data import UCI_DATASETS, load_uci
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
@@ -165,7 +165,7 @@ def make_cells(
     """
     cells: dict[str, Cell] = {}
     for dataset, depth, split, model in product(datasets, depths, splits, models):
-        if dataset in UCI_DATASETS and split >= UCI_DATASETS[dataset].num_splits:
+        if dataset in SETS and split >= SETS[dataset][1]:
             continue
         X, Y = load_uci(dataset, split, folder=uci_folder).train
         if model not in BUILDERS:
@@ -234,7 +234,7 @@ def run_cell(
     elbo, error = whole_data_bound(model, data.train, estimator=estimator, seed=cell.seed)
     scores = prediction_scores(
         model,
-        data.test[0],
+        data.inputs.transform(data.X_test),
         data.Y_test,
         data.targets,
         num_samples=cell.num_prediction_samples,

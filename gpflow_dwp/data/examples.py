@@ -1,4 +1,4 @@
-"""Data for examples that run without a download: two tables, two functions on [-1, 1]."""
+"""Data for examples that run without a download: a table, two functions on [-1, 1]."""
 
 from __future__ import annotations
 
@@ -8,26 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpflow_dwp.data.table import Table
-from gpflow_dwp.optional import import_optional
 
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
 
-__all__ = ["load_diabetes", "load_yacht", "step_function", "varying_sine"]
-
-
-def load_diabetes() -> Table:
-    """Disease progression of 442 diabetes patients a year after ten measurements.
-
-    From scikit-learn, in raw units: age in years, blood pressure and so on, under scikit-learn's
-    names. The target, ``progression``, is a score from 25 to 346 without a unit.
-
-    :return: A regression table with 442 rows and 10 inputs.
-    :raises ImportError: If scikit-learn is not installed.
-    """
-    bunch = import_optional("sklearn.datasets", "cli").load_diabetes(scaled=False)
-    names = tuple(map(str, bunch.feature_names))
-    return Table(bunch.data, bunch.target.astype(np.float64)[:, None], names, "progression")
+__all__ = ["load_yacht", "step_function", "varying_sine"]
 
 
 def load_yacht() -> Table:
