@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         load_model,
         save_model,
     )
-    from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.papers import citation
     from gpflow_dwp.training.fit import fit
 
@@ -46,7 +45,6 @@ __all__ = [
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
     "DeepWishartProcess",
-    "Estimator",
     "LatentVariableDeepGP",
     "MatrixGaussianNetwork",
     "build_deep_gaussian_process",
@@ -63,7 +61,6 @@ __all__ = [
 _SUBPACKAGES = {module.name for module in iter_modules(__path__) if module.ispkg}
 # Where the names are that are not in ``models``.
 _HOMES = {
-    "Estimator": "objectives",
     "LatentVariableDeepGP": "latent_variable_deep_gp",
     "MatrixGaussianNetwork": "matrix_gaussian",
     "build_latent_variable_deep_gp": "latent_variable_deep_gp",

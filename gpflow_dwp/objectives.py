@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
 
-from gpflow_dwp.validation import check_flags, check_integers
-
-__all__ = ["BoundTerms", "Estimator", "evidence_lower_bound", "importance_weighted_bound"]
+__all__ = ["BoundTerms", "evidence_lower_bound", "importance_weighted_bound"]
 
 
 class BoundTerms(NamedTuple):
@@ -29,30 +26,6 @@ class BoundTerms(NamedTuple):
     def weighted_sum(self, kl_weight: float | tf.Tensor = 1.0) -> tf.Tensor:
         """Return the bound, or with a ``kl_weight`` below 1 its annealed version, []."""
         return self.data + tf.cast(kl_weight, self.data.dtype) * tf.reduce_sum(self.log_ratios)
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimator:
-    """How a bound is estimated from draws of each datum's latent variables.
-
-    Without latent variables all are the same.
-
-    :param num_importance_samples: Number of draws, K, of each datum's latent variables: 1 for the
-        evidence lower bound, more for the importance-weighted one, whose local log ratios are not
-        annealed.
-    :param doubly_reparameterized: Whether, with K > 1, encoders get doubly reparameterised
-        gradients, whose signal does not vanish as K grows, in a model that has them: the same in
-        expectation, with a variance that is far less where q(w) is about as wide as the posterior,
-        and can be more where it is narrower.
-    :raises ValueError: If K is not a positive integer, or the other no Boolean.
-    """
-
-    num_importance_samples: int = 1
-    doubly_reparameterized: bool = False
-
-    def __post_init__(self) -> None:
-        check_integers(num_importance_samples=self.num_importance_samples)
-        check_flags(doubly_reparameterized=self.doubly_reparameterized)
 
 
 @check_shapes("expected_log_likelihoods: [S, N]", "weights: [N]")

@@ -36,7 +36,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from tabulate import tabulate
 
-from gpflow_dwp import Estimator, build_deep_wishart_process, fit
+from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
@@ -69,7 +69,7 @@ def train_model(name, data, num_inducing, num_steps):
         data,
         num_steps,
         batch_size=256,
-        estimator=Estimator(IMPORTANCE_SAMPLES if "LV" in name else 1),
+        num_importance_samples=IMPORTANCE_SAMPLES if "LV" in name else 1,
         progress=False,
     )
     return model

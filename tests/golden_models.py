@@ -29,17 +29,12 @@ from gpflow import likelihoods
 from gpflow.kernels import Matern32, SquaredExponential
 
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
-from gpflow_dwp.objectives import Estimator
 
 Builder = Callable[..., Any]
 
 REGRESSION: dict[str, Any] = {"num_inducing": 5, "output": "regression"}
 FEW: dict[str, Any] = {"joint": False, "kind": "one"}
-WEIGHTED_BOUND = {"importance-weighted": {"estimator": Estimator(3)}}
-DOUBLY = {
-    **WEIGHTED_BOUND,
-    "doubly": {"estimator": Estimator(3, doubly_reparameterized=True)},
-}
+WEIGHTED_BOUND = {"importance-weighted": {"num_importance_samples": 3}}
 
 
 def bound_and_gradient(
@@ -203,14 +198,14 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
     cases["latent-variable"] = {
         "GP": (latent, "GP", {**local}),
         "GP-GP": (latent, "GP-GP", {**local, "kind": "three"}),
-        "LV-GP-GP": (latent, "LV-GP-GP", {**local, "bounds": DOUBLY}),
-        "GP-LV-GP": (latent, "GP-LV-GP", {**local, "bounds": DOUBLY, "joint": False}),
+        "LV-GP-GP": (latent, "LV-GP-GP", {**local, "bounds": WEIGHTED_BOUND}),
+        "GP-LV-GP": (latent, "GP-LV-GP", {**local, "bounds": WEIGHTED_BOUND, "joint": False}),
         "Bernoulli": (
             latent,
             "LV-GP",
             {**local, "kind": "binary", "likelihood": likelihoods.Bernoulli, "joint": False},
         ),
-        "float32": (latent, "LV-GP-GP", {**local, "bounds": DOUBLY, "dtype": np.float32}),
+        "float32": (latent, "LV-GP-GP", {**local, "bounds": WEIGHTED_BOUND, "dtype": np.float32}),
     }
     small = {"width": 4, "num_pseudo_data": 2}
     cases["network"] = {

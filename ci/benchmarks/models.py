@@ -76,7 +76,6 @@ def prepare_step(
     from benchmarks.peers import regression_data
 
     from gpflow_dwp.models import build_deep_gaussian_process, build_deep_wishart_process
-    from gpflow_dwp.objectives import Estimator
     from gpflow_dwp.random import as_seed
     from gpflow_dwp.training import Adam
     from gpflow_dwp.training._batches import make_batches
@@ -108,7 +107,6 @@ def prepare_step(
             Adam(1e-3),
             1_000,
             as_seed(0),
-            Estimator(),
             jit_compile=jit_compile,
         )
 

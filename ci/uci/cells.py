@@ -25,7 +25,6 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress, fit
 
 BUILDERS: dict[str, tuple[Callable[..., VariationalModel], dict[str, Any]]] = {
@@ -214,7 +213,7 @@ def run_cell(
     gpflow.config.set_default_float(np.dtype(cell.dtype).type)
     data = load_uci(cell.dataset, cell.split, folder=uci_folder)
     model = cell.build(data.train, float(data.targets.scale[0]))
-    estimator, watch = Estimator(cell.num_importance_samples), _Watch()
+    watch = _Watch()
     history = fit(
         model,
         data.train,
@@ -222,7 +221,7 @@ def run_cell(
         batch_size=cell.batch_size or len(data.train[0]),
         protocol=cell.training_protocol,  # type: ignore[arg-type]
         kl_annealing_steps=cell.kl_annealing_steps,
-        estimator=estimator,
+        num_importance_samples=cell.num_importance_samples,
         seed=cell.seed,
         callbacks=[watch],
         callback_interval=max(1, min(20, cell.num_steps // 4)),
@@ -231,7 +230,9 @@ def run_cell(
     )
     if history.num_steps < cell.num_steps:
         raise KeyboardInterrupt(history.stop_reason)
-    elbo, error = whole_data_bound(model, data.train, estimator=estimator, seed=cell.seed)
+    elbo, error = whole_data_bound(
+        model, data.train, num_importance_samples=cell.num_importance_samples, seed=cell.seed
+    )
     scores = prediction_scores(
         model,
         data.inputs.transform(data.X_test),

@@ -31,7 +31,6 @@ from gpflow_dwp.evaluation.predictions import judge
 from gpflow_dwp.evaluation.provenance import describe_provenance, list_versions
 from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, save_model
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import PROTOCOLS, EarlyStopping, TrainingHistory, fit
 from gpflow_dwp.training.progress import bounds_in_raw_units
@@ -189,7 +188,7 @@ def _choose(data: FitData, options: FitOptions) -> _Trained:
         data.standardised(data.train),
         likelihood=data.likelihood or options.likelihood or "auto",
         effort=options.effort or "default",
-        estimator=Estimator(options.importance_samples),
+        num_importance_samples=options.importance_samples,
         num_steps=options.num_steps,
         batch_size=options.batch_size,
         validation_data=held_out,
@@ -256,7 +255,7 @@ def _train(
             num_steps,
             batch_size=options.batch_size,
             protocol=protocol,
-            estimator=Estimator(options.importance_samples),
+            num_importance_samples=options.importance_samples,
             seed=options.seed,
             callbacks=[] if stopping is None else [stopping],
             callback_interval=options.callback_interval,

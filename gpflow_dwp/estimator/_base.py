@@ -33,7 +33,6 @@ from gpflow_dwp.models import (
     model_to_bytes,
 )
 from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Auto, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
@@ -210,7 +209,7 @@ class DeepWishartEstimator(BaseEstimator):
             effort=self.effort,
             num_inducing=self.num_inducing,
             output=self.output,
-            estimator=Estimator(self.num_importance_samples),
+            num_importance_samples=self.num_importance_samples,
             num_steps=self.num_steps,
             batch_size=self.batch_size,
             validation_data=held_out,
@@ -273,7 +272,7 @@ class DeepWishartEstimator(BaseEstimator):
             patience=self.n_iter_no_change,
             kl_annealing_steps=kl_annealing_steps,
             batch_size=self.batch_size,
-            estimator=Estimator(self.num_importance_samples),
+            num_importance_samples=self.num_importance_samples,
             seed=seed,
             progress=bool(self.verbose),
         )

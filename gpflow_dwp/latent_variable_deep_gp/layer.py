@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -143,114 +142,46 @@ class LocalInducingGPLayer(Layer):
         "noise: [batch..., T, G]",
         "return: [batch..., T, Q]",
     )
-    def sample(
-        self,
-        inputs: tf.Tensor,
-        noise: tf.Tensor,
-        *,
-        full_cov: bool,
-        as_fixed_function: bool = False,
-    ) -> tf.Tensor:
+    def sample(self, inputs: tf.Tensor, noise: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
         """Draw f, jointly over T points with ``full_cov``, each point on its own without.
 
         :param inputs: What comes from below.
         :param noise: Standard normal numbers, one for each process and point.
         :param full_cov: Whether the T points of one problem are values of one function.
-        :param as_fixed_function: With ``full_cov``, whether derivatives by the inputs are those of
-            the function that was drawn, given its T values: f(x_t) then depends on x_t alone. As a
-            formula, the draw of f(x_t) also depends on the other inputs. Both have the same
-            expectation.
         """
         if not full_cov:
             mean, variance = self._predict_functions(inputs, full_cov=False)
             return self._mix(inputs, mean + tf.sqrt(variance) * noise)
-        centres = tf.stop_gradient(inputs) if as_fixed_function else inputs
-        inducing_tril, whitened = self._whitened(centres)
-        mean, variance = self._moments(centres, whitened, full_cov=True)
-        prior_variance = tf.reduce_mean(self.kernel(centres, full_cov=False), axis=-1)
+        mean, variance = self._predict_functions(inputs, full_cov=True)
+        prior_variance = tf.reduce_mean(self.kernel(inputs, full_cov=False), axis=-1)
         jitter = self.jitter * prior_variance[..., None] + tf.zeros_like(variance[..., 0, 0])
         tril = cholesky(factorise(variance, jitter, name="a layer's covariance of targets"))
         functions = mean + tf.einsum("...gtu,...ug->...tg", tril, noise)
-        if as_fixed_function:
-            # C⁻¹ (g - E g) at the T points, [batch..., T, G].
-            columns = tf.linalg.matrix_transpose(noise)[..., None]
-            weights = tf.linalg.triangular_solve(tril, columns, adjoint=True)[..., 0]
-            weights = tf.stop_gradient(tf.linalg.matrix_transpose(weights))
-            interpolate = self._interpolant(centres, weights, inducing_tril, whitened)
-            functions = _with_gradient_of(functions, inputs, interpolate)
         return self._mix(inputs, functions)
-
-    def _interpolant(
-        self, centres: tf.Tensor, weights: tf.Tensor, inducing_tril: tf.Tensor, whitened: tf.Tensor
-    ) -> Callable[[tf.Tensor], tf.Tensor]:
-        """The expected function given its values at ``centres``.
-
-        With C the covariance under q, it is E g(x) + C(x, centres) weights, where C(x, y) =
-        k(x, y) + k_xu L⁻ᵀ (q_sqrt q_sqrtᵀ - I) L⁻¹ k_uy: a sum of kernels at inducing inputs and at
-        centres.
-        """
-        rows = self._as_batches(whitened, centres)
-        at_points = tf.einsum("...tm,...tg->...mg", rows, weights)
-        spread = tf.einsum("gmk,...mg->...kg", self.q_sqrt, at_points)
-        spread = tf.einsum("gmk,...kg->...mg", self.q_sqrt, spread)
-        coefficients = self.q_mu + spread - at_points
-        shape = tf.shape(coefficients)
-        columns = tf.reshape(tf.linalg.matrix_transpose(coefficients), [-1, self.num_inducing])
-        solved = tf.linalg.triangular_solve(inducing_tril, tf.transpose(columns), adjoint=True)
-        shape = tf.concat([shape[:-2], shape[-1:], shape[-2:-1]], axis=0)
-        inducing_weights = tf.linalg.matrix_transpose(tf.reshape(tf.transpose(solved), shape))
-        points = tf.convert_to_tensor(self.inducing_variable.Z)
-
-        def interpolate(inputs: tf.Tensor) -> tf.Tensor:
-            at_inducing = self._as_batches(self.kernel(points, self._as_rows(inputs)), inputs)
-            # GPflow pairs the batches of two sets of inputs in no other way.
-            both = self.kernel(tf.concat([inputs, centres], axis=-2))
-            num_points = tf.shape(inputs)[-2]
-            at_centres = both[..., :num_points, num_points:]
-            return tf.matmul(at_inducing, inducing_weights) + tf.matmul(at_centres, weights)
-
-        return interpolate
 
     def _predict_functions(
         self, inputs: tf.Tensor, *, full_cov: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Moments of g: [batch..., T, G], and the same or [batch..., G, T, T]."""
-        _, whitened = self._whitened(inputs)
-        return self._moments(inputs, whitened, full_cov=full_cov)
-
-    def _whitened(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """L, the root of K_uu, [M, M], a constant for gradients; and L⁻¹ K_uf, [M, batch T]."""
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         covariance = self.kernel(points)
         factorised = factorise(
             covariance, relative_jitter(covariance, self.jitter), name="a layer's K_uu"
         )
-        whitened, _ = whiten(factorised, self.kernel(points, self._as_rows(inputs)))
-        return factorised.tril, whitened
-
-    def _as_rows(self, inputs: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(inputs, [-1, inputs.shape[-1]])
-
-    def _as_batches(self, matrix: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        """[batch..., T, M] from a matrix of inducing by flattened inputs, [M, batch T]."""
-        leading = tf.shape(inputs)[:-1]
-        return tf.reshape(tf.transpose(matrix), tf.concat([leading, [-1]], axis=0))
-
-    def _moments(
-        self, inputs: tf.Tensor, whitened: tf.Tensor, *, full_cov: bool
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+        rows = tf.reshape(inputs, [-1, inputs.shape[-1]])
+        whitened, _ = whiten(factorised, self.kernel(points, rows))
         leading = tf.shape(inputs)[:-1]
         mean = tf.matmul(whitened, self.q_mu, transpose_a=True)
         mean = tf.reshape(mean, tf.concat([leading, [self.num_functions]], axis=0))
         spread = tf.einsum("gmk,mn->gkn", self.q_sqrt, whitened)
         if not full_cov:
-            prior = self.kernel(self._as_rows(inputs), full_cov=False)
+            prior = self.kernel(rows, full_cov=False)
             remainder = prior - tf.reduce_sum(tf.square(whitened), axis=0)
             # Cancellation may leave a rounding error, where the square root has no derivative.
             floor = np.finfo(prior.dtype.as_numpy_dtype).eps * prior
             variance = tf.maximum(remainder, floor) + tf.reduce_sum(tf.square(spread), axis=1)
             return mean, tf.reshape(tf.transpose(variance), tf.shape(mean))
-        whitened = self._as_batches(whitened, inputs)
+        whitened = tf.reshape(tf.transpose(whitened), tf.concat([leading, [-1]], axis=0))
         remainder = self.kernel(inputs) - tf.matmul(whitened, whitened, transpose_b=True)
         spread = tf.reshape(
             tf.transpose(spread, [0, 2, 1]),
@@ -278,24 +209,3 @@ def _fixed(name: str, matrix: Array | None, expected: list[int | None]) -> Param
         wanted = [size or "number of functions" for size in expected]
         raise ValueError(f"{name} must have shape [{', '.join(map(str, wanted))}], got {shape}.")
     return Parameter(matrix, dtype=default_float(), trainable=False)
-
-
-def _with_gradient_of(
-    values: tf.Tensor, inputs: tf.Tensor, function: Callable[[tf.Tensor], tf.Tensor]
-) -> tf.Tensor:
-    """Values whose derivative by the inputs is that of a function, which gets no other gradients;
-    what the values are made of gets its own."""
-
-    @tf.custom_gradient
-    def attach(
-        values: tf.Tensor, inputs: tf.Tensor
-    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]]:
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(inputs)
-                attached = function(inputs)
-            return upstream, tape.gradient(attached, inputs, output_gradients=upstream)
-
-        return tf.identity(values), gradient
-
-    return attach(values, inputs)

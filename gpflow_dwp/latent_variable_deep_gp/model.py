@@ -19,7 +19,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
-from gpflow_dwp.objectives import BoundTerms, Estimator, importance_weighted_bound
+from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.shapes import sizes
 
@@ -93,17 +93,11 @@ class LatentVariableDeepGP(VariationalModel):
         raise ValueError("layers must have a LocalInducingGPLayer.")
 
     def _estimate_terms(
-        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+        self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         X, Y, weights = batch
         copies = _propagate_copies(
-            self.layers,
-            X,
-            Y,
-            self.num_samples,
-            estimator.num_importance_samples,
-            as_seed(seed),
-            doubly_reparameterized=estimator.doubly_reparameterized,
+            self.layers, X, Y, self.num_samples, num_importance_samples, as_seed(seed)
         )
         S, N, K, Q = sizes(copies.mean)
         mean, variance = (
@@ -206,18 +200,12 @@ def _propagate_copies(
     num_samples: int,
     num_copies: int,
     seed: Seed,
-    *,
-    doubly_reparameterized: bool = False,
 ) -> _ImportanceCopies:
     """Carry K copies of each datum, with latent variables from their posterior.
 
     The copies of one datum see one draw of every function: they are drawn jointly, with the K x K
     covariance of each process at their inputs. Different data are drawn apart, which changes no
     term of a sum over them. Below the first latent variables the copies coincide, and are one.
-
-    With ``doubly_reparameterized`` (see :meth:`LatentVariableLayer.sample`) functions that are
-    drawn above count as fixed, and a copy's weight depends on its own latent variables alone.
-    Nothing changes where K is 1.
     """
     *hidden, output = layers
     num_data = tf.shape(X)[0]
@@ -228,9 +216,7 @@ def _propagate_copies(
         if isinstance(layer, LatentVariableLayer):
             copies = num_copies
             noise = normal([num_samples, num_data, copies, layer.latent_dim], layer_seed, X.dtype)
-            draw = layer.sample(
-                X, Y, noise, doubly_reparameterized=doubly_reparameterized and copies > 1
-            )
+            draw = layer.sample(X, Y, noise)
             features = append_latents(features, draw.latents)
             local_log_ratio += draw.local_log_ratio()
             log_ratios.append(tf.zeros([1], X.dtype))
@@ -238,12 +224,7 @@ def _propagate_copies(
             noise = normal(
                 [num_samples, num_data, copies, layer.num_functions], layer_seed, X.dtype
             )
-            features = layer.sample(
-                features,
-                noise,
-                full_cov=copies > 1,
-                as_fixed_function=doubly_reparameterized and copies > 1,
-            )
+            features = layer.sample(features, noise, full_cov=copies > 1)
             log_ratios.append(layer.log_ratio())
     mean, variance = output.predict(features, full_cov=False)
     log_ratios.append(output.log_ratio())

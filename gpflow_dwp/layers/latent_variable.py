@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
@@ -74,40 +73,22 @@ class LatentVariableLayer(Layer):
         "return.log_ratio: [S, N, K]",
         "return.expected_log_ratio: [N]",
     )
-    def sample(
-        self,
-        X: tf.Tensor,
-        Y: tf.Tensor,
-        noise: tf.Tensor,
-        *,
-        doubly_reparameterized: bool = False,
-    ) -> LatentDraw:
+    def sample(self, X: tf.Tensor, Y: tf.Tensor, noise: tf.Tensor) -> LatentDraw:
         """Draw w_n from its approximate posterior.
 
         :param X: The model's inputs.
         :param Y: Observations.
         :param noise: Standard normal numbers.
-        :param doubly_reparameterized: Whether the encoder's gradient is Σ_k ω_k² ∂log v_k/∂w_k
-            ∂w_k/∂φ, with importance weights v_k and normalised ones ω_k (Tucker, Lawson, Gu and
-            Maddison, "Doubly reparameterized gradient estimators for Monte Carlo objectives", 2019,
-            equation 8). It has the expectation of the plain one, and no noise where q is exact.
-            The log ratio must then be part of the weights of one log-mean-exp.
         """
         mean, scale = self.encoder(X, Y)
         values = mean[:, None, :] + scale[:, None, :] * noise
         expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
-        if doubly_reparameterized:
-            values, zeros = _with_weighted_gradient(values)
-            # The density's own parameters have no part in the gradient, but its argument has.
-            mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
-            noise = (values - mean[:, None, :]) / scale[:, None, :]
         # log N(w; 0, 1) - log N(w; m, s²), in which the constants cancel and (w - m)/s is noise.
         log_scale = tf.math.log(scale)[:, None, :]
         log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + log_scale
-        summed = tf.reduce_sum(log_ratio, axis=-1)
-        if doubly_reparameterized:
-            summed += zeros
-        return LatentDraw(values, summed, tf.reduce_sum(expected, axis=-1))
+        return LatentDraw(
+            values, tf.reduce_sum(log_ratio, axis=-1), tf.reduce_sum(expected, axis=-1)
+        )
 
 
 @check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")
@@ -121,21 +102,3 @@ def append_latents(features: tf.Tensor, latents: tf.Tensor) -> tf.Tensor:
     appended = tf.concat([tf.broadcast_to(features, shape), latents], axis=-1)
     width = features.shape[-1] + latents.shape[-1]
     return tf.ensure_shape(appended, [*latents.shape[:-1], width])
-
-
-@tf.custom_gradient
-def _with_weighted_gradient(
-    draws: tf.Tensor,
-) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
-    """Return draws whose gradients are multiplied by their normalised importance weights.
-
-    :param draws: Latent variables as they were drawn, [S, N, K, W].
-    :return: The draws, and zeros [S, N, K] to be added to their log weights. In the gradient of a
-        log-mean-exp over K these zeros receive the weights, up to a factor for each datum.
-    """
-
-    def gradient(upstream: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-        total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-        return upstream * tf.math.divide_no_nan(weights, total)[..., None]
-
-    return (tf.identity(draws), tf.zeros_like(draws[..., 0])), gradient

@@ -19,7 +19,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
-from gpflow_dwp.objectives import BoundTerms, Estimator, evidence_lower_bound
+from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
 from gpflow_dwp.validation import check_choice, check_instance
 
@@ -93,7 +93,7 @@ class MatrixGaussianNetwork(VariationalModel):
         return self.layers[-1].num_outputs
 
     def _estimate_terms(
-        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+        self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         X, Y, weights = batch
         shape = [self.num_samples, tf.shape(X)[0]]

@@ -24,7 +24,6 @@ from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import (
     BoundTerms,
-    Estimator,
     evidence_lower_bound,
     importance_weighted_bound,
 )
@@ -110,21 +109,17 @@ class DeepKernelProcess(VariationalModel):
         self.output_layer.set_rows(*rows)
 
     def _estimate_terms(
-        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+        self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
     ) -> BoundTerms:
-        num_copies = estimator.num_importance_samples
-        if estimator.doubly_reparameterized and self.latent_layer and num_copies > 1:
-            raise ValueError(
-                "doubly_reparameterized must be False: the hidden layers of a "
-                f"{type(self).__name__} draw copies that depend on each other's latent variables."
-            )
         path_seed, target_seed = split_seed(as_seed(seed), 2)
         hidden, output = self.hidden_layers, self.output_layer
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         if self.latent_layer is not None:
-            return self._terms_with_latents(self.latent_layer, path, batch, num_copies, target_seed)
+            return self._terms_with_latents(
+                self.latent_layer, path, batch, num_importance_samples, target_seed
+            )
         X, Y, weights = batch
         mean, variance = propagate_targets(hidden, output, path, X[:, None], target_seed)
         return evidence_lower_bound(

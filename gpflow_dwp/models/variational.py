@@ -27,7 +27,7 @@ from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.models.summary import model_summary
-from gpflow_dwp.objectives import BoundTerms, Estimator
+from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.validation import check_instance, check_integers, check_memory
 
 __all__ = ["VariationalModel", "describe_non_finite"]
@@ -181,9 +181,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             tf.zeros([max(1, self._rows_of_encoders), width], default_float())
             for width in (self.num_inputs, num_columns)
         )
-        terms = [
-            self._estimate_terms(Batch(X, Y), Estimator(), seed + draw) for draw in range(_BOUNDS)
-        ]
+        terms = [self._estimate_terms(Batch(X, Y), 1, seed + draw) for draw in range(_BOUNDS)]
         return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
 
     def check_training_data(self, data: TrainingData) -> Batch:
@@ -217,7 +215,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self,
         data: TrainingData,
         *,
-        estimator: Estimator = Estimator(),
+        num_importance_samples: int = 1,
         seed: int | tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Estimate a lower bound of the whole data set's evidence, in nats, from a batch.
@@ -227,21 +225,25 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
         :param data: A batch X [N, D], Y [N, P], of which NaN are missing; or three, with weights
             [N] that say how often each row counts.
-        :param estimator: Which bound, and how; by default the evidence lower bound.
+        :param num_importance_samples: Number of draws, K, of each datum's latent variables: 1 for
+            the evidence lower bound, more for the importance-weighted one, whose local log ratios
+            are not annealed. Without latent variables all are the same.
         :param seed: An integer or stateless seed for the draws; None for fresh ones.
         :return: A scalar, unbiased for the bound.
         :raises ValueError: If the model cannot draw so.
         :raises CholeskyError: If, in eager mode, a factorisation fails with every jitter.
         :raises NonFiniteBoundError: If, in eager mode, the bound is not finite; it names the layer.
         """
-        return self.elbo_terms(data, estimator=estimator, seed=seed).weighted_sum()
+        return self.elbo_terms(
+            data, num_importance_samples=num_importance_samples, seed=seed
+        ).weighted_sum()
 
     @without_autograph
     def elbo_terms(
         self,
         data: TrainingData,
         *,
-        estimator: Estimator = Estimator(),
+        num_importance_samples: int = 1,
         seed: int | tf.Tensor | None = None,
     ) -> BoundTerms:
         """Estimate the terms of :meth:`elbo`: the data's, and each layer's.
@@ -250,8 +252,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         ``kl_divergence`` what they cost; the last log ratio is theirs. Parameters and errors as for
         :meth:`elbo`.
         """
-        check_instance(Estimator, estimator=estimator)
-        terms = self._estimate_terms(check_batch(self, data), estimator, seed)
+        check_integers(num_importance_samples=num_importance_samples)
+        terms = self._estimate_terms(check_batch(self, data), num_importance_samples, seed)
         where = describe_non_finite(self, terms) if tf.executing_eagerly() else None
         if where is not None:
             raise NonFiniteBoundError(
@@ -262,7 +264,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
 
     @abc.abstractmethod
     def _estimate_terms(
-        self, batch: Batch, estimator: Estimator, seed: int | tf.Tensor | None
+        self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
     ) -> BoundTerms:
         """What :meth:`elbo_terms` returns, finite or not, of arguments that it has checked."""
 

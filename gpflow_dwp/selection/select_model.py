@@ -15,7 +15,6 @@ from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
 from gpflow_dwp.models.data_checks import check_data
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection._starts import Start
 from gpflow_dwp.selection.candidates import (
@@ -28,7 +27,7 @@ from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
-from gpflow_dwp.validation import check_choice, check_instance, check_integers
+from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["select_model"]
 
@@ -47,7 +46,7 @@ def select_model(
     output: OutputPosterior | None = None,
     inducing: InducingChoice = "subset",
     latent_dim: int = 0,
-    estimator: Estimator = Estimator(),
+    num_importance_samples: int = 1,
     num_steps: int | None = None,
     batch_size: int | None = None,
     num_samples: int = 2,
@@ -102,8 +101,8 @@ def select_model(
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
     :param latent_dim: Number of latent variables of each row, W. Kernel and likelihood are chosen
         without latent variables, and a single layer with some takes gradient steps, too.
-    :param estimator: Of the bound in these steps, and of what is compared: with latent variables
-        an importance-weighted one, say.
+    :param num_importance_samples: Number of draws of each row's latent variables, K, of the bound
+        in these steps and of what is compared.
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
         single layer, unless its noise is heteroskedastic; None for 1,000, and in deep regressions
         for 3,000, or 8,000 if ``effort`` is "thorough".
@@ -156,7 +155,7 @@ def select_model(
         seed=seed,
         **architecture,
     )
-    check_instance(Estimator, estimator=estimator)
+    check_integers(num_importance_samples=num_importance_samples)
     if validation_data is not None:
         _check_validation_data(validation_data, smallest)
     noise_free = likelihood == "noise_free"
@@ -173,7 +172,7 @@ def select_model(
         progress,
         architecture,
         seed,
-        estimator=estimator,
+        num_importance_samples=num_importance_samples,
         validation_data=validation_data,
         patience=patience,
     )

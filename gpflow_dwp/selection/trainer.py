@@ -20,7 +20,6 @@ from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
 from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.selection._kernels import with_latents
 from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.selection.candidates import Auto
@@ -65,7 +64,7 @@ class Trainer:
     progress: bool
     architecture: dict[str, Any]
     seed: int
-    estimator: Estimator = Estimator()
+    num_importance_samples: int = 1
     validation_data: RegressionData | None = None
     patience: int = 10
 
@@ -191,7 +190,7 @@ class Trainer:
             patience=self.patience,
             kl_annealing_steps=annealing,
             batch_size=self.batch_size,
-            estimator=self.estimator,
+            num_importance_samples=self.num_importance_samples,
             seed=self.seed + seed,
             progress=self.progress,
         )
@@ -206,7 +205,11 @@ class Trainer:
             num_data = len(self.X)
             blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
             bounds = [
-                float(model.elbo(self.rows(rows), estimator=self.estimator, seed=0))
+                float(
+                    model.elbo(
+                        self.rows(rows), num_importance_samples=self.num_importance_samples, seed=0
+                    )
+                )
                 for rows in blocks
             ]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))

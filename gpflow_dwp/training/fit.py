@@ -16,7 +16,6 @@ from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.models import VariationalModel, collapsed_layers
 from gpflow_dwp.models.saving import warn_of_parts
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint, run_identity
@@ -52,7 +51,7 @@ def fit(
     protocol: ProtocolName | None = None,
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam | None = None,
     kl_annealing_steps: int | None = None,
-    estimator: Estimator = Estimator(),
+    num_importance_samples: int = 1,
     seed: int = 0,
     callbacks: Sequence[Callback] = (),
     callback_interval: int = 100,
@@ -88,8 +87,8 @@ def fit(
     :param kl_annealing_steps: When the weight of the log ratios reaches 1; None for the protocol's.
         Where hidden layers fall back to the prior (log ratios near 0, a low bound), a longer
         annealing helps.
-    :param estimator: Of the bound, such as ``Estimator(num_importance_samples=5)`` for that of a
-        model with latent variables; by default the evidence lower bound.
+    :param num_importance_samples: Number of draws, K, of each row's latent variables: 1 for the
+        evidence lower bound, more for the importance-weighted one.
     :param seed: For draws and minibatches.
     :param callbacks: Called every ``callback_interval`` steps and after the last one. A
         :class:`RunCallback` is also told of beginning and end, and may leave the model with other
@@ -137,8 +136,11 @@ def fit(
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
     check_integers(at_least=0, seed=seed)
-    check_integers(num_steps=num_steps, callback_interval=callback_interval)
-    check_instance(Estimator, estimator=estimator)
+    check_integers(
+        num_steps=num_steps,
+        callback_interval=callback_interval,
+        num_importance_samples=num_importance_samples,
+    )
     if batch_size is not None:
         check_integers(batch_size=batch_size)
     if kl_annealing_steps is not None:
@@ -164,7 +166,7 @@ def fit(
         optimizer,
         kl_annealing_steps,
         as_seed(seed),
-        estimator,
+        num_importance_samples,
         jit_compile=jit_compile,
         replicas=replicas,
     )
@@ -174,7 +176,7 @@ def fit(
         "batch_size": batch_size,
         "protocol": protocol,
         "kl_annealing_steps": kl_annealing_steps,
-        **dataclasses.asdict(estimator),
+        "num_importance_samples": num_importance_samples,
         "seed": seed,
     }
     if workers.are_several or checkpoint_directory is not None:

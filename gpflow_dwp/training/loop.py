@@ -20,7 +20,7 @@ from gpflow.utilities import reset_cache_bijectors
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import as_misfit
-from gpflow_dwp.objectives import BoundTerms, Estimator
+from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
@@ -106,7 +106,7 @@ class CompiledLoop:
     :param optimizer: A Keras optimiser, or one with its methods.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
-    :param estimator: Of the bound.
+    :param num_importance_samples: See :func:`fit`.
     :param jit_compile: Whether a step is compiled with XLA.
     :param replicas: Those of the model that share every step; None on one device.
     """
@@ -116,7 +116,7 @@ class CompiledLoop:
     optimizer: tf_keras.optimizers.Optimizer | Adam | NaturalGradientAdam
     annealing_steps: int
     seed: Seed
-    estimator: Estimator
+    num_importance_samples: int = 1
     jit_compile: bool = False
     replicas: Replicas | None = None
 
@@ -262,7 +262,7 @@ class CompiledLoop:
         if may_draw_globally(self.model.likelihood):
             return None  # Its generators would go on where the last run has left them.
         config = repr(gpflow.config.config())
-        return structure, self.batches.key, self.estimator, self.jit_compile, config
+        return structure, self.batches.key, self.num_importance_samples, self.jit_compile, config
 
     def _traced(self) -> Any:
         def like(variable: tf.Variable) -> tf.TensorSpec:
@@ -350,7 +350,9 @@ class CompiledLoop:
             with holding(self.model, [*self.variables, *self._fixed], arrays, inputs.num_data):
                 # Here first: TFP keeps what a bijector has made, be it in a branch or a loop.
                 constrained = [tf.convert_to_tensor(each) for each in self.model.parameters]
-                terms = self.model.elbo_terms(batch, estimator=self.estimator, seed=inputs.seed)
+                terms = self.model.elbo_terms(
+                    batch, num_importance_samples=self.num_importance_samples, seed=inputs.seed
+                )
                 log_priors = [parameter.log_prior_density() for parameter in self._priors]
             loss = -tf.add_n([terms.weighted_sum(inputs.kl_weight), *log_priors])
         del constrained

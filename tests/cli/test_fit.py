@@ -28,7 +28,6 @@ from scipy import special, stats
 from gpflow_dwp.cli.reports import scores_as_text
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.training import TrainingHistory, fit
 
 Trained = Callable[[str], TrainedRun]
@@ -208,9 +207,9 @@ def test_every_model_is_trained_saved_and_predicts(
     """Catches an option that does not reach the model, and one that predictions cannot do with."""
     asked: list[int] = []
 
-    def train(*arguments: Any, estimator: Estimator, **named: Any) -> TrainingHistory:
-        asked.append(estimator.num_importance_samples)
-        return fit(*arguments, estimator=estimator, **named)
+    def train(*arguments: Any, num_importance_samples: int, **named: Any) -> TrainingHistory:
+        asked.append(num_importance_samples)
+        return fit(*arguments, num_importance_samples=num_importance_samples, **named)
 
     monkeypatch.setattr("gpflow_dwp.cli.training.fit", train)
     table = columns("regression")

@@ -19,7 +19,6 @@ from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
 from gpflow_dwp.estimator import DeepWishartClassifier
 from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer, WishartLayer
 from gpflow_dwp.models import load_model, model_from_bytes, save_model
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.serving import export_model
 
 IN_SHORT = 50
@@ -133,13 +132,12 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "seed": NO_SEED,
     },
     train: {
-        **dict.fromkeys(("num_steps", "callback_interval"), NO_COUNT),
+        **dict.fromkeys(("num_steps", "callback_interval", "num_importance_samples"), NO_COUNT),
         "batch_size": (0, -1, 1.5, "x", NAN, True),
         "protocol": ("", "nope", 3),
         "split": NO_NAME,
         "optimizer": ("Adam", 3, tf.optimizers.Adam),
         "kl_annealing_steps": (-1, 1.5, "x", NAN, True),
-        "estimator": (3, "x", {"num_importance_samples": 2}),
         "seed": (*NO_SEED, None),
         "callbacks": (3, [3], "x", None),
         "progress": ("no",),
@@ -182,10 +180,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     },
     lambda **given: tiny_model(1).predict_f(X, **given): {
         "num_samples": (0, -1, 1.5, "x", True, NAN)
-    },
-    Estimator: {
-        "num_importance_samples": NO_COUNT,
-        "doubly_reparameterized": NO_FLAG,
     },
     classify: {
         **dict.fromkeys(("depth", "num_inducing"), NO_COUNT),

@@ -99,40 +99,6 @@ def test_draws_have_the_right_covariance(full_cov: bool) -> None:
     assert (error < 5.0 * np.sqrt(diagonal / num_draws)).all()
 
 
-def test_a_drawn_function_has_the_derivative_that_is_expected_given_its_values() -> None:
-    """Finite differences of E g(x) given g(x_1), ..., g(x_T), in NumPy."""
-    mixing, skip = np.array([[1.0, 0.5], [0.3, 2.0]]), np.eye(2)
-    layer = make_layer(2, mixing=mixing, skip=skip, jitter=1e-6)
-    rng = np.random.default_rng(3)
-    X, noise = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 3, 2))
-    upstream = rng.normal(size=(2, 3, 2))
-    inputs = tf.constant(X)
-
-    with tf.GradientTape() as tape:
-        tape.watch(inputs)
-        draw = layer.sample(inputs, tf.constant(noise), full_cov=True, as_fixed_function=True)
-    gradient = tape.gradient(draw, inputs, output_gradients=tf.constant(upstream))
-
-    plain = layer.sample(tf.constant(X), tf.constant(noise), full_cov=True)
-    np.testing.assert_allclose(draw, plain, rtol=1e-10)
-    processes = make_layer(2, jitter=1e-6)
-
-    def expected_function(x: np.ndarray, b: int) -> np.ndarray:
-        mean, covariance = processes.predict(tf.constant(np.vstack([x, X[b]])), full_cov=True)
-        mean, covariance = mean.numpy(), covariance.numpy()
-        values = np.empty(2)
-        for g in range(2):
-            among = covariance[g, 1:, 1:] + 1e-6 * 1.3 * np.eye(3)
-            deviation = np.linalg.cholesky(among) @ noise[b, :, g]
-            values[g] = mean[0, g] + covariance[g, 0, 1:] @ np.linalg.solve(among, deviation)
-        return values @ mixing.T + x @ skip
-
-    for b, t, d in np.ndindex(2, 3, 2):
-        step = 1e-5 * np.eye(2)[d]
-        slope = (expected_function(X[b, t] + step, b) - expected_function(X[b, t] - step, b)) / 2e-5
-        np.testing.assert_allclose(gradient[b, t, d], slope @ upstream[b, t], rtol=1e-4, atol=1e-6)
-
-
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match=r"skip must have shape \[2, 2\], got \[3, 3\]"):
         make_layer(2, skip=np.eye(3))

@@ -12,7 +12,6 @@ from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
 from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.objectives import Estimator
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.training._batches import Batches, make_batches
@@ -27,7 +26,6 @@ def make_loop(model: DeepWishartProcess, **changes: Any) -> CompiledLoop:
         "optimizer": tf_keras.optimizers.SGD(2.0**-10),  # exact in single precision, too
         "annealing_steps": 0,
         "seed": as_seed(0),
-        "estimator": Estimator(),
         "jit_compile": False,
         **changes,
     }
