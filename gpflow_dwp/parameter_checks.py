@@ -1,39 +1,31 @@
 """Parameters of bijectors and distributions: their dtype, static shapes, and admissible values.
 
-They are tensors or variables, and come with the names of their arguments. A wrong shape always
-raises a :class:`ValueError`. A wrong value raises one where it is known at construction, and is
-asserted at run time, if the user asks for that with ``validate_args``, where it is not.
+They are tensors or variables, and come with the names of their arguments. A wrong shape raises a
+:class:`ValueError`, and so does a wrong value where it is known at construction.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import gpflow
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.validation import as_real_array
 
 __all__ = [
-    "CheckedParameters",
-    "Requirement",
-    "assertions",
-    "check_batch_shapes",
     "check_df",
     "check_event",
-    "check_requirements",
+    "check_tril",
+    "check_values",
     "convert_parameters",
-    "finite_below_diagonal",
     "invertible",
     "matrix_shape",
     "positive",
-    "positive_below_diagonal",
-    "tril_with_nonzero_diagonal",
-    "tril_with_positive_diagonal",
 ]
 
 
@@ -56,11 +48,7 @@ def convert_parameters(**parameters: Any) -> list[Any]:
 
 
 def _is_tensor(parameter: Any) -> bool:
-    return tf.is_tensor(parameter) or _is_reference(parameter)
-
-
-def _is_reference(parameter: Any) -> bool:
-    return isinstance(parameter, tf.Variable | tfp.util.DeferredTensor)
+    return tf.is_tensor(parameter) or isinstance(parameter, tf.Variable | tfp.util.DeferredTensor)
 
 
 def check_df(df: Any) -> int:
@@ -94,131 +82,39 @@ def check_event(name: str, parameter: Any, expected: Sequence[int], why: str) ->
         raise ValueError(f"{name} must have shape [..., {sizes}] ({why}), got shape {shape}.")
 
 
-def check_batch_shapes(event_ndims: Mapping[str, int], parameters: Mapping[str, Any]) -> None:
-    """Check that the batch dimensions of all parameters broadcast with each other.
+def check_values(
+    name: str, parameter: Any, condition: Callable[[npt.NDArray[Any]], Any], expected: str
+) -> None:
+    """Check a parameter whose values are statically known.
 
-    :param event_ndims: The number of trailing dimensions that are not of the batch, by name.
-    """
-    batch_shape = tf.TensorShape([])
-    for name, parameter in parameters.items():
-        own = tf.TensorShape(parameter.shape)[: -event_ndims[name]]
-        try:
-            batch_shape = tf.broadcast_static_shape(batch_shape, own)
-        except ValueError as error:
-            raise ValueError(
-                f"{name} must have a batch shape that broadcasts with {batch_shape}, that of the "
-                f"parameters before it, got batch shape {own}."
-            ) from error
-
-
-class CheckedParameters:
-    """What asserts parameters' values: stands before TFP's class among a class's bases."""
-
-    validate_args: bool
-
-    def _requirements(self) -> list[Requirement]:
-        raise NotImplementedError
-
-    def _parameter_control_dependencies(self, is_init: bool) -> list[Any]:
-        return assertions(self._requirements(), is_init=is_init) if self.validate_args else []
-
-
-class Requirement(NamedTuple):
-    """What the entries of a parameter must fulfil.
-
-    :param condition: From the parameter, as an array or a tensor, to Booleans.
+    :param condition: From an array to Booleans.
     :param expected: The condition in words.
     """
-
-    name: str
-    parameter: Any
-    condition: Callable[[Any], Any]
-    expected: str
+    value = tf.get_static_value(parameter)
+    if value is not None and not np.all(condition(value)):
+        raise ValueError(f"{name} must have {expected}, got {value}.")
 
 
-def check_requirements(requirements: Sequence[Requirement]) -> None:
-    """Check the parameters whose values are statically known."""
-    for name, parameter, condition, expected in requirements:
-        value = tf.get_static_value(parameter)
-        if value is not None and not np.all(condition(value)):
-            raise ValueError(f"{name} must have {expected}, got {value}.")
+def check_tril(name: str, tril: Any) -> None:
+    """Check that the lower triangle is finite with a positive diagonal; above it is ignored."""
+
+    def condition(x: npt.NDArray[Any]) -> Any:
+        return np.isfinite(np.tril(x)) & (positive(x) | ~np.eye(x.shape[-1], dtype=bool))
+
+    check_values(name, tril, condition, "finite entries and a positive diagonal")
 
 
-def assertions(requirements: Sequence[Requirement], *, is_init: bool) -> list[Any]:
-    """Assert the requirements on values that are not statically known.
-
-    :param is_init: Whether the object is being constructed: tensors are asserted then, and
-        variables at each use.
-    """
-    return [
-        tf.debugging.assert_equal(
-            tf.reduce_all(condition(tf.convert_to_tensor(parameter))),
-            True,
-            message=f"{name} must have {expected}.",
-        )
-        for name, parameter, condition, expected in requirements
-        if is_init != _is_reference(parameter) and tf.get_static_value(parameter) is None
-    ]
-
-
-# The conditions use only what NumPy arrays and tensors have in common, so that there is one
-# definition of each.
-
-
-def positive(x: Any) -> Any:
+def positive(x: npt.NDArray[Any]) -> Any:
     """Where ``x`` is positive and finite."""
-    return (x > 0.0) & _finite(x)
+    return (x > 0.0) & (x < np.inf)
 
 
-def positive_below_diagonal(x: Any) -> Any:
-    """Where ``x`` is positive and finite, or on or above the diagonal."""
-    return positive(x) | ~_below_diagonal(x)
-
-
-def finite_below_diagonal(x: Any) -> Any:
-    """Where ``x`` is finite, or on or above the diagonal."""
-    return _finite(x) | ~_below_diagonal(x)
-
-
-def tril_with_positive_diagonal(x: Any) -> Any:
-    """Where the lower triangle is finite and its diagonal positive; what is above is ignored."""
-    return finite_below_diagonal(x) & (positive(x) | ~_on_diagonal(x))
-
-
-def tril_with_nonzero_diagonal(x: Any) -> Any:
-    """Where the lower triangle is finite and its diagonal not zero; what is above is ignored."""
-    return finite_below_diagonal(x) & (positive(abs(x)) | ~_on_diagonal(x))
-
-
-def invertible(x: Any) -> Any:
+def invertible(x: npt.NDArray[Any]) -> Any:
     """Whether the matrices are finite and numerically invertible."""
-    if not isinstance(x, np.ndarray):
-        return _invertible_at_run_time(x)
     if not np.all(np.isfinite(x)):
-        return np.array(False)
+        return False
     # Scaling rows and columns keeps, say, diag(1e-20, 1) from being taken for singular.
     for axis in (-1, -2):
         largest = np.max(np.abs(x), axis=axis, keepdims=True)
         x = x / np.where(largest > 0.0, largest, 1.0)
     return np.linalg.matrix_rank(x) == x.shape[-1]
-
-
-def _invertible_at_run_time(x: tf.Tensor) -> tf.Tensor:
-    # By what a column adds to those before it. XLA has no log-determinant on the CPU.
-    x = x / tf.reduce_max(tf.abs(x), axis=-1, keepdims=True)
-    added = tf.abs(tf.linalg.diag_part(tf.linalg.qr(x).r))
-    rounding = x.shape[-1] * np.finfo(x.dtype.as_numpy_dtype).eps
-    # With an entry that is not finite, or a row of zeros, these are NaN, and nothing holds.
-    return added > rounding * tf.linalg.norm(x, axis=-2)
-
-
-def _finite(x: Any) -> Any:
-    return abs(x) < np.inf
-
-
-def _below_diagonal(x: Any) -> Any:
-    return np.tri(operator.index(x.shape[-2]), operator.index(x.shape[-1]), -1, dtype=bool)
-
-
-def _on_diagonal(x: Any) -> Any:
-    return np.eye(operator.index(x.shape[-2]), operator.index(x.shape[-1]), dtype=bool)

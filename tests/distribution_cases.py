@@ -20,10 +20,10 @@ CASES = [(1, 1), (4, 2), (3, 3), (3, 5)]
 SEED = [11, 12]
 
 
-def make(name: str, parameters: dict[str, Any], df: int, **options: Any) -> Any:
+def make(name: str, parameters: dict[str, Any], df: int) -> Any:
     """The distribution of that name; df where it is an integer."""
     df_argument = (df,) if name in GRAM_NAMES else ()
-    return getattr(distributions, name)(*df_argument, **parameters, **options)
+    return getattr(distributions, name)(*df_argument, **parameters)
 
 
 def random_parameters(
@@ -37,14 +37,6 @@ def random_parameters(
 def as_tensors(parameters: dict[str, np.ndarray], dtype: type = np.float64) -> dict[str, tf.Tensor]:
     """The same as constants."""
     return {name: tf.constant(value, dtype) for name, value in parameters.items()}
-
-
-def has(distribution: Any, statistic: str) -> bool:
-    """Whether the distribution has a closed form of it; a general A has none where df < M."""
-    general = (
-        hasattr(distribution, "row_mixing") and distribution.rank < distribution.event_shape[-1]
-    )
-    return not (general and statistic in ("mode", "entropy"))
 
 
 def mixing(name: str, parameters: dict[str, np.ndarray], size: int, df: int) -> list[np.ndarray]:

@@ -6,7 +6,6 @@ writes N or P for M. Indices in comments count from 1, as in the paper, indices 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -203,47 +202,6 @@ def gram(t: np.ndarray, row_mixing: np.ndarray, column_mixing_tril: np.ndarray) 
     """(A T B)(A T B)ᵀ."""
     factor = row_mixing @ t @ column_mixing_tril
     return factor @ np.swapaxes(factor, -1, -2)
-
-
-def bartlett_moments(parameters: dict[str, np.ndarray]) -> np.ndarray:
-    """E T_ij^k for k = 0..4 and the entries with j <= i, in row-major order, [n, 5]."""
-    size, rank = parameters["loc"].shape
-    moments = []
-    for i in range(size):
-        for j in range(min(i + 1, rank)):
-            if i == j:
-                alpha, beta = parameters["concentration"][j], parameters["rate"][j]
-                law = stats.gengamma(alpha, 2.0, scale=beta**-0.5)
-            else:
-                law = stats.norm(parameters["loc"][i, j], parameters["scale"][i, j])
-            moments.append([1.0, *(law.moment(order) for order in range(1, 5))])
-    return np.array(moments)
-
-
-def gram_covariance(
-    parameters: dict[str, np.ndarray], row_mixing: np.ndarray, column_mixing_tril: np.ndarray
-) -> np.ndarray:
-    """Cov(G_ij, G_kl), [M, M, M, M], by all products of four entries of the factor."""
-    moments = bartlett_moments(parameters)
-    size, rank = parameters["loc"].shape
-    places = [(i, j) for i in range(size) for j in range(min(i + 1, rank))]
-    # G_ij as a polynomial: its coefficient of each product of two entries.
-    column_gram = column_mixing_tril @ column_mixing_tril.T
-    coefficients = np.zeros((len(places), len(places), size, size))
-    for (a, (k, c)), (b, (m, d)) in itertools.product(enumerate(places), repeat=2):
-        coefficients[a, b] = np.outer(row_mixing[:, k], row_mixing[:, m]) * column_gram[c, d]
-
-    def expectation(*entries: int) -> float:
-        counts = np.bincount(entries, minlength=len(places))
-        return np.prod(moments[np.arange(len(places)), counts])
-
-    pairs = list(itertools.product(range(len(places)), repeat=2))
-    covariance = np.zeros((size,) * 4)
-    for (a, b), (c, d) in itertools.product(pairs, repeat=2):
-        spread = expectation(a, b, c, d) - expectation(a, b) * expectation(c, d)
-        if spread != 0.0:
-            covariance += spread * np.multiply.outer(coefficients[a, b], coefficients[c, d])
-    return covariance
 
 
 def random_tril(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["RightTriangularProduct"]
 
 
-class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
+class RightTriangularProduct(tfp.bijectors.Bijector):
     r"""Right product of a lower trapezoid by a lower-triangular matrix: Λ = T B.
 
     T is lower trapezoidal, [..., M, R] with M ≥ R; B is lower triangular with a positive diagonal,
@@ -31,33 +31,22 @@ class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
     ``column_mixing_tril``.
 
     :param column_mixing_tril: What multiplies the factor from the right, B, [..., R, R].
-    :param validate_args: Whether to assert at run time what is not known at construction.
     :param name: Name of the operations.
     :raises ValueError: If ``column_mixing_tril`` is not square, or is known to lack a positive
         diagonal or to have an entry that is not finite.
     """
 
-    def __init__(
-        self,
-        column_mixing_tril: Any,
-        *,
-        validate_args: bool = False,
-        name: str = "right_triangular_product",
-    ) -> None:
+    def __init__(self, column_mixing_tril: Any, *, name: str = "right_triangular_product") -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            (self._column_mixing_tril,) = checks.convert_parameters(
-                column_mixing_tril=column_mixing_tril
-            )
-            self._rank, _ = checks.matrix_shape(
-                "column_mixing_tril", self._column_mixing_tril, square=True
-            )
-            checks.check_requirements(self._requirements())
+            (tril,) = checks.convert_parameters(column_mixing_tril=column_mixing_tril)
+            self._rank, _ = checks.matrix_shape("column_mixing_tril", tril, square=True)
+            checks.check_tril("column_mixing_tril", tril)
+            self._column_mixing_tril = tril
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=True,
-                validate_args=validate_args,
-                dtype=self._column_mixing_tril.dtype,
+                dtype=tril.dtype,
                 parameters=parameters,
                 name=name,
             )
@@ -70,16 +59,6 @@ class RightTriangularProduct(checks.CheckedParameters, tfp.bijectors.Bijector):
     @classmethod
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
         return {"column_mixing_tril": tfp.util.ParameterProperties(event_ndims=2)}
-
-    def _requirements(self) -> list[checks.Requirement]:
-        return [
-            checks.Requirement(
-                "column_mixing_tril",
-                self._column_mixing_tril,
-                checks.tril_with_positive_diagonal,
-                "finite entries and a positive diagonal",
-            )
-        ]
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._num_rows(x)

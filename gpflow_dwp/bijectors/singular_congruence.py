@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -12,7 +14,7 @@ from gpflow_dwp import parameter_checks as checks
 __all__ = ["SingularCongruence", "TriangularCongruence"]
 
 
-class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
+class SingularCongruence(tfp.bijectors.Bijector):
     r"""Congruence by an invertible matrix: G = A C Aᵀ.
 
     C and G, [..., M, M], are symmetric, positive semi-definite and of rank R = min(ν, M), with a
@@ -35,31 +37,22 @@ class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
 
     :param row_mixing: What multiplies the factor from the left, A, [..., M, M].
     :param df: Degrees of freedom, ν. It gives R, and nothing depends on it if ν ≥ M.
-    :param validate_args: Whether to assert at run time what is not known at construction.
     :param name: Name of the operations.
     :raises ValueError: If ``row_mixing`` is not square, or is known to be singular or to have an
         entry that is not finite, or if ``df`` is not an integer of at least 1.
     """
 
-    def __init__(
-        self,
-        row_mixing: Any,
-        df: int,
-        *,
-        validate_args: bool = False,
-        name: str = "singular_congruence",
-    ) -> None:
+    def __init__(self, row_mixing: Any, df: int, *, name: str = "singular_congruence") -> None:
         parameters = dict(locals())
         self._df = checks.check_df(df)
         with tf.name_scope(name) as name:
             (self._row_mixing,) = checks.convert_parameters(row_mixing=row_mixing)
             self._size, _ = checks.matrix_shape("row_mixing", self._row_mixing, square=True)
             self._rank = min(self._df, self._size)
-            checks.check_requirements(self._requirements())
+            self._check_row_mixing()
             super().__init__(
                 forward_min_event_ndims=2,
                 is_constant_jacobian=self._has_constant_jacobian(),
-                validate_args=validate_args,
                 dtype=self._row_mixing.dtype,
                 parameters=parameters,
                 name=name,
@@ -75,31 +68,6 @@ class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
         """The degrees of freedom ν."""
         return self._df
 
-    def mix_rows(self, factor: tf.Tensor) -> tf.Tensor:
-        """Multiply a factor Λ of C = Λ Λᵀ to make a factor of G.
-
-        :param factor: Factor of the Gram matrix, Λ, [..., M, R].
-        :return: A Λ, [..., M, R].
-        """
-        return tf.matmul(self._matrix(), factor)
-
-    def forward_log_det_jacobian_of_factors(
-        self, factor: tf.Tensor, mixed_factor: tf.Tensor
-    ) -> tf.Tensor:
-        """Compute the forward log-determinant from factors, without factorising C or G.
-
-        :param factor: The lower trapezoid Λ of C = Λ Λᵀ, [..., M, R].
-        :param mixed_factor: A Λ, [..., M, R].
-        :return: The log-determinant at C, [...].
-        """
-        if self.is_constant_jacobian:
-            return self.constant_log_det()
-        top = mixed_factor[..., : self._rank, :]
-        return self._log_det(
-            2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(factor)), axis=-1),
-            2.0 * _log_abs_determinant(top),
-        )
-
     def constant_log_det(self) -> tf.Tensor:
         """Compute the forward log-determinant where it is the same for every C, [...]."""
         return (self._size + 1) * self.log_abs_determinant()
@@ -112,9 +80,9 @@ class SingularCongruence(checks.CheckedParameters, tfp.bijectors.Bijector):
     def _parameter_properties(cls, dtype: Any) -> dict[str, Any]:
         return {"row_mixing": tfp.util.ParameterProperties(event_ndims=2)}
 
-    def _requirements(self) -> list[checks.Requirement]:
+    def _check_row_mixing(self) -> None:
         expected = "finite entries and an inverse"
-        return [checks.Requirement("row_mixing", self._row_mixing, checks.invertible, expected)]
+        checks.check_values("row_mixing", self._row_mixing, checks.invertible, expected)
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
         self._check_input(x)
@@ -178,10 +146,12 @@ class TriangularCongruence(SingularCongruence):
     def log_abs_determinant(self) -> tf.Tensor:
         return tf.reduce_sum(self._log_diagonal(), axis=-1)
 
-    def _requirements(self) -> list[checks.Requirement]:
-        condition = checks.tril_with_nonzero_diagonal
+    def _check_row_mixing(self) -> None:
+        def condition(x: npt.NDArray[Any]) -> Any:
+            return np.isfinite(np.tril(x)) & ((x != 0.0) | ~np.eye(self._size, dtype=bool))
+
         expected = "finite entries and no zero on its diagonal"
-        return [checks.Requirement("row_mixing", self._row_mixing, condition, expected)]
+        checks.check_values("row_mixing", self._row_mixing, condition, expected)
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         self._check_input(y)

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["TallCholeskyOuterProduct"]
 
@@ -37,35 +38,20 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
     C named above: where C is not positive semi-definite of rank R, the inverse is NaN or wrong.
     Any floating-point dtype.
 
-    :param rank: Rank, R, which the inverse cannot see in the shape of C. None: full rank, R = M,
-        for the inverse, and any R for the forward direction.
-    :param validate_args: Whether to assert that the diagonal of Λ is positive.
+    :param rank: Rank, R, which the inverse cannot see in the shape of C.
     :param name: Name of the operations.
-    :raises ValueError: If ``rank`` is not None or an integer of at least 1.
+    :raises ValueError: If ``rank`` is not an integer of at least 1.
     """
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        validate_args: bool = False,
-        name: str = "tall_cholesky_outer_product",
-    ) -> None:
+    def __init__(self, rank: int, *, name: str = "tall_cholesky_outer_product") -> None:
         parameters = dict(locals())
-        if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int) or rank < 1):
-            raise ValueError(f"rank must be None or a Python int of at least 1, got {rank!r}.")
-        self._rank = rank
-        with tf.name_scope(name) as name:
-            super().__init__(
-                forward_min_event_ndims=2,
-                validate_args=validate_args,
-                parameters=parameters,
-                name=name,
-            )
+        check_integers(rank=rank)
+        self._rank = int(rank)
+        super().__init__(forward_min_event_ndims=2, parameters=parameters, name=name)
 
     @property
-    def rank(self) -> int | None:
-        """The number R of columns of Λ, or None for full rank."""
+    def rank(self) -> int:
+        """The number R of columns of Λ."""
         return self._rank
 
     @classmethod
@@ -73,68 +59,43 @@ class TallCholeskyOuterProduct(tfp.bijectors.Bijector):
         return {}
 
     def _forward(self, x: tf.Tensor) -> tf.Tensor:
-        self._factor_shape(x)
-        with tf.control_dependencies(self._assertions(x)):
-            factor = tf.linalg.band_part(x, -1, 0)
+        self._num_rows(x)
+        factor = tf.linalg.band_part(x, -1, 0)
         product = tf.matmul(factor, factor, transpose_b=True)
         # Rounding may differ between the two triangles of a product.
         return 0.5 * (product + tf.linalg.matrix_transpose(product))
 
     def _inverse(self, y: tf.Tensor) -> tf.Tensor:
         size, _ = checks.matrix_shape("The input", y, square=True)
-        rank = self._inverse_rank(size)
+        rank = self._rank
+        if rank > size:
+            raise ValueError(f"rank must be at most M = {size}, got {rank}.")
         top = tf.linalg.cholesky(y[..., :rank, :rank])
-        if rank == size:
-            return top
         rest = tf.linalg.triangular_solve(top, tf.linalg.matrix_transpose(y[..., rank:, :rank]))
         return tf.concat([top, tf.linalg.matrix_transpose(rest)], axis=-2)
 
     def _forward_log_det_jacobian(self, x: tf.Tensor) -> tf.Tensor:
-        rows, columns = self._factor_shape(x)
-        exponents = tf.constant(rows - np.arange(columns), x.dtype)
-        with tf.control_dependencies(self._assertions(x)):
-            log_diagonal = tf.math.log(tf.linalg.diag_part(x))
+        exponents = tf.constant(self._num_rows(x) - np.arange(self._rank), x.dtype)
+        log_diagonal = tf.math.log(tf.linalg.diag_part(x))
         return tf.reduce_sum(math.log(2.0) + exponents * log_diagonal, axis=-1)
 
     def _forward_event_shape(self, input_shape: tf.TensorShape) -> tf.TensorShape:
-        if input_shape.rank is None:
-            return input_shape
         return input_shape[:-1].concatenate(input_shape[-2:-1])
 
     def _forward_event_shape_tensor(self, input_shape: tf.Tensor) -> tf.Tensor:
         return tf.concat([input_shape[:-1], input_shape[-2:-1]], axis=0)
 
     def _inverse_event_shape(self, output_shape: tf.TensorShape) -> tf.TensorShape:
-        if output_shape.rank is None or self._rank is None:
-            return output_shape
         return output_shape[:-1].concatenate([self._rank])
 
     def _inverse_event_shape_tensor(self, output_shape: tf.Tensor) -> tf.Tensor:
-        if self._rank is None:
-            return output_shape
         return tf.concat([output_shape[:-1], [self._rank]], axis=0)
 
-    def _factor_shape(self, x: tf.Tensor) -> tuple[int, int]:
+    def _num_rows(self, x: tf.Tensor) -> int:
         rows, columns = checks.matrix_shape("The input", x)
-        if rows < columns or self._rank not in (None, columns):
-            expected = "" if self._rank is None else f" and R = rank = {self._rank}"
+        if rows < columns or columns != self._rank:
             raise ValueError(
-                f"The input must have shape [..., M, R] with M >= R{expected}, got shape {x.shape}."
+                f"The input must have shape [..., M, R] with M >= R and R = rank = {self._rank}, "
+                f"got shape {x.shape}."
             )
-        return rows, columns
-
-    def _inverse_rank(self, size: int) -> int:
-        if self._rank is None:
-            return size
-        if self._rank > size:
-            raise ValueError(f"rank must be at most M = {size}, got {self._rank}.")
-        return self._rank
-
-    def _assertions(self, x: tf.Tensor) -> list[Any]:
-        if not self.validate_args:
-            return []
-        return [
-            tf.debugging.assert_positive(
-                tf.linalg.diag_part(x), message="The input must have a positive diagonal."
-            )
-        ]
+        return rows

@@ -1,10 +1,8 @@
 """Wishart distributions, possibly singular, their generalised posteriors, and their inverses.
 
 All are distributions of TensorFlow Probability: they pickle, slice, run under ``tf.function`` with
-and without XLA, and have ``mean``, ``variance``, ``mode``, ``entropy`` and ``kl_divergence`` where
-these have closed forms; where not, they raise ``NotImplementedError``.
-``experimental_default_event_space_bijector`` maps real vectors one to one onto the support, also
-where samples are singular.
+and without XLA, and have ``mean`` and ``kl_divergence``, the factor and the (inverse) Wisharts
+``variance``, too.
 
 A density is with respect to the entries that describe a matrix: G_ij with j ≤ min(i, R) for a Gram
 matrix, of rank R, and T_ij with j ≤ i for a factor. TFP's element-wise bijectors (``Exp``,

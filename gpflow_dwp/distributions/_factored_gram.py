@@ -1,4 +1,4 @@
-"""What all distributions over Gram matrices share: a factor, pushed through bijectors."""
+"""What the Wishart distributions share: a generalised Bartlett factor, pushed through bijectors."""
 
 from __future__ import annotations
 
@@ -10,85 +10,113 @@ import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
 from gpflow_dwp.bijectors import (
+    RightTriangularProduct,
     SingularCongruence,
     TallCholeskyOuterProduct,
     TriangularCongruence,
 )
-from gpflow_dwp.distributions.generalised_bartlett import fill_trapezoid
+from gpflow_dwp.distributions.generalised_bartlett import (
+    BARTLETT_EVENT_NDIMS,
+    GeneralisedBartlett,
+)
 
-__all__ = [
-    "FactoredGram",
-    "ScaleTril",
-    "isserlis",
-    "matrix_of_covariances",
-    "triangular_congruence",
-]
+__all__ = ["FactoredGram", "gram"]
 
 
-class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
-    r"""A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a random lower trapezoid T.
+class FactoredGram(tfp.distributions.Distribution):
+    """A Gram matrix G = A T B (A T B)ᵀ, [M, M], of rank R, for a generalised Bartlett factor T.
 
-    Abstract: a distribution hands in its parts. Samples go from T to G; the density goes from G,
-    by the inverses and log-determinants of the bijectors, to T. Where both are wanted, T is at hand
-    and G is not factorised. Densities are computed in float64 also where the dtype is float32.
+    Abstract: a class describes to TFP the parameters of A, of B where it is not the identity, and
+    of T where it is not that of a Wishart distribution, in this order. A is lower triangular where
+    its name is ``scale_tril``. Samples go from T to G; the density goes from G, by the inverses and
+    log-determinants of the bijectors, to T.
 
-    :param factor: The distribution of T, [..., M, R].
-    :param congruence: C → A C Aᵀ.
-    :param column_mixing: What multiplies T from the right, T → T B.
     :param parameters: The arguments of the distribution.
-    :param name: Name of the operations.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        congruence: SingularCongruence,
-        column_mixing: Any,
-        parameters: dict[str, Any],
-        name: str,
-    ) -> None:
-        self._factor = factor
-        self._congruence = congruence
-        self._column_mixing = column_mixing
-        self._size, self._rank = factor.event_shape.as_list()
-        self._outer_product = TallCholeskyOuterProduct(rank=self._rank)
-        super().__init__(
-            dtype=factor.dtype,
-            reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
-            validate_args=parameters["validate_args"],
-            allow_nan_stats=parameters["allow_nan_stats"],
-            parameters=parameters,
-            name=name,
-        )
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        df = checks.check_df(parameters["df"])
+        names = list(self._parameter_properties(tf.float64))
+        with tf.name_scope(parameters["name"]) as scope:
+            values = checks.convert_parameters(**{name: parameters[name] for name in names})
+            tensors = dict(zip(names, values, strict=True))
+            rows = values[0]
+            self._size, _ = checks.matrix_shape(names[0], rows, square=True)
+            self._rank = min(df, self._size)
+            self._check_shapes(df, tensors)
+            if names[0] == "scale_tril":
+                checks.check_tril("scale_tril", rows)
+                self._congruence: SingularCongruence = TriangularCongruence(rows, df)
+            else:
+                self._congruence = SingularCongruence(rows, df)
+            self._outer_product = TallCholeskyOuterProduct(self._rank)
+            columns = tensors.get("column_mixing_tril")
+            self._column_mixing = (
+                tfp.bijectors.Identity() if columns is None else RightTriangularProduct(columns)
+            )
+            self._factor = (
+                GeneralisedBartlett(**{name: tensors[name] for name in BARTLETT_EVENT_NDIMS})
+                if "loc" in tensors
+                else _bartlett(df, self._size, rows.dtype)
+            )
+            super().__init__(
+                dtype=rows.dtype,
+                reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
+                validate_args=False,
+                allow_nan_stats=True,
+                parameters=parameters,
+                name=scope,
+            )
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom ν."""
+        return self._congruence.df
 
     @property
     def rank(self) -> int:
         """The rank R of a sampled matrix."""
         return self._rank
 
-    def _requirements(self) -> list[checks.Requirement]:
-        return self._congruence._requirements()
+    @property
+    def factor(self) -> GeneralisedBartlett:
+        """The distribution of T, [M, R]."""
+        return self._factor
+
+    @property
+    def concentration(self) -> Any:
+        """The concentrations α of the factor, [..., R]."""
+        return self._factor.concentration
+
+    @property
+    def rate(self) -> Any:
+        """The rates β of the factor, [..., R]."""
+        return self._factor.rate
+
+    @property
+    def loc(self) -> Any:
+        """The means μ of the factor, [..., M, R]."""
+        return self._factor.loc
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations σ of the factor, [..., M, R]."""
+        return self._factor.scale
+
+    def mixing(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return A, [..., M, M], ``log|det A|``, [...], and B, [..., R, R]."""
+        columns = self._column_mixing._forward(tf.eye(self._rank, dtype=self.dtype))
+        return self._congruence._matrix(), self._congruence.log_abs_determinant(), columns
+
+    def _check_shapes(self, df: int, tensors: dict[str, Any]) -> None:
+        expected = {"column_mixing_tril": [self._rank] * 2, "loc": [self._size, self._rank]}
+        why = f"M = {self._size}, R = min(df, M) = {self._rank} for df = {df}"
+        for name in expected.keys() & tensors.keys():
+            checks.check_event(name, tensors[name], expected[name], why)
 
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
     # are stale once a variable has changed, and constants to a gradient tape opened after. So what
     # follows calls the methods behind them.
-
-    def _sample_control_dependencies(self, value: tf.Tensor) -> list[Any]:
-        if not self.validate_args:
-            return []
-        # A failed factorisation is NaN, for which no comparison holds.
-        factor = self._outer_product._inverse(value)
-        error = tf.abs(value - self._outer_product._forward(factor))
-        largest = tf.reduce_max(tf.abs(value), axis=[-2, -1], keepdims=True)
-        tolerance = np.finfo(self.dtype.as_numpy_dtype).eps ** (1 / 3)
-        return [
-            tf.debugging.assert_equal(
-                tf.reduce_all(error <= tolerance * largest),
-                True,
-                message="The value must be symmetric, positive semi-definite and of rank "
-                f"{self._rank}, with a positive definite leading block.",
-            )
-        ]
 
     def _event_shape(self) -> tf.TensorShape:
         return tf.TensorShape([self._size, self._size])
@@ -97,120 +125,51 @@ class FactoredGram(checks.CheckedParameters, tfp.distributions.Distribution):
         return tf.constant([self._size, self._size], dtype=tf.int32)
 
     def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
-        exact = self._in_double()
-        factor = tf.cast(self._factor_at_batch_shape().sample(n, seed=seed), exact.dtype)
-        gram = exact._gram(exact._congruence.mix_rows(exact._column_mixing._forward(factor)))
-        return tf.cast(gram, self.dtype)
-
-    def _sample_and_log_prob(
-        self, sample_shape: tf.Tensor, seed: Any = None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        exact, own = self._in_double(), self._factor_at_batch_shape()
-        if exact is self:
-            factor, log_prob = own.experimental_sample_and_log_prob(sample_shape, seed=seed)
-        else:
-            factor = tf.cast(own.sample(sample_shape, seed=seed), exact.dtype)
-            log_prob = exact._factor.log_prob(factor)
-        mixed = exact._column_mixing._forward(factor)
-        gram_factor = exact._congruence.mix_rows(mixed)
-        log_prob -= exact._column_mixing._forward_log_det_jacobian(factor)
-        log_prob -= exact._outer_product._forward_log_det_jacobian(mixed)
-        log_prob -= exact._congruence.forward_log_det_jacobian_of_factors(mixed, gram_factor)
-        return tf.cast(exact._gram(gram_factor), self.dtype), tf.cast(log_prob, self.dtype)
+        # Matrices with a larger batch than the factor's need a factor each.
+        each = tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
+        mixed = self._column_mixing._forward(each.sample(n, seed=seed))
+        return gram(tf.matmul(self._congruence._matrix(), mixed))
 
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         checks.check_event("The value", value, [self._size, self._size], "the event shape")
-        exact = self._in_double()
-        value = tf.cast(value, exact.dtype)
+        if self.dtype != tf.float64:  # in which Cholesky factors of Gram matrices fail
+            wide = self.copy(
+                **{name: tf.cast(getattr(self, name), tf.float64) for name in self._names()}
+            )
+            return tf.cast(wide.log_prob(tf.cast(value, tf.float64)), self.dtype)
         # G → C = Λ Λᵀ → Λ → T
-        log_det = exact._congruence._inverse_log_det_jacobian(value)
-        outer = exact._congruence._inverse(value)
-        mixed = exact._outer_product._inverse(outer)
-        log_det -= exact._outer_product._forward_log_det_jacobian(mixed)
-        log_det -= exact._column_mixing._forward_log_det_jacobian(mixed)
-        log_prob = exact._factor.log_prob(exact._column_mixing._inverse(mixed)) + log_det
-        return tf.cast(log_prob, self.dtype)
+        log_det = self._congruence._inverse_log_det_jacobian(value)
+        mixed = self._outer_product._inverse(self._congruence._inverse(value))
+        log_det -= self._outer_product._forward_log_det_jacobian(mixed)
+        log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
+        return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
 
-    def _in_double(self) -> FactoredGram:
-        """Itself, or its twin in float64: float32's Cholesky factors of Gram matrices fail."""
-        if self.dtype == tf.float64:
-            return self
-        names = self.parameter_properties(dtype=self.dtype)
-        wide = {name: tf.cast(getattr(self, name), tf.float64) for name in names}
-        return self.copy(**wide, validate_args=False)
+    def _names(self) -> list[str]:
+        return list(self._parameter_properties(tf.float64))
 
-    def _default_event_space_bijector(self) -> Any:
-        trapezoid = fill_trapezoid(self._size, self._rank)
-        return tfp.bijectors.Chain([self._outer_product, trapezoid])
-
-    def _at_batch_shape(self, matrix: tf.Tensor) -> tf.Tensor:
+    def _mean(self) -> tf.Tensor:
+        # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ
+        mean, variance = self._factor.mean_and_variance()
+        rows, _, columns = self.mixing()
+        column_norms = tf.reduce_sum(tf.square(columns), axis=-1)
+        spread = tf.linalg.diag(tf.reduce_sum(variance * column_norms[..., None, :], axis=-1))
+        mean = gram(tf.matmul(rows, tf.matmul(mean, columns))) + self._congruence._forward(spread)
         shape = tf.concat([self.batch_shape_tensor(), self.event_shape_tensor()], axis=0)
-        return tf.broadcast_to(matrix, shape)
-
-    def _gram(self, gram_factor: tf.Tensor) -> tf.Tensor:
-        product = tf.matmul(gram_factor, gram_factor, transpose_b=True)
-        return 0.5 * (product + tf.linalg.matrix_transpose(product))
-
-    def _factor_at_batch_shape(self) -> Any:
-        # Matrices with a larger batch than the factor's need a factor each.
-        if self.batch_shape.is_fully_defined() and self.batch_shape == self._factor.batch_shape:
-            return self._factor
-        return tfp.distributions.BatchBroadcast(self._factor, self.batch_shape_tensor())
+        return tf.broadcast_to(mean, shape)
 
 
-class ScaleTril(FactoredGram):
-    """A distribution whose A is a Cholesky factor L. Abstract; stands before other bases."""
-
-    @property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor L, [..., M, M]."""
-        return self._congruence.row_mixing
-
-    def _requirements(self) -> list[checks.Requirement]:
-        return [_scale_tril_requirement(self.scale_tril)]
-
-    def _scale(self) -> tf.Tensor:
-        """L Lᵀ, [..., M, M]."""
-        return self._gram(self._congruence._matrix())
+def gram(factor: tf.Tensor) -> tf.Tensor:
+    """Return F Fᵀ, [..., M, M], exactly symmetric, of F, [..., M, R]."""
+    product = tf.matmul(factor, factor, transpose_b=True)
+    return 0.5 * (product + tf.linalg.matrix_transpose(product))
 
 
-def triangular_congruence(scale_tril: Any, df: int) -> TriangularCongruence:
-    """Make the congruence by a Cholesky factor.
-
-    :param scale_tril: Cholesky factor of the scale, L, a tensor or variable, [..., M, M].
-    :param df: Degrees of freedom, ν.
-    :raises ValueError: If L is known not to be a Cholesky factor.
-    """
-    checks.check_requirements([_scale_tril_requirement(scale_tril)])
-    return TriangularCongruence(scale_tril, df)
-
-
-def _scale_tril_requirement(scale_tril: Any) -> checks.Requirement:
-    return checks.Requirement(
-        "scale_tril",
-        scale_tril,
-        checks.tril_with_positive_diagonal,
-        "finite entries and a positive diagonal",
+def _bartlett(df: int, size: int, dtype: tf.DType) -> GeneralisedBartlett:
+    """The factor of W(I, ν): T_jj² ~ Gamma((ν - j + 1)/2, rate ½), T_ij ~ N(0, 1)."""
+    rank = min(df, size)
+    return GeneralisedBartlett(
+        concentration=tf.constant(0.5 * (df - np.arange(rank)), dtype),
+        rate=tf.constant(np.full(rank, 0.5), dtype),
+        loc=tf.constant(np.zeros([size, rank]), dtype),
+        scale=tf.constant(np.ones([size, rank]), dtype),
     )
-
-
-def isserlis(scale: tf.Tensor) -> tf.Tensor:
-    """Return S_ik S_jl + S_il S_jk for all i, j, k, l, [..., M, M, M, M].
-
-    For a column f ~ N(0, S) it is the covariance of f_i f_j and f_k f_l (Isserlis, 1918).
-
-    :param scale: Covariance, S, [..., M, M].
-    """
-    first = scale[..., :, None, :, None] * scale[..., None, :, None, :]
-    return first + tf.linalg.matrix_transpose(first)
-
-
-def matrix_of_covariances(covariances: tf.Tensor) -> tf.Tensor:
-    """Turn the covariances of the entries of a matrix into TFP's form of them.
-
-    :param covariances: Those of G_ij and G_kl, [..., M, M, M, M].
-    :return: Those of the entries in row-major order, [..., M², M²].
-    """
-    shape = tf.shape(covariances)
-    entries = covariances.shape[-1] ** 2
-    return tf.reshape(covariances, tf.concat([shape[:-4], [entries, entries]], axis=0))

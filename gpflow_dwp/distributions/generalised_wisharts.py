@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
-import tensorflow_probability as tfp
-
-from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.bijectors import RightTriangularProduct, SingularCongruence
-from gpflow_dwp.distributions._bartlett_gram import BartlettGram
-from gpflow_dwp.distributions._factored_gram import ScaleTril, triangular_congruence
-from gpflow_dwp.distributions.generalised_bartlett import (
-    BARTLETT_EVENT_NDIMS,
-    GeneralisedBartlett,
-    properties,
-)
+from gpflow_dwp.distributions._factored_gram import FactoredGram
+from gpflow_dwp.distributions.generalised_bartlett import BARTLETT_EVENT_NDIMS, properties
 
 __all__ = [
     "ABGeneralisedSingularWishart",
@@ -25,54 +14,7 @@ __all__ = [
 ]
 
 
-class _GeneralisedWishart(BartlettGram):
-    """All three: G = A T B (A T B)ᵀ, for a factor T with parameters of its own. Abstract.
-
-    The parameters of A, of B where it is not the identity, and of T, in this order, are those that
-    a class describes to TFP.
-
-    :param parameters: The arguments of the distribution.
-    """
-
-    _make_congruence: Callable[[Any, int], SingularCongruence] = staticmethod(SingularCongruence)
-    _make_column_mixing = staticmethod(tfp.bijectors.Identity)
-
-    def __init__(self, parameters: dict[str, Any]) -> None:
-        df = checks.check_df(parameters["df"])
-        described = self._parameter_properties(tf.float64)
-        with tf.name_scope(parameters["name"]) as name:
-            values = checks.convert_parameters(**{key: parameters[key] for key in described})
-            tensors = dict(zip(described, values, strict=True))
-            _check_shapes(df, {key: p.event_ndims for key, p in described.items()}, tensors)
-            bartlett = {key: tensors.pop(key) for key in BARTLETT_EVENT_NDIMS}
-            rows, *columns = tensors.values()
-            congruence = self._make_congruence(rows, df)
-            column_mixing = self._make_column_mixing(*columns)
-            factor = GeneralisedBartlett(**bartlett, validate_args=parameters["validate_args"])
-            super().__init__(factor, congruence, column_mixing, parameters, name)
-
-    @property
-    def concentration(self) -> Any:
-        """The concentrations α of the factor, [..., R]."""
-        return self._factor.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rates β of the factor, [..., R]."""
-        return self._factor.rate
-
-    @property
-    def loc(self) -> Any:
-        """The means μ of the factor, [..., M, R]."""
-        return self._factor.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations σ of the factor, [..., M, R]."""
-        return self._factor.scale
-
-
-class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
+class GeneralisedSingularWishart(FactoredGram):
     r"""The generalised singular Wishart distribution GW of G = L T (L T)ᵀ.
 
     T is a generalised Bartlett factor, and L lower triangular with a positive diagonal. By the
@@ -102,16 +44,10 @@ class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
         ignored.
     :param scale: Standard deviations below the diagonal, σ, [..., M, R]. Entries on and above the
         diagonal are ignored.
-    :param validate_args: Whether to assert, at run time, the support of values, and what is not
-        known of the parameters at construction.
-    :param allow_nan_stats: Whether the mode is NaN where there is none. Otherwise that is an error
-        when it is asked for.
     :param name: Name of the operations.
     :raises ValueError: If ``df`` is not an integer of at least 1, the shapes do not fit each other
         and ``df``, or a value is known not to be admissible.
     """
-
-    _make_congruence = staticmethod(triangular_congruence)
 
     def __init__(
         self,
@@ -122,18 +58,21 @@ class GeneralisedSingularWishart(ScaleTril, _GeneralisedWishart):
         loc: Any,
         scale: Any,
         *,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
         name: str = "GeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
+
+    @property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor L, [..., M, M]."""
+        return self._congruence.row_mixing
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(scale_tril=2, **BARTLETT_EVENT_NDIMS)
 
 
-class AGeneralisedSingularWishart(_GeneralisedWishart):
+class AGeneralisedSingularWishart(FactoredGram):
     r"""The A-generalised singular Wishart distribution A-GW of G = A T (A T)ᵀ.
 
     T is a generalised Bartlett factor, and A any invertible matrix. By the log-determinants of
@@ -162,8 +101,6 @@ class AGeneralisedSingularWishart(_GeneralisedWishart):
         loc: Any,
         scale: Any,
         *,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
         name: str = "AGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
@@ -178,7 +115,7 @@ class AGeneralisedSingularWishart(_GeneralisedWishart):
         return properties(row_mixing=2, **BARTLETT_EVENT_NDIMS)
 
 
-class ABGeneralisedSingularWishart(_GeneralisedWishart):
+class ABGeneralisedSingularWishart(FactoredGram):
     r"""The AB-generalised singular Wishart distribution AB-GW of G = A T B (A T B)ᵀ.
 
     T is a generalised Bartlett factor, A any invertible matrix, and B lower triangular with a
@@ -201,8 +138,6 @@ class ABGeneralisedSingularWishart(_GeneralisedWishart):
         above its diagonal is ignored.
     """
 
-    _make_column_mixing = staticmethod(RightTriangularProduct)
-
     def __init__(
         self,
         df: int,
@@ -213,8 +148,6 @@ class ABGeneralisedSingularWishart(_GeneralisedWishart):
         loc: Any,
         scale: Any,
         *,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
         name: str = "ABGeneralisedSingularWishart",
     ) -> None:
         super().__init__(dict(locals()))
@@ -232,24 +165,3 @@ class ABGeneralisedSingularWishart(_GeneralisedWishart):
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(row_mixing=2, column_mixing_tril=2, **BARTLETT_EVENT_NDIMS)
-
-    def _requirements(self) -> list[checks.Requirement]:
-        return super()._requirements() + self._column_mixing._requirements()
-
-
-def _check_shapes(df: int, event_ndims: Mapping[str, int], parameters: Mapping[str, Any]) -> None:
-    """Check that all fit each other: those of A, [..., M, M], of B if there is one, and of T."""
-    name, first = next(iter(parameters.items()))
-    size, _ = checks.matrix_shape(name, first, square=True)
-    rank = min(df, size)
-    expected = {
-        "column_mixing_tril": [rank, rank],
-        "concentration": [rank],
-        "rate": [rank],
-        "loc": [size, rank],
-        "scale": [size, rank],
-    }
-    why = f"M = {size}, R = min(df, M) = {rank} for df = {df}"
-    for name in list(parameters)[1:]:
-        checks.check_event(name, parameters[name], expected[name], why)
-    checks.check_batch_shapes(event_ndims, parameters)

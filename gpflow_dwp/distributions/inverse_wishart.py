@@ -10,22 +10,13 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp import parameter_checks as checks
-from gpflow_dwp.distributions._factored_gram import (
-    ScaleTril,
-    isserlis,
-    matrix_of_covariances,
-    triangular_congruence,
-)
-from gpflow_dwp.distributions.generalised_bartlett import (
-    GeneralisedBartlett,
-    properties,
-    where_defined,
-)
+from gpflow_dwp.distributions._factored_gram import gram
+from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett, properties
 
 __all__ = ["InverseWishart"]
 
 
-class InverseWishart(ScaleTril):
+class InverseWishart(tfp.distributions.Distribution):
     r"""The inverse Wishart distribution W⁻¹(Ψ, n): that of the inverse of a W(Ψ⁻¹, n) matrix.
 
     Ψ is the scale matrix as ``scipy.stats.invwishart`` has it, not divided or multiplied by n:
@@ -42,46 +33,40 @@ class InverseWishart(ScaleTril):
 
     Support: the symmetric positive definite matrices, [M, M]; outside of it the density is NaN or
     meaningless. Samples are reparameterised, with respect to both parameters, and exactly
-    symmetric. Batch dimensions broadcast. The dtype is that of the tensors among the parameters, or
-    GPflow's default.
+    symmetric. The mean is NaN where n ≤ M + 1, the variance where n ≤ M + 3; in float32, densities
+    are computed in float64. Batch dimensions broadcast. The dtype is that of the tensors among the
+    parameters, or GPflow's default.
 
     :param df: Degrees of freedom, n, any number above M - 1, [...].
     :param scale_tril: Cholesky factor L of the scale Ψ, [..., M, M]. What is above its diagonal is
         ignored.
-    :param validate_args: Whether to assert, at run time, the support of values, and what is not
-        known of the parameters at construction.
-    :param allow_nan_stats: Whether the mean is NaN where n ≤ M + 1, and the variance where
-        n ≤ M + 3. Otherwise that is an error when they are asked for.
     :param name: Name of the operations.
-    :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite,
+    :raises ValueError: If ``df`` is known not to be above M - 1 or not to be finite, or
         ``scale_tril`` is not square, or known to lack a positive diagonal or to have an entry that
-        is not finite, or their batch shapes do not broadcast.
+        is not finite.
     """
 
-    def __init__(
-        self,
-        df: Any,
-        scale_tril: Any,
-        *,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "InverseWishart",
-    ) -> None:
+    def __init__(self, df: Any, scale_tril: Any, *, name: str = "InverseWishart") -> None:
         parameters = dict(locals())
         with tf.name_scope(name) as name:
-            self._df, tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
-            size, _ = checks.matrix_shape("scale_tril", tril, square=True)
-            checks.check_requirements([_df_requirement(self._df, size)])
-            congruence = triangular_congruence(tril, size)
-            self._precision_factor = _reversed_bartlett(self._df, size)
-            concentration = self._precision_factor.concentration
-            checks.check_batch_shapes(
-                {"df": 1, "scale_tril": 2}, {"df": concentration, "scale_tril": tril}
+            self._df, self._scale_tril = checks.convert_parameters(df=df, scale_tril=scale_tril)
+            M, _ = checks.matrix_shape("scale_tril", self._scale_tril, square=True)
+            checks.check_tril("scale_tril", self._scale_tril)
+            checks.check_values(
+                "df",
+                self._df,
+                lambda df: checks.positive(df - (M - 1)),
+                f"finite values above M - 1 = {M - 1}",
             )
-            factor = tfp.distributions.TransformedDistribution(
-                self._precision_factor, tfp.bijectors.MatrixInverseTriL()
+            self._size = M
+            super().__init__(
+                dtype=self._scale_tril.dtype,
+                reparameterization_type=tfp.distributions.FULLY_REPARAMETERIZED,
+                validate_args=False,
+                allow_nan_stats=True,
+                parameters=parameters,
+                name=name,
             )
-            super().__init__(factor, congruence, tfp.bijectors.Identity(), parameters, name)
 
     @property
     def df(self) -> Any:
@@ -89,102 +74,78 @@ class InverseWishart(ScaleTril):
         return self._df
 
     @property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor L, [..., M, M]."""
+        return self._scale_tril
+
+    @property
     def precision_factor(self) -> GeneralisedBartlett:
         """The distribution of V, [M, M]: G⁻¹ = L⁻ᵀ Vᵀ V L⁻¹."""
-        return self._precision_factor
+        return GeneralisedBartlett(
+            concentration=self._alpha(),
+            rate=tf.constant(np.full(self._size, 0.5), self.dtype),
+            loc=tf.constant(np.zeros([self._size, self._size]), self.dtype),
+            scale=tf.constant(np.ones([self._size, self._size]), self.dtype),
+        )
+
+    def _alpha(self) -> tf.Tensor:
+        """α_j = (n - M + j)/2, that of V_jj², [..., M]."""
+        n = tf.convert_to_tensor(self._df)[..., None]
+        return 0.5 * n + tf.constant(0.5 * (np.arange(self._size) + 1.0 - self._size), n.dtype)
 
     @classmethod
     def _parameter_properties(cls, dtype: Any, num_classes: Any = None) -> dict[str, Any]:
         return properties(df=0, scale_tril=2)
 
-    def _requirements(self) -> list[checks.Requirement]:
-        return [_df_requirement(self._df, self._size), *super()._requirements()]
+    def _event_shape(self) -> tf.TensorShape:
+        return tf.TensorShape([self._size, self._size])
+
+    def _event_shape_tensor(self) -> tf.Tensor:
+        return tf.constant([self._size, self._size], dtype=tf.int32)
+
+    def _sample_n(self, n: tf.Tensor, seed: Any = None) -> tf.Tensor:
+        batch_shape = self.batch_shape_tensor()
+        each = tfp.distributions.BatchBroadcast(self.precision_factor, batch_shape)
+        V_inverse = tfp.bijectors.MatrixInverseTriL().forward(each.sample(n, seed=seed))
+        return gram(tf.matmul(self._tril(), V_inverse))
+
+    def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
+        checks.check_event("The value", value, [self._size, self._size], "the event shape")
+        M = self._size
+        n, L, alpha, G = (
+            tf.cast(each, tf.float64) for each in (self._df, self._tril(), self._alpha(), value)
+        )
+        root = tf.linalg.cholesky(G)
+        half_log_det_Psi, half_log_det_G = map(_log_det, (L, root))
+        trace = tf.reduce_sum(tf.square(tf.linalg.triangular_solve(root, L)), axis=[-2, -1])
+        log_gamma = 0.25 * M * (M - 1) * math.log(math.pi) + tf.reduce_sum(
+            tf.math.lgamma(alpha), axis=-1
+        )
+        log_prob = n * (half_log_det_Psi - 0.5 * M * math.log(2.0)) - log_gamma
+        log_prob -= (n + M + 1.0) * half_log_det_G + 0.5 * trace
+        return tf.cast(log_prob, self.dtype)
 
     def _mean(self) -> tf.Tensor:
-        return self._at_batch_shape(self._scale() / self._df_beyond(self._size + 1, "mean"))
-
-    def _mode(self) -> tf.Tensor:
-        df = tf.convert_to_tensor(self._df)[..., None, None]
-        return self._at_batch_shape(self._scale() / (df + self._size + 1.0))
+        Psi, excess = self._scale_and_excess(self._size + 1)
+        return Psi / excess
 
     def _variance(self) -> tf.Tensor:
         # ((n - M + 1) Ψ_ij² + (n - M - 1) Ψ_ii Ψ_jj) / ((n - M) (n - M - 1)² (n - M - 3))
-        excess = self._df_beyond(self._size + 3, "variance")
-        scale = self._scale()
-        diagonal = tf.linalg.diag_part(scale)
+        Psi, excess = self._scale_and_excess(self._size + 3)
+        diagonal = tf.linalg.diag_part(Psi)
         products = diagonal[..., :, None] * diagonal[..., None, :]
-        numerator = (excess + 4.0) * scale**2 + (excess + 2.0) * products
-        return self._at_batch_shape(numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess))
+        numerator = (excess + 4.0) * Psi**2 + (excess + 2.0) * products
+        return numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess)
 
-    def _covariance(self) -> tf.Tensor:
-        # (2 Ψ_ij Ψ_kl + (n - M - 1) (Ψ_ik Ψ_jl + Ψ_il Ψ_jk)) over the same as the variance
-        excess = self._df_beyond(self._size + 3, "covariance")[..., None, None]
-        scale = self._scale()
-        numerator = 2.0 * scale[..., :, :, None, None] * scale[..., None, None, :, :]
-        numerator += (excess + 2.0) * isserlis(scale)
-        covariances = numerator / ((excess + 3.0) * (excess + 2.0) ** 2 * excess)
-        size = 2 * [self._size**2]
-        shape = tf.concat([self.batch_shape_tensor(), size], axis=0)
-        return tf.broadcast_to(matrix_of_covariances(covariances), shape)
+    def _scale_and_excess(self, minimum: int) -> tuple[tf.Tensor, tf.Tensor]:
+        """Ψ, and n less what it must exceed, [..., 1, 1]; NaN where it does not."""
+        excess = tf.convert_to_tensor(self._df)[..., None, None] - float(minimum)
+        nan = tf.constant(np.nan, excess.dtype)
+        return gram(self._tril()), tf.where(excess > 0.0, excess, nan)
 
-    def _entropy(self) -> tf.Tensor:
-        # That of V, and the expected logarithms of how V → V⁻¹ → V⁻¹ V⁻ᵀ → G change the volume:
-        # Σ_j [-(M + 1) log V_jj], Σ_j [log 2 - (M - j + 1) log V_jj] and Σ_j (M + 1) log L_jj.
-        log_diagonal = 0.5 * (
-            tf.math.digamma(tf.convert_to_tensor(self._precision_factor.concentration))
-            + math.log(2.0)
-        )
-        size = self._size
-        exponents = tf.constant(2 * size + 1 - np.arange(size), self.dtype)
-        log_scale = tf.math.log(tf.linalg.diag_part(self._congruence._matrix()))
-        return (
-            self._precision_factor.entropy()
-            + size * math.log(2.0)
-            - tf.reduce_sum(exponents * log_diagonal, axis=-1)
-            + (size + 1.0) * tf.reduce_sum(log_scale, axis=-1)
-        )
-
-    def _df_beyond(self, minimum: int, statistic: str) -> tf.Tensor:
-        """n less what it must exceed, [..., 1, 1]; NaN or an error where it does not."""
-        excess = tf.convert_to_tensor(self._df) - minimum
-        excess = where_defined(
-            excess,
-            excess > 0.0,
-            allow_nan=self.allow_nan_stats,
-            message=f"The {statistic} is defined where df > {minimum} only.",
-        )
-        return excess[..., None, None]
+    def _tril(self) -> tf.Tensor:
+        return tf.linalg.band_part(tf.convert_to_tensor(self._scale_tril), -1, 0)
 
 
-def _df_requirement(df: Any, size: int) -> checks.Requirement:
-    expected = f"finite values above M - 1 = {size - 1}"
-    return checks.Requirement("df", df, lambda df: checks.positive(df - (size - 1)), expected)
-
-
-class _Concentration:
-    """From n to (n - M + j)/2 for j = 1..M; not a local function, which could not be pickled."""
-
-    __name__ = "concentration"
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def __call__(self, df: Any) -> tf.Tensor:
-        df = tf.convert_to_tensor(df)
-        return 0.5 * df[..., None] + tf.constant(
-            0.5 * (np.arange(self._size) + 1.0 - self._size), df.dtype
-        )
-
-
-def _reversed_bartlett(df: Any, size: int) -> GeneralisedBartlett:
-    dtype = tf.as_dtype(df.dtype)
-    # Read at each use, as df may be a variable.
-    concentration = tfp.util.DeferredTensor(
-        df, _Concentration(size), shape=tf.TensorShape(df.shape).concatenate([size])
-    )
-    return GeneralisedBartlett(
-        concentration=concentration,
-        rate=tf.constant(np.full(size, 0.5), dtype),
-        loc=tf.constant(np.zeros([size, size]), dtype),
-        scale=tf.constant(np.ones([size, size]), dtype),
-    )
+def _log_det(tril: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tril)), axis=-1)

@@ -120,17 +120,6 @@ def test_implicit_gradient_of_the_concentration(concentration: float) -> None:
     assert np.sum(reliable) > 40
 
 
-def test_support_is_asserted_if_asked() -> None:
-    distribution = GeneralisedBartlett(
-        np.ones(2), np.ones(2), np.zeros([2, 2]), np.ones([2, 2]), validate_args=True
-    )
-    distribution.log_prob(np.eye(2))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="positive diagonal"):
-        distribution.log_prob(-np.eye(2))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="zero above"):
-        distribution.log_prob(np.ones([2, 2]))
-
-
 GOOD = {
     "concentration": np.ones(2),
     "rate": np.ones(2),

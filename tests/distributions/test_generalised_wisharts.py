@@ -11,7 +11,6 @@ from distribution_cases import make, mixing
 
 from gpflow_dwp import distributions
 from gpflow_dwp.distributions import (
-    ABGeneralisedSingularWishart,
     AGeneralisedSingularWishart,
     GeneralisedSingularWishart,
     SingularWishart,
@@ -129,9 +128,3 @@ def test_the_message_says_which_rank_was_expected() -> None:
     parameters = {**BARTLETT, "concentration": np.ones(3), "rate": np.ones(3)}
     with pytest.raises(ValueError, match=f"loc must have {message}"):
         GeneralisedSingularWishart(7, np.eye(3), **parameters)
-
-
-def test_batch_shapes_that_do_not_broadcast_raise() -> None:
-    row_mixing, column_mixing_tril = np.stack(3 * [np.eye(3)]), np.stack(2 * [np.eye(2)])
-    with pytest.raises(ValueError, match="column_mixing_tril must have a batch shape"):
-        ABGeneralisedSingularWishart(2, row_mixing, column_mixing_tril, **BARTLETT)

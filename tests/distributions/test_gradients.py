@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
-from distribution_cases import GRAM_NAMES, SEED, as_tensors, make, mixing, random_parameters
+from distribution_cases import (
+    GRAM_NAMES,
+    SEED,
+    as_tensors,
+    every_name,
+    make,
+    mixing,
+    random_parameters,
+)
 
-# The inverse Wishart has its own tests.
-NAMES = ["GeneralisedBartlett", *GRAM_NAMES]
 CASES = [(4, 2), (3, 5)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 @pytest.mark.parametrize(("size", "df"), CASES)
 def test_gradients_of_log_prob(name: str, size: int, df: int) -> None:
     # Along one random direction in each parameter, against a central difference.
@@ -37,11 +43,11 @@ def test_gradients_of_log_prob(name: str, size: int, df: int) -> None:
         np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3, err_msg=key)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_name
 @pytest.mark.parametrize(("size", "df"), CASES)
 def test_gradients_of_samples(name: str, size: int, df: int) -> None:
-    # With common random numbers, samples are smooth in all parameters but the concentration, whose
-    # rejection sampler may change its mind; its gradient is checked through that of the factor.
+    # With common random numbers, samples are smooth in all parameters but those of the Gamma
+    # variables, whose rejection sampler may change its mind; their gradients have own tests.
     parameters = random_parameters(name, size, df)
     tensors = as_tensors(parameters)
     weights = np.random.default_rng(2).normal(size=make(name, parameters, df).event_shape)
@@ -52,7 +58,7 @@ def test_gradients_of_samples(name: str, size: int, df: int) -> None:
     gradients = tape.gradient(total, tensors)
     rng, step = np.random.default_rng(3), 1e-6
     for key, gradient in gradients.items():
-        if key == "concentration":
+        if key in ("concentration", "df"):
             continue
         direction = rng.normal(size=gradient.shape)
 
@@ -89,12 +95,13 @@ def test_gradient_of_samples_in_the_concentration(name: str, size: int, df: int)
         np.testing.assert_allclose(got[j], expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", GRAM_NAMES)
+@pytest.mark.parametrize("name", [*GRAM_NAMES, "InverseWishart"])
 @pytest.mark.parametrize(("size", "df"), CASES)
 def test_gradient_of_log_prob_in_the_value(name: str, size: int, df: int) -> None:
     # Along a curve G(t) of matrices of rank R.
     rng = np.random.default_rng(5)
-    rank, distribution = min(df, size), make(name, random_parameters(name, size, df), df)
+    distribution = make(name, random_parameters(name, size, df), df)
+    rank = size if name == "InverseWishart" else distribution.rank
     start = reference.random_trapezoid(rng, size, rank)
     direction = rng.normal(size=(size, rank))
 

@@ -98,97 +98,11 @@ def test_mean_and_variance_are_scipys_and_those_of_samples() -> None:
     assert_same_mean((g - distribution.mean()) ** 2, distribution.variance(), 5.0)
 
 
-def test_covariance_has_the_variance_on_its_diagonal_and_is_that_of_samples() -> None:
-    distribution = InverseWishart(20.0, random_tril(2, 2))
+def test_moments_that_do_not_exist_are_nan() -> None:
+    distribution = InverseWishart(np.array([3.9, 4.1, 6.1]), np.eye(3))
 
-    covariance = distribution.covariance()
-
-    variance = np.reshape(distribution.variance(), [2, 4])
-    np.testing.assert_allclose(np.diagonal(covariance, axis1=-2, axis2=-1), variance)
-    # Every entry within 5 sigma.
-    g = distribution.sample(20_000, seed=SEED).numpy() - distribution.mean()
-    entries = np.reshape(g, [20_000, 2, 4])
-    assert_same_mean(entries[..., :, None] * entries[..., None, :], covariance, 5.0)
-
-
-def test_mode_is_scipys_and_has_the_highest_density() -> None:
-    scale_tril = random_tril(3)
-    distribution = InverseWishart(4.5, scale_tril)
-
-    mode = distribution.mode()
-
-    np.testing.assert_allclose(mode, scipy_distribution(4.5, scale_tril).mode())
-    noise = 0.1 * np.random.default_rng(0).normal(size=(50, 3, 3))
-    others = mode + noise @ np.swapaxes(noise, -1, -2) - 0.01 * np.eye(3)
-    assert np.all(distribution.log_prob(others) < distribution.log_prob(mode))
-
-
-@every_case
-def test_entropy_is_the_expected_log_density(size: int, df: float) -> None:
-    distribution = InverseWishart(df, random_tril(size))
-
-    _, log_prob = distribution.experimental_sample_and_log_prob(20_000, seed=SEED)
-
-    assert_same_mean(-log_prob.numpy(), distribution.entropy(), 5.0)
-
-
-def test_moments_that_do_not_exist_are_nan_or_an_error() -> None:
-    df, scale_tril = np.array([3.9, 4.1, 6.1]), np.eye(3)
-    lenient = InverseWishart(df, scale_tril)
-    strict = InverseWishart(df, scale_tril, allow_nan_stats=False)
-
-    np.testing.assert_array_equal(np.isnan(lenient.mean()[:, 0, 0]), [True, False, False])
-    np.testing.assert_array_equal(np.isnan(lenient.variance()[:, 0, 0]), [True, True, False])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="The mean is defined where df > 4"):
-        strict.mean()
-    for statistic in ("variance", "covariance"):
-        message = f"The {statistic} is defined where df > 6"
-        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            getattr(strict, statistic)()
-
-
-@every_case
-def test_gradients_of_log_prob(size: int, df: float) -> None:
-    # Along one random direction in each parameter and the value, against a central difference.
-    scale_tril = random_tril(size)
-    value = InverseWishart(df + 2.0, scale_tril).sample(seed=SEED)
-    point = [tf.constant(df, tf.float64), tf.constant(scale_tril), value]
-    rng, step = np.random.default_rng(1), 1e-6
-    directions = [rng.normal(), np.tril(rng.normal(size=(size, size)))]
-    directions.append(directions[1] + directions[1].T)
-    directions = [1e-2 * direction for direction in directions]
-
-    def log_prob(df: tf.Tensor, scale_tril: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-        return InverseWishart(df, scale_tril).log_prob(value)
-
-    with tf.GradientTape() as tape:
-        tape.watch(point)
-        result = log_prob(*point)
-    for index, gradient in enumerate(tape.gradient(result, point)):
-        ends = []
-        for sign in (1.0, -1.0):
-            moved = list(point)
-            moved[index] = point[index] + sign * step * directions[index]
-            ends.append(float(log_prob(*moved)))
-        expected = (ends[0] - ends[1]) / (2.0 * step)
-        got = np.sum(gradient * directions[index])
-        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6, err_msg=str(index))
-
-
-def test_gradients_of_samples_in_the_scale() -> None:
-    scale_tril = tf.constant(random_tril(3))
-    rng, step = np.random.default_rng(2), 1e-6
-    weights, direction = rng.normal(size=(3, 3)), np.tril(rng.normal(size=(3, 3)))
-
-    def weighted(scale_tril: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(weights * InverseWishart(5.5, scale_tril).sample(2, seed=SEED))
-
-    with tf.GradientTape() as tape:
-        tape.watch(scale_tril)
-        total = weighted(scale_tril)
-    got = np.sum(tape.gradient(total, scale_tril) * direction)
-    ends = [weighted(scale_tril + sign * step * direction) for sign in (1.0, -1.0)]
-    np.testing.assert_allclose(got, (ends[0] - ends[1]) / (2.0 * step), rtol=1e-6)
+    np.testing.assert_array_equal(np.isnan(distribution.mean()[:, 0, 0]), [True, False, False])
+    np.testing.assert_array_equal(np.isnan(distribution.variance()[:, 0, 0]), [True, True, False])
 
 
 def test_gradients_of_samples_in_the_degrees_of_freedom() -> None:
@@ -216,7 +130,5 @@ def test_bad_scale_tril_raises(scale_tril: object) -> None:
 
 
 def test_parameters_that_do_not_fit_each_other_raise() -> None:
-    with pytest.raises(ValueError, match="scale_tril must have a batch shape that broadcasts"):
-        InverseWishart(np.full(2, 5.0), random_tril(3, 4))
     with pytest.raises(ValueError, match="df: float32"):
         InverseWishart(tf.constant(5.0), tf.eye(3, dtype=tf.float64))

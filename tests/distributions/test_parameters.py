@@ -44,7 +44,7 @@ def test_pickles_and_deep_copies(name: str) -> None:
     parameters = {
         key: tf.Variable(value) for key, value in random_parameters(name, 3, 2, (2,)).items()
     }
-    distribution = make(name, parameters, 2, validate_args=True)
+    distribution = make(name, parameters, 2)
     # Used, so that TFP's bijectors have something in their caches.
     value = distribution.sample(seed=SEED)
     expected = distribution.log_prob(value).numpy()
