@@ -182,7 +182,7 @@ def run(
     """Run every combination of data sets, depths, models and splits.
 
     :param datasets: boston, concrete, energy, kin8nm, naval, power, protein, wine, yacht.
-    :param models: DGP, DIWP, GW, A, AB, VMG, LV-DWP, or layers such as GP-GP and LV-GP-GP.
+    :param models: DGP, DIWP, GW, A, AB, VMG, or layers such as GP-GP and LV-GP-GP.
     :param splits: Numbers, such as 0-4; of those, each set's own.
     :param protocol: papers, fast, vmg, networks, cde or cde-fast, each with defaults for what
         follows.

@@ -354,12 +354,10 @@ figures.plot_densities(table)
 # - The kernel estimate is no safe yardstick: for the GP on power it is 0.38 nats a row below the
 #   model's own density on split 0, and 0.01 on split 1.
 # - By the density, latent variables gain most on protein and power, and more by the
-#   importance-weighted bound than by the evidence lower bound. LV-DWP, a deep Wishart process with
-#   latent inputs, gains as much as LV-GP-GP at a third to a sixth of its time a step.
-# - On energy all five are within 0.1 of each other; in print LV-GP-GP gains 0.3 there. On concrete
+#   importance-weighted bound than by the evidence lower bound.
+# - On energy all four are within 0.1 of each other; in print LV-GP-GP gains 0.3 there. On concrete
 #   the importance-weighted bound is better on one split and worse on the other.
-# - On kin8nm a second layer gains much and latent variables nothing, as in print. LV-DWP gains in
-#   3,000 steps what LV-GP-GP needs 10,000 for.
+# - On kin8nm a second layer gains much and latent variables nothing, as in print.
 #
 # ### The split that was printed
 #

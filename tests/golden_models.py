@@ -155,10 +155,6 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
             "regression": (builder, 2, {**REGRESSION, "kind": "three"}),
             "regression, weights": (builder, 3, {**REGRESSION, **FEW, "weights": True}),
         }
-    cases["latents"] = {
-        name: (builder, 2, {**SMALL, "latent_dim": 1, "bounds": WEIGHTED_BOUND})
-        for name, builder in (("wishart", wishart), ("gaussian", gaussian))
-    }
     cases["outputs"] = {
         "correlated": (wishart, 2, {**SMALL, "kind": "three", "num_functions": 2}),
         "warp": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "warped"}),

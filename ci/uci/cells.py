@@ -36,11 +36,9 @@ BUILDERS: dict[str, tuple[Callable[..., VariationalModel], dict[str, Any]]] = {
         name: (build_latent_variable_deep_gp, {"architecture": name})
         for name in ("GP", "GP-GP", "GP-GP-GP", "LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "GP-LV-GP")
     },
-    "LV-DWP": (build_deep_wishart_process, {"posterior": "A", "latent_dim": 1}),
 }
 """The deep GP, the deep inverse Wishart process, deep Wishart processes by their posterior, the
-matrix-Gaussian network, deep GPs with latent variables (LV) by their layers, bottom first, and a
-deep Wishart process above latent variables."""
+matrix-Gaussian network, and deep GPs with latent variables (LV) by their layers, bottom first."""
 
 RECIPES = {
     1: "as it was at first",
@@ -104,7 +102,7 @@ class Cell:
     @property
     def has_latent_variables(self) -> bool:
         """Whether several importance samples are of use."""
-        return "LV-" in self.model or bool((self.options or {}).get("latent_dim"))
+        return "LV-" in self.model
 
     @property
     def estimates_densities(self) -> bool:

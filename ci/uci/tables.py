@@ -39,7 +39,7 @@ _PAIRS += [(model, "DGP") for model in ("GW", "A", "AB", "DIWP")]
 
 _MODELS = (
     *("DGP", "DIWP", "GW", "A", "AB", "VMG", "GP", "GP-GP", "GP-GP-GP"),
-    *("LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "GP-LV-GP", "LV-DWP"),
+    *("LV-GP", "LV-GP-GP", "LV-GP-GP-GP", "GP-LV-GP"),
 )
 NAMES = {name: f"{name}-GW" if name in ("A", "AB") else name for name in _MODELS}
 """How the papers write the models that are called by shorter names here, in the order of tables."""

@@ -77,7 +77,7 @@ class FitOptions(Format, _TableArgument):
     :param whiten: Posteriors of a DWP relative to the prior's scale.
     :param output_posterior: What the posterior of a process's output layer comes from: learned
         pseudo-targets, or a regression on all data, which takes far fewer steps (default:
-        regression for numbers, up to 2000 training rows, without minibatches and latent variables).
+        regression for numbers, up to 2000 training rows, without minibatches).
     :param likelihood: How numbers scatter around a process: not at all (noise_free, for a simulator
         without noise), Gaussian, Gaussian in a learned function of the target (warped), with
         learned tails (student_t), both (warped_student_t), or as far as the inputs tell
@@ -93,13 +93,9 @@ class FitOptions(Format, _TableArgument):
     :param num_inducing: Inducing points, also of the sparse GP that is compared with (default: 100;
         with --depth auto more in a single layer and for many rows).
     :param inducing: Where they start: on training rows or cluster centres (default: subset).
-    :param latent_dim: Latent variables of each row, extra inputs that its target tells of (default:
-        none).
     :param num_steps: Gradient steps (default: 3000, where the papers take 20000; 20000 small ones
         of a VMG; with --depth auto 1000 of each model of several layers, 600 above 500 rows).
     :param num_samples: Draws that estimate the bound (default: 2; 1 for a VMG).
-    :param importance_samples: Draws of each row's latent variables: more than 1 for the
-        importance-weighted bound.
     :param batch_size: Rows of a minibatch (default: all up to 2000 rows, 1000 above; for a VMG 20,
         or a 50th of the rows if that is more).
     :param devices: GPUs of this machine that share every step's rows (default: one device).
@@ -137,10 +133,8 @@ class FitOptions(Format, _TableArgument):
     num_pseudo_data: Annotated[Size | None, _MODEL] = None
     num_inducing: Annotated[Size | None, _MODEL] = None
     inducing: Annotated[Literal["subset", "kmeans"] | None, _MODEL] = None
-    latent_dim: Annotated[Size | None, _MODEL] = None
     num_steps: Annotated[Count | None, _TRAINING] = None
     num_samples: Annotated[Size | None, _TRAINING] = None
-    importance_samples: Annotated[Size, _TRAINING] = 1
     batch_size: Annotated[Count | None, _TRAINING] = None
     devices: Annotated[Count | None, _TRAINING] = None
     seed: Annotated[Seed, _TRAINING] = 0
@@ -157,7 +151,7 @@ class FitOptions(Format, _TableArgument):
     @property
     def model_arguments(self) -> dict[str, Any]:
         """What the user says of the model, by what builders and selection call it."""
-        names = ("inducing", "kernel", "latent_dim", "num_inducing", "num_pseudo_data")
+        names = ("inducing", "kernel", "num_inducing", "num_pseudo_data")
         given = {name: getattr(self, name) for name in (*names, "posterior", "whiten", "width")}
         given["output"] = self.output_posterior
         given["kernel"] = "SquaredExponential" if self.kernel == "RBF" else self.kernel
@@ -171,10 +165,7 @@ _NOT_FOR: dict[str, tuple[str, ...]] = {
     "DWP": ("num_pseudo_data",),
     "DGP": ("num_pseudo_data", "posterior", "whiten"),
     "DIWP": ("num_pseudo_data", "posterior", "whiten", "width"),
-    "VMG": (
-        *("inducing", "kernel", "latent_dim", "likelihood", "output_posterior", "posterior"),
-        "whiten",
-    ),
+    "VMG": (*("inducing", "kernel", "likelihood", "output_posterior", "posterior", "whiten"),),
 }
 
 
@@ -212,8 +203,6 @@ def _mistakes(options: FitOptions) -> Iterator[str]:
             yield f"--{name.replace('_', '-')} is not for --model {options.model}"
     if options.task == "classification" and options.likelihood is not None:
         yield "--likelihood is for --task regression: labels have their own"
-    if options.importance_samples > 1 and options.latent_dim is None:
-        yield "--importance-samples are draws of latent variables: give --latent-dim"
     if options.patience is not None and options.validation_fraction is None:
         yield "--patience goes with --validation-fraction only"
 

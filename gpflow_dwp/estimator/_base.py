@@ -46,7 +46,7 @@ Index = npt.NDArray[np.int64]
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
 # Arguments that models are chosen and built with under the same names.
-_OF_MODELS = ("posterior", "whiten", "width", "inducing", "latent_dim", "num_samples")
+_OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
 
 
 class DeepWishartEstimator(BaseEstimator):
@@ -65,8 +65,6 @@ class DeepWishartEstimator(BaseEstimator):
         kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         num_inducing: int | Auto = "auto",
         inducing: InducingChoice = "subset",
-        latent_dim: int = 0,
-        num_importance_samples: int = 1,
         num_steps: int | None = None,
         batch_size: int | None = None,
         num_samples: int = 2,
@@ -89,8 +87,6 @@ class DeepWishartEstimator(BaseEstimator):
         self.kernel = kernel
         self.num_inducing = num_inducing
         self.inducing = inducing
-        self.latent_dim = latent_dim
-        self.num_importance_samples = num_importance_samples
         self.num_steps = num_steps
         self.batch_size = batch_size
         self.num_samples = num_samples
@@ -209,7 +205,6 @@ class DeepWishartEstimator(BaseEstimator):
             effort=self.effort,
             num_inducing=self.num_inducing,
             output=self.output,
-            num_importance_samples=self.num_importance_samples,
             num_steps=self.num_steps,
             batch_size=self.batch_size,
             validation_data=held_out,
@@ -272,7 +267,6 @@ class DeepWishartEstimator(BaseEstimator):
             patience=self.n_iter_no_change,
             kl_annealing_steps=kl_annealing_steps,
             batch_size=self.batch_size,
-            num_importance_samples=self.num_importance_samples,
             seed=seed,
             progress=bool(self.verbose),
         )

@@ -67,10 +67,6 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         a single layer with Gaussian noise for all rows up to 1,000, and 500 at most above (300 with
         noise that differs by place).
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
-    :param latent_dim: Latent variables of each row, extra inputs that its target tells of: for
-        noise of any shape, several modes included.
-    :param num_importance_samples: Draws of each row's latent variables: more than 1 for the
-        importance-weighted bound.
     :param num_steps: Gradient steps of a model that takes such, at most; models that are not kept
         take fewer. None for 1,000, and for 3,000 of a deep model of up to 2,000 rows.
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with

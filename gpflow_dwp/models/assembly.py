@@ -21,8 +21,6 @@ from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GramLayer,
-    LatentVariableLayer,
-    NetworkEncoder,
     OutputLayer,
     RegressionGPLayer,
 )
@@ -96,7 +94,6 @@ class Architecture(TypedDict, total=False):
     likelihood: Likelihood | LikelihoodName
     output: OutputPosterior | None
     num_samples: int | None
-    latent_dim: int
     jitter: float | None
     protocol: ModelProtocol
     seed: int
@@ -143,7 +140,6 @@ def assemble(
     likelihood: Likelihood | LikelihoodName = "gaussian",
     output: OutputPosterior | None = None,
     num_samples: int | None = None,
-    latent_dim: int = 0,
     jitter: float | None = None,
     protocol: ModelProtocol = "fast",
     seed: int = 0,
@@ -159,25 +155,24 @@ def assemble(
     output = "pseudo_targets" if output is None and of_papers else output
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
-    check_integers(at_least=0, latent_dim=latent_dim)
     if num_functions is not None:
         check_integers(num_functions=num_functions)
     if not isinstance(likelihood, Likelihood):
         with positive_by_exp():
             likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
-    reason = _against_regression(Y, likelihood, latent_dim, num_functions, kernel)
+    reason = _against_regression(Y, likelihood, num_functions, kernel)
     if output is None:
-        output = suitable_output(len(X), likelihood, latent_dim) if not reason else "pseudo_targets"
+        output = suitable_output(len(X), likelihood) if not reason else "pseudo_targets"
     check_choice(get_args(OutputPosterior), output=output)
     if output == "regression" and reason:
         raise ValueError(f"output must be 'pseudo_targets' {reason}, got 'regression'.")
-    num_inputs = X.shape[1] + latent_dim
+    num_inputs = X.shape[1]
     named = {} if width is None else {"width": width}
     width = num_inputs if width is None else width
     check_integers(depth=depth, num_inducing=num_inducing, width=width)
     jitter = as_jitter(jitter)  # also where no layer has it
     largest = min(num_inducing, len(X))
-    named |= {"depth": depth, "latent_dim": latent_dim, "num_inducing": largest}
+    named |= {"depth": depth, "num_inducing": largest}
     check_memory(depth, largest, max(largest, width, num_inputs), **named)
     if weights is not None:
         weights = check_weights(weights, len(X))
@@ -188,11 +183,6 @@ def assemble(
     warn_of_scales(4, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(each, width, len(Z), jitter=jitter, seed=rng) for each in hidden_kernels]
-    latent_layer = None
-    if latent_dim:
-        Z = np.concatenate([Z, rng.standard_normal((len(Z), latent_dim))], axis=1)
-        encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
-        latent_layer = LatentVariableLayer(latent_dim, encoder)
     output_layer: OutputLayer
     if output == "regression":
         output_layer = RegressionGPLayer(
@@ -217,7 +207,6 @@ def assemble(
         Z,
         num_data=len(X),
         num_samples=num_samples,
-        latent_layer=latent_layer,
     )
     model.protocol = protocol
     return model
@@ -226,7 +215,6 @@ def assemble(
 def suitable_output(
     num_data: int,
     likelihood: Likelihood,
-    latent_dim: int = 0,
     batch_size: int | None = None,
 ) -> OutputPosterior:
     """Return "regression" where it can be had and each step may carry all data, up to 2,000 rows.
@@ -236,15 +224,13 @@ def suitable_output(
 
     :param num_data: Number of training rows, N.
     :param likelihood: The likelihood.
-    :param latent_dim: Number of latent variables of each row, W.
     :param batch_size: Rows of a minibatch; None for all.
     """
     whole = batch_size is None and num_data <= _LARGEST_REGRESSION
     has_one_noise = isinstance(likelihood, gpflow.likelihoods.Gaussian) and any(
         isinstance(given, gpflow.Parameter) for given in (likelihood.variance, likelihood.scale)
     )
-    suits = whole and not latent_dim and has_one_noise
-    return "regression" if suits else "pseudo_targets"
+    return "regression" if whole and has_one_noise else "pseudo_targets"
 
 
 def _learned_output_layer(
@@ -277,15 +263,12 @@ def _learned_output_layer(
 def _against_regression(
     Y: npt.NDArray[np.float64],
     likelihood: Likelihood,
-    latent_dim: int,
     num_functions: int | None,
     kernel: str | Kernel | Sequence[str | Kernel],
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
     if not isinstance(likelihood, gpflow.likelihoods.Gaussian):
         return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
-    if latent_dim:
-        return "for a model with latent variables"
     if num_functions is not None:
         return "where num_functions are mixed"
     kernels = kernel if isinstance(kernel, Sequence) else [kernel]

@@ -61,7 +61,7 @@ def build_deep_wishart_process(
         one output GP.
     :param posterior: Posterior family of every Wishart layer: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
-    :param width: Degrees of freedom of every Wishart layer, ν; None for D (and latent variables).
+    :param width: Degrees of freedom of every Wishart layer, ν; None for D.
     :param num_inducing: Number of inducing points, M; at most the number of distinct training
         inputs is used.
     :param inducing: "subset": inducing inputs start on random training rows, pseudo-targets on
@@ -71,8 +71,7 @@ def build_deep_wishart_process(
         and one in all others; a kernel, of which each layer gets a copy; or ``depth`` names and
         kernels, bottom first.
     :param mean_function: m(x), added to the output layer's functions: GPflow's ``Constant`` or
-        ``Linear``, say, with what it takes for D inputs (and latent variables behind them) and Q
-        functions. None for zero.
+        ``Linear``, say, with what it takes for D inputs and Q functions. None for zero.
     :param num_functions: Number of functions, G, where the outputs are mixtures of G independent
         functions, which are learned, and so correlated (see ``mixing`` of
         :class:`GlobalInducingGPLayer`). None for outputs that are independent given the layers
@@ -95,9 +94,6 @@ def build_deep_wishart_process(
         papers. More draws make steps dearer and less noisy.
     :param expected_log_ratio: See :class:`WishartLayer`; None for True, or by the papers False.
     :param stick_the_landing: See :class:`WishartLayer`.
-    :param latent_dim: Number of latent variables of each row, W, which are appended to its inputs;
-        see :class:`LatentVariableLayer`. Their inducing inputs start on normal draws, and a
-        :class:`NetworkEncoder` gives their posterior.
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for
         GPflow's ``default_jitter()`` when the model is built.
     :param protocol: "papers" for the papers' model, which :func:`fit` trains as they do: a learned

@@ -11,24 +11,17 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.autograph import without_autograph
-from gpflow_dwp.base import Seed
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
-from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, LatentVariableLayer, OutputLayer
+from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
-from gpflow_dwp.layers.latent_variable import append_latents
-from gpflow_dwp.layers.propagation import InducingPath, propagate_targets, sample_inducing_path
+from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch, check_mean_function
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
-from gpflow_dwp.objectives import (
-    BoundTerms,
-    evidence_lower_bound,
-    importance_weighted_bound,
-)
-from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.validation import check_instance
+from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound
+from gpflow_dwp.random import as_seed, split_seed
 
 __all__ = [
     "DeepGaussianProcess",
@@ -49,8 +42,6 @@ class DeepKernelProcess(VariationalModel):
     :param num_samples: Number of draws that estimate the bound, S.
     :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
         for.
-    :param latent_layer: Appends latent variables of each datum to its inputs, below the first
-        kernel; the last columns of Z are theirs.
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
         matrix, or a number is not a positive integer or too large for the machine's memory.
     """
@@ -64,13 +55,9 @@ class DeepKernelProcess(VariationalModel):
         num_samples: int = 10,
         *,
         num_prediction_samples: int = 100,
-        latent_layer: LatentVariableLayer | None = None,
     ) -> None:
         super().__init__(layers, likelihood, num_data, num_samples, num_prediction_samples)
-        if latent_layer is not None:
-            check_instance(LatentVariableLayer, latent_layer=latent_layer)
         self.inducing_variable = as_inducing_points(inducing_variable)
-        self.latent_layer = latent_layer
         self._check_parts()
 
     @property
@@ -88,8 +75,7 @@ class DeepKernelProcess(VariationalModel):
 
     @property
     def num_inputs(self) -> int:
-        """Columns of X: those of the inducing inputs that are not latent variables."""
-        return int(self.inducing_variable.Z.shape[1]) - self._latent_dim
+        return int(self.inducing_variable.Z.shape[1])
 
     @property
     def num_outputs(self) -> int | None:
@@ -98,7 +84,7 @@ class DeepKernelProcess(VariationalModel):
 
     @property
     def draws_by_place(self) -> bool:
-        return self.latent_layer is not None
+        return False
 
     @property
     def rows(self) -> Batch | None:
@@ -116,10 +102,6 @@ class DeepKernelProcess(VariationalModel):
         points = tf.convert_to_tensor(self.inducing_variable.Z)
         warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
-        if self.latent_layer is not None:
-            return self._terms_with_latents(
-                self.latent_layer, path, batch, num_importance_samples, target_seed
-            )
         X, Y, weights = batch
         mean, variance = propagate_targets(hidden, output, path, X[:, None], target_seed)
         return evidence_lower_bound(
@@ -128,35 +110,6 @@ class DeepKernelProcess(VariationalModel):
             num_data=self.num_data,
             weights=weights,
         )
-
-    def _terms_with_latents(
-        self,
-        latent_layer: LatentVariableLayer,
-        path: InducingPath,
-        batch: Batch,
-        num_copies: int,
-        seed: Seed,
-    ) -> BoundTerms:
-        X, Y, weights = batch
-        latent_seed, target_seed = split_seed(seed, 2)
-        shape = [self.num_samples, tf.shape(X)[0], num_copies, latent_layer.latent_dim]
-        draw = latent_layer.sample(X, Y, normal(shape, latent_seed, X.dtype))
-        # A group is of the K copies of one datum.
-        targets = append_latents(X[None, :, None, :], draw.latents)
-        mean, variance = propagate_targets(
-            self.hidden_layers, self.output_layer, path, targets, target_seed, keys=X
-        )
-        return importance_weighted_bound(
-            expected_log_likelihoods(self.likelihood, X, Y, mean, variance, num_copies),
-            draw.local_log_ratio(),
-            self._with_likelihood(path.log_ratios),
-            num_data=self.num_data,
-            weights=weights,
-        )
-
-    @property
-    def _latent_dim(self) -> int:
-        return 0 if self.latent_layer is None else self.latent_layer.latent_dim
 
     @without_autograph
     def posterior(
@@ -181,7 +134,6 @@ class DeepKernelProcess(VariationalModel):
             tf.convert_to_tensor(self.inducing_variable.Z),
             num_samples,
             as_seed(seed),
-            latent_dim=self._latent_dim,
         )
 
     def _check_parts(self) -> None:

@@ -64,13 +64,12 @@ class FunctionDraws:
     >>> functions(X[:5]).shape
     TensorShape([3, 5, 1])
 
-    :param model: A deep Wishart process or a deep Gaussian process without latent variables, with
-        kernels of :func:`sample_random_functions`.
+    :param model: A deep Wishart process or a deep Gaussian process, with kernels of
+        :func:`sample_random_functions`.
     :param num_samples: Number of joint draws, S.
     :param num_features: Number of waves, F, of each function.
     :param seed: An integer or stateless seed; None for fresh draws.
-    :raises ValueError: If the model has other layers or latent variables, or a number is not a
-        positive integer.
+    :raises ValueError: If the model has other layers, or a number is not a positive integer.
     :raises UnsupportedKernelError: If the model has another kernel.
     """
 
@@ -88,10 +87,10 @@ class FunctionDraws:
         output = model.output_layer
         hidden = model.hidden_layers
         widths = [width for layer in hidden if (width := layer.num_features) is not None]
-        if len(widths) < len(hidden) or model.latent_layer:
+        if len(widths) < len(hidden):
             raise ValueError(
-                "model must be a deep Wishart process or a deep Gaussian process without latent "
-                f"variables, got {type(model).__name__}."
+                "model must be a deep Wishart process or a deep Gaussian process, got "
+                f"{type(model).__name__}."
             )
         self.num_samples = num_samples
         path_seed, function_seed, noise_seed = split_seed(as_seed(seed), 3)

@@ -10,7 +10,6 @@ from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GramLayer, OutputLayer
-from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.layers.propagation import (
     InducingPath,
     propagate_jointly,
@@ -21,7 +20,7 @@ from gpflow_dwp.layers.propagation import (
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import check_inputs
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
-from gpflow_dwp.random import normal, split_seed
+from gpflow_dwp.random import split_seed
 
 __all__ = ["DeepPosterior"]
 
@@ -35,8 +34,6 @@ class DeepPosterior(MixturePosterior):
     :param points: Inducing inputs, [M, D].
     :param num_samples: Number of joint draws, S.
     :param seed: A stateless seed, [2].
-    :param latent_dim: W: the last W columns of the points belong to latent variables, which are
-        drawn from their prior.
     """
 
     def __init__(
@@ -47,24 +44,21 @@ class DeepPosterior(MixturePosterior):
         points: tf.Tensor,
         num_samples: int,
         seed: Seed,
-        *,
-        latent_dim: int = 0,
     ) -> None:
         path_seed, self._target_seed, function_seed = split_seed(seed, 3)
         hidden, output, likelihood = snapshot((tuple(hidden), output, likelihood))
         num_inducing, num_inputs = points.shape
         super().__init__(
             likelihood,
-            num_inputs=num_inputs - latent_dim,
+            num_inputs=num_inputs,
             num_outputs=output.num_outputs,
             num_inducing=num_inducing,
             num_samples=num_samples,
-            num_distinct=None if hidden or latent_dim else 1,
+            num_distinct=None if hidden else 1,
             function_seed=function_seed,
             mixing=output.mixing,
         )
         self._hidden = hidden
-        self._latent_dim = latent_dim
         self._output = output
         self.path: InducingPath = sample_inducing_path(
             hidden, output, points, num_samples, path_seed, warp_of(likelihood)
@@ -81,8 +75,7 @@ class DeepPosterior(MixturePosterior):
         if Xnew is None:
             return [draw.gram for draw in self.path.hidden]
         X = check_inputs(self, Xnew, "Xnew")
-        targets, seed = self._targets(X, full_cov=True)
-        return sample_gram_matrices(self._hidden, self._output, self.path, targets, seed)
+        return sample_gram_matrices(self._hidden, self._output, self.path, X, self._target_seed)
 
     def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         return self._moments(X, full_cov=full_cov, mixed=True)
@@ -93,20 +86,8 @@ class DeepPosterior(MixturePosterior):
         return self._moments(X, full_cov=full_cov, mixed=False)
 
     def _moments(self, X: tf.Tensor, *, full_cov: bool, mixed: bool) -> tuple[tf.Tensor, tf.Tensor]:
-        targets, seed = self._targets(X, full_cov=full_cov)
         parts = self._hidden, self._output, self.path
         if full_cov:
-            return propagate_jointly(*parts, targets, seed, mixed=mixed)
+            return propagate_jointly(*parts, X, self._target_seed, mixed=mixed)
         keys = tf.zeros([1, 1], X.dtype)
-        return propagate_targets(*parts, targets[..., None, :], seed, keys, mixed=mixed)
-
-    def _targets(self, X: tf.Tensor, *, full_cov: bool) -> tuple[tf.Tensor, Seed]:
-        """What the layers get, with latent variables, and the seed of their noise."""
-        if not self._latent_dim:
-            return X, self._target_seed
-        seed, target_seed = split_seed(self._target_seed, 2)
-        if full_cov:
-            latents = normal([self.num_samples, tf.shape(X)[0], self._latent_dim], seed, X.dtype)
-        else:
-            latents = self._shared_normal(X, seed, self._latent_dim)
-        return append_latents(X[None], latents), target_seed
+        return propagate_targets(*parts, X[:, None], self._target_seed, keys, mixed=mixed)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
-from gpflow.base import Parameter
 from gpflow.kernels import Kernel
 
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 
-__all__ = ["initial_kernel", "with_latents"]
+__all__ = ["initial_kernel"]
 
 
 def initial_kernel(
@@ -28,16 +26,4 @@ def initial_kernel(
         start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
         kernel.lengthscales.assign(start)
     kernel.variance.assign(variance)
-    return kernel
-
-
-def with_latents(kernel: Kernel, latent_dim: int) -> Kernel:
-    """A copy that also acts on latent variables, with lengthscales of theirs where inputs have."""
-    kernel = copy.deepcopy(kernel)
-    for name in ("lengthscales", "weight_variances"):
-        values = np.asarray(getattr(kernel, name, 0.0))
-        if latent_dim and values.ndim:
-            own = np.full(latent_dim, math.sqrt(2.0) if name == "lengthscales" else 1.0)
-            transform = getattr(kernel, name).transform
-            setattr(kernel, name, Parameter(np.append(values, own), transform=transform))
     return kernel

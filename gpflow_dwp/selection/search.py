@@ -107,11 +107,7 @@ class Search:
     @property
     def _has_leave_one_out(self) -> bool:
         trainer = self.trainer
-        return (
-            trainer.batch_size is None
-            and not trainer.latent_dim
-            and trainer.output != "pseudo_targets"
-        )
+        return trainer.batch_size is None and trainer.output != "pseudo_targets"
 
     def _depth_gains(self, plain: Start) -> bool:
         """Whether a plain deep model that was tried predicts better than a plain single layer."""

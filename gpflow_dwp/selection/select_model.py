@@ -45,8 +45,6 @@ def select_model(
     width: int | None = None,
     output: OutputPosterior | None = None,
     inducing: InducingChoice = "subset",
-    latent_dim: int = 0,
-    num_importance_samples: int = 1,
     num_steps: int | None = None,
     batch_size: int | None = None,
     num_samples: int = 2,
@@ -75,7 +73,7 @@ def select_model(
     Observations that repeat are taken to be recorded to a step, the smallest gap between them. All
     densities here are then probabilities of cells, by their width.
 
-    Of more rows, other likelihoods and latent variables models are compared by their bounds.
+    Of more rows, and of other likelihoods, models are compared by their bounds.
 
     :param data: Inputs [N, D], standardised, and observations [N, P], standardised as well where
         they are numbers, NaN where they are missing; and weights [N] if rows are to count more or
@@ -99,10 +97,6 @@ def select_model(
         where that predicts better.
     :param output: What the output layer's posterior comes from, at all depths.
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
-    :param latent_dim: Number of latent variables of each row, W. Kernel and likelihood are chosen
-        without latent variables, and a single layer with some takes gradient steps, too.
-    :param num_importance_samples: Number of draws of each row's latent variables, K, of the bound
-        in these steps and of what is compared.
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
         single layer, unless its noise is heteroskedastic; None for 1,000, and in deep regressions
         for 3,000, or 8,000 if ``effort`` is "thorough".
@@ -142,7 +136,6 @@ def select_model(
         "whiten": whiten,
         "width": width,
         "inducing": inducing,
-        "latent_dim": latent_dim,
         "num_samples": num_samples,
     }
     # What cannot be used is refused here, before anything is fitted.
@@ -155,7 +148,6 @@ def select_model(
         seed=seed,
         **architecture,
     )
-    check_integers(num_importance_samples=num_importance_samples)
     if validation_data is not None:
         _check_validation_data(validation_data, smallest)
     noise_free = likelihood == "noise_free"
@@ -172,7 +164,6 @@ def select_model(
         progress,
         architecture,
         seed,
-        num_importance_samples=num_importance_samples,
         validation_data=validation_data,
         patience=patience,
     )

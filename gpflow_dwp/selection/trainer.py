@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -20,7 +21,6 @@ from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
 from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
-from gpflow_dwp.selection._kernels import with_latents
 from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_noise
 from gpflow_dwp.selection.candidates import Auto
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
@@ -64,7 +64,6 @@ class Trainer:
     progress: bool
     architecture: dict[str, Any]
     seed: int
-    num_importance_samples: int = 1
     validation_data: RegressionData | None = None
     patience: int = 10
 
@@ -84,22 +83,16 @@ class Trainer:
         copies = are_copies(self.X, self.Y, self.steps)
         return np.where(copies, 0.0, 1.0) if copies.any() else None
 
-    @property
-    def latent_dim(self) -> int:
-        """W, latent variables of each row."""
-        return int(self.architecture["latent_dim"])
-
     def build(self, start: Start, depth: int, width: int | None = None) -> DeepWishartProcess:
         """Build a model of some depth with the kernel and likelihood of a single layer.
 
         :param width: Degrees of freedom; None for what the architecture says.
         """
         num_data, num_inputs = self.X.shape
-        is_regression = start.is_gaussian and not self.latent_dim
         with positive_by_exp():
             kernels = [
-                with_latents(start.kernel, self.latent_dim),
-                *make_kernels(start.name, depth, num_inputs + self.latent_dim)[1:],
+                copy.deepcopy(start.kernel),
+                *make_kernels(start.name, depth, num_inputs)[1:],
             ]
         if depth > 1:
             kernels[0].variance.assign(1.0)
@@ -110,12 +103,12 @@ class Trainer:
         kernels[-1].variance.assign(start.kernel.variance)
         num_inducing = self.num_inducing
         if num_inducing == "auto":
-            num_inducing = self._num_inducing(start, depth, is_regression)
+            num_inducing = self._num_inducing(start, depth)
         output = self.output
-        if output is None and depth == 1 and is_regression:
+        if output is None and depth == 1 and start.is_gaussian:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:
-            output = suitable_output(num_data, start.likelihood, self.latent_dim, self.batch_size)
+            output = suitable_output(num_data, start.likelihood, self.batch_size)
         likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
         if depth > 1 and start.is_gaussian:
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
@@ -190,7 +183,6 @@ class Trainer:
             patience=self.patience,
             kl_annealing_steps=annealing,
             batch_size=self.batch_size,
-            num_importance_samples=self.num_importance_samples,
             seed=self.seed + seed,
             progress=self.progress,
         )
@@ -204,21 +196,14 @@ class Trainer:
         try:
             num_data = len(self.X)
             blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
-            bounds = [
-                float(
-                    model.elbo(
-                        self.rows(rows), num_importance_samples=self.num_importance_samples, seed=0
-                    )
-                )
-                for rows in blocks
-            ]
+            bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
         finally:
             model.num_samples = num_samples
 
-    def _num_inducing(self, start: Start, depth: int, is_regression: bool) -> int:
+    def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
-        if depth == 1 and is_regression:
+        if depth == 1 and start.is_gaussian:
             if num_data <= _EXACT_ROWS:
                 return num_data
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))

@@ -196,22 +196,15 @@ def test_devices_train_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("model", "options", "title"),
     [
-        ("DGP", ("--latent-dim", "2", "--importance-samples", "3"), "deep GP"),
+        ("DGP", ("--kernel", "Matern32"), "deep GP"),
         ("VMG", ("--hidden-units", "7", "--num-pseudo-data", "1"), "matrix-Gaussian network"),
         ("DWP", ("--likelihood", "warped_student_t"), "deep Wishart process"),
     ],
 )
 def test_every_model_is_trained_saved_and_predicts(
-    model: str, options: tuple[str, ...], title: str, monkeypatch: pytest.MonkeyPatch
+    model: str, options: tuple[str, ...], title: str
 ) -> None:
     """Catches an option that does not reach the model, and one that predictions cannot do with."""
-    asked: list[int] = []
-
-    def train(*arguments: Any, num_importance_samples: int, **named: Any) -> TrainingHistory:
-        asked.append(num_importance_samples)
-        return fit(*arguments, num_importance_samples=num_importance_samples, **named)
-
-    monkeypatch.setattr("gpflow_dwp.cli.training.fit", train)
     table = columns("regression")
     path = write_csv(Path("table.csv"), table)
 
@@ -222,9 +215,9 @@ def test_every_model_is_trained_saved_and_predicts(
     assert np.isfinite(metrics["scores"][f"{title}, depth 2"]["log_likelihood"])
     assert all(np.isfinite(float(mean)) for mean in read_csv(Path("predicted.csv"))["price_mean"])
     trained = load_model("run/model")
-    assert trained.num_inputs == 2 and asked == [3 if model == "DGP" else 1]
+    assert trained.num_inputs == 2
     if model == "DGP":
-        assert trained.latent_layer.latent_dim == 2
+        assert type(trained.layers[0].kernel).__name__ == "Matern32"
     elif model == "DWP":
         assert type(trained.likelihood).__name__ == "WarpedStudentT"
         assert "likelihood: warped_student_t\n" in Path("run/config.yaml").read_text()
@@ -319,7 +312,6 @@ def test_refuses_tables(
         (["--model", "DGP", "--posterior", "A"], "--posterior is not for --model DGP"),
         (["--model", "DGP", "--depth", "auto"], "--depth auto cannot go with --model DGP, which"),
         (["--model", "VMG", "--likelihood", "warped"], "--likelihood is not for --model VMG"),
-        (["--importance-samples", "2"], "--importance-samples are draws of latent variables"),
         (["--columns", "a", "--drop", "b"], "--drop cannot go with --columns"),
         (["--devices", "2"], "--devices 2 needs as many GPUs; TensorFlow finds CPU:0"),
         (["--depth", "0"], "--depth must be a positive integer, or auto, got 0"),

@@ -127,7 +127,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "kernel": NO_KERNEL,
         "likelihood": NO_LIKELIHOOD,
         **dict.fromkeys(("whiten", "expected_log_ratio", "stick_the_landing"), NO_FLAG),
-        "latent_dim": (-1, 1.5, "x", None, NAN, True),
         "jitter": NO_JITTER,
         "seed": NO_SEED,
     },

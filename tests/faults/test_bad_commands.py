@@ -30,7 +30,6 @@ NEEDED = {
 T = ("fit", "table.csv", "--target", "price")
 # Those that tests of the commands do not have.
 MISTAKES: list[tuple[tuple[str, ...], str]] = [
-    ((*T, "--latent-dim", "1", "--output-posterior", "regression"), "regression|latent"),
     (("fit", "--config", "folder"), "folder"),
     (("fit", "--config", "binary.yaml"), "binary.yaml"),
     (("fit", "--resume", "table.csv"), "table.csv"),

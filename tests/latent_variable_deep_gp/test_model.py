@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import randomise, toy_data
+from model_reference import assert_same_mean, randomise, toy_data
 from scipy import stats
 
 from gpflow_dwp.latent_variable_deep_gp import (
@@ -119,6 +119,29 @@ def test_more_importance_samples_make_a_difference_to_latent_variables_alone() -
             np.testing.assert_allclose(many, one, rtol=1e-10)
         else:
             assert many > one
+
+
+def test_minibatches_and_single_draws_are_unbiased() -> None:
+    """Catches a scale of minibatches, or of draws, within the logarithm of the weights."""
+    X, Y = toy_data(num=12)
+    model = build_latent_variable_deep_gp((X, Y), "LV-GP-GP", num_inducing=5)
+    model.likelihood.variance.assign(0.5)
+
+    def data_terms(num_samples: int, repeats: int, *parts: slice) -> np.ndarray:
+        model.num_samples = num_samples
+
+        def term(seed: tf.Tensor) -> tf.Tensor:
+            batches = [(X[part], Y[part]) for part in parts]
+            options = {"num_importance_samples": 3, "seed": seed}
+            return tf.reduce_mean([model.elbo_terms(each, **options).data for each in batches])
+
+        seeds = tf.range(repeats, dtype=tf.int64)
+        return tf.function(
+            lambda: tf.map_fn(term, seeds, fn_output_signature=tf.float64), autograph=False
+        )().numpy()
+
+    expected = data_terms(200, 8, slice(None))
+    assert_same_mean(data_terms(1, 300, slice(6), slice(6, None)), expected, 4.0)
 
 
 def test_gradients_of_the_encoder_are_those_of_finite_differences() -> None:

@@ -143,7 +143,6 @@ def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained:
             {"output": "regression", "likelihood": gpflow.likelihoods.StudentT()},
             "output must be 'pseudo_targets' for a likelihood that is not Gaussian .StudentT",
         ),
-        ({"output": "regression", "latent_dim": 1}, "'pseudo_targets' for a model with latent"),
     ],
 )
 def test_builders_refuse_what_it_is_not_for(arguments: dict[str, Any], message: str) -> None:

@@ -35,7 +35,7 @@ def moved(model: DeepKernelProcess) -> DeepKernelProcess:
     ("build", "settings"),
     [
         (build_deep_wishart_process, {"output": "regression", "likelihood": "student_t"}),
-        (build_deep_wishart_process, {"output": "pseudo_targets", "latent_dim": 1}),
+        (build_deep_wishart_process, {"output": "pseudo_targets"}),
         (build_deep_gaussian_process, {"mean_function": gpflow.functions.Constant()}),
         (build_deep_gaussian_process, {"hidden_ard": True}),
         (build_deep_inverse_wishart_process, {"kernel": "Matern52"}),

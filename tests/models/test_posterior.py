@@ -15,7 +15,6 @@ from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     DeepWishartProcess,
-    build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
@@ -198,7 +197,6 @@ def test_internal_batches_change_nothing(
 
 SMOOTH: dict[str, Any] = {
     "processes": lambda: tiny_model(3, data=DATA, num_inducing=4),
-    "latent inputs": lambda: build_deep_gaussian_process(DATA, 2, num_inducing=4, latent_dim=1),
     "latent variables": lambda: build_latent_variable_deep_gp(DATA, "LV-GP-GP", num_inducing=4),
     "network": lambda: build_matrix_gaussian_network(
         DATA, 2, width=4, num_pseudo_data=2, activation="tanh"

@@ -70,7 +70,6 @@ def test_divergences_are_those_of_the_bound() -> None:
         ),
         ({"build": build_deep_inverse_wishart_process}, "Gram matrix [5, 5]", "inverse Wishart"),
         ({"likelihood": gpflow.likelihoods.Softmax(3)}, "Gram matrix [5, 5], rank 2", "AB-GW"),
-        ({"latent_dim": 1}, "Gram matrix [5, 5], rank 3", "AB-GW"),
         (
             {"depth": 1, "output": "regression"},
             "functions [5, 1]",

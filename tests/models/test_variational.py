@@ -30,7 +30,7 @@ CONCENTRATION, RATE = 6.0, 0.6
 each_room = pytest.mark.parametrize(
     ("build", "arguments"),
     [
-        (build_deep_wishart_process, {"depth": 2, "latent_dim": 1}),
+        (build_deep_wishart_process, {"depth": 2}),
         (build_latent_variable_deep_gp, {"architecture": "LV-GP"}),
         (build_matrix_gaussian_network, {}),
     ],
@@ -86,7 +86,7 @@ class Recording(gpflow.likelihoods.Gaussian):
 
 
 def test_autograph_rewrites_nothing_when_users_compile() -> None:
-    model = build_deep_wishart_process(DATA, 2, latent_dim=1, likelihood=Recording())
+    model = build_deep_wishart_process(DATA, 2, likelihood=Recording())
     rows = tuple(tf.constant(part) for part in DATA)
     loss = model.training_loss_closure(rows, compile=True)
     posterior = model.posterior(2)

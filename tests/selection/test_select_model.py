@@ -214,8 +214,6 @@ def test_labels() -> None:
         ({"depth": 0}, "depth must be a positive integer, got 0"),
         ({"kernel": "Cubic"}, "kernel must be one of"),
         ({"effort": "some"}, "effort must be one of"),
-        ({"latent_dim": -1}, "latent_dim must be"),
-        ({"estimator": 5}, "estimator must be"),
         ({"likelihood": "cauchy"}, "likelihood must be one of"),
         ({"num_inducing": -1}, "num_inducing must be a positive integer, got -1"),
         ({"patience": 0}, "patience must be a positive integer, got 0"),

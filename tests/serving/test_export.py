@@ -81,9 +81,7 @@ def latent_variable_deep_gp() -> Any:
 
 
 MODELS: dict[str, Callable[[], Any]] = {
-    "whitened A with latent inputs": lambda: tiny_model(
-        2, data=(X, Y), posterior="A", whiten=True, latent_dim=1
-    ),
+    "whitened A": lambda: tiny_model(2, data=(X, Y), posterior="A", whiten=True),
     "regression output": lambda: tiny_model(
         2, build_deep_inverse_wishart_process, data=(X, Y), output="regression"
     ),

@@ -79,7 +79,6 @@ MODELS = {
         wishart(posterior="GW", whiten=True, kernel="Exponential", **SAMPLED)
     ),
     "regression": Step(wishart(output="regression", kernel="RationalQuadratic")),
-    "latent variables": Step(wishart(latent_dim=1), num_importance_samples=2),
     "deep GP": Step(of(build_deep_gaussian_process, 2, num_inducing=3, kernel="Matern32")),
     "deep inverse Wishart": Step(
         of(build_deep_inverse_wishart_process, 2, num_inducing=3, kernel="Matern12")
