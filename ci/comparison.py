@@ -56,7 +56,8 @@ from study import numbers, read_lines, run_cells, settings
 from uci.splits import SETS, load_uci
 
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
-from gpflow_dwp.evaluation import PredictiveDistribution, expected_calibration_error
+from gpflow_dwp.evaluation import PredictiveDistribution
+from gpflow_dwp.evaluation.scores import expected_calibration_error
 from gpflow_dwp.selection import recorded_steps
 
 Array = npt.NDArray[np.float64]

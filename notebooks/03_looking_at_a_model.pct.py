@@ -24,16 +24,16 @@ import os
 import matplotlib.pyplot as plt
 import numpy as np
 from gpflow.kernels import SquaredExponential
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_diabetes
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.inspection import PartialDependenceDisplay
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 
 from gpflow_dwp import build_deep_wishart_process, fit
 from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.evaluation import (
     PredictiveDistribution,
-    interval_coverage,
     plot_calibration,
     plot_functions_1d,
     plot_gram_matrices,
@@ -41,10 +41,7 @@ from gpflow_dwp.evaluation import (
     plot_layer_grams,
     plot_learning_curve,
     plot_model_1d,
-    plot_pit,
     plot_predictions,
-    plot_relevance,
-    plot_reliability,
 )
 
 FAST = bool(os.environ.get("GPFLOW_DWP_FAST"))
@@ -142,7 +139,8 @@ lower, upper = regressor.predict_interval(inputs[test])
 axes = plot_predictions(
     target[test], regressor.predict(inputs[test]), lower, upper, target="progression"
 )
-print(f"in the 95% intervals: {interval_coverage(target[test], lower, upper):.0%}")
+inside = (lower <= target[test]) & (target[test] <= upper)
+print(f"in the 95% intervals: {inside.mean():.0%}")
 axes.figure
 
 # %% [markdown]
@@ -159,33 +157,31 @@ pit = distribution.cdf(target[test, None])[:, 0]
 axes = plot_calibration(pit)
 axes.figure
 
-# %%
-axes = plot_pit(pit)
-axes.figure
-
 # %% [markdown]
-# Of labels it is the share that is right, among rows of which the model is about as sure. Here the
-# question is whether the progression is above 140.
+# Of labels it is the share that is right, among rows of which the model is about as sure, by
+# scikit-learn. Here the question is whether the progression is above 140.
 
 # %%
 high = target > 140.0
 classifier = DeepWishartClassifier(depth=1, random_state=0, **SETTINGS)
 classifier.fit(inputs[train], high[train])
-probabilities = classifier.predict_proba(inputs[test])
-axes = plot_reliability(
-    probabilities.max(axis=1), classifier.predict(inputs[test]) == high[test], bins=6
+display = CalibrationDisplay.from_estimator(
+    classifier, inputs[test], high[test], n_bins=6, strategy="quantile"
 )
-axes.figure
+display.figure_
 
 # %% [markdown]
 # ### Which inputs matter, and how
 #
-# The lengthscales of the first kernel, and the dependence of predictions on one input with the
-# others as they are in the data, by scikit-learn (which averages over rows; thin lines are rows).
+# By scikit-learn: how much worse predictions get where rows exchange an input, and how they depend
+# on one with the others as they are in the data (an average over rows; thin lines are rows).
 
 # %%
-axes = plot_relevance(regressor.model_, feature_names=table.feature_names)
-axes.figure
+found = permutation_importance(
+    regressor, inputs[test], target[test], n_repeats=1 if FAST else 5, random_state=0
+)
+for place in np.argsort(-found.importances_mean):
+    print(f"{table.feature_names[place]:4} {found.importances_mean[place]:6.3f} of R²")
 
 # %%
 bmi = list(table.feature_names).index("bmi")

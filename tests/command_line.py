@@ -5,35 +5,25 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from cyclopts import Argument
 
-from gpflow_dwp.cli import main, program
+from gpflow_dwp.cli import main
 from gpflow_dwp.cli.program import COMMANDS, app
 from gpflow_dwp.data import Standardiser, Table, read_table
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")
-TINY = ("--num-steps", "5", "--num-inducing", "8", "--depth", "2", "--num-samples", "2", "--quiet")
+TINY = ("--num-steps", "5", "--num-inducing", "8", "--depth", "2", "--quiet")
 TEST_FRACTION = 0.25
 
 
 def run(*arguments: object) -> int:
     """The command's exit code."""
     return main([str(argument) for argument in arguments])
-
-
-def parse(*arguments: str) -> dict[str, Any]:
-    """The options of a command by name, as it is called with them."""
-    _, bound = program.parse(arguments)
-    found: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        found |= asdict(value) if is_dataclass(value) else {name: value}
-    return found
 
 
 def declared_options() -> Iterator[tuple[str, Argument]]:

@@ -54,7 +54,6 @@ OPTIONAL_PACKAGES = (
     "sklearn",
     "statsmodels",
     "tensorboard",
-    "yaml",
 )
 
 BELOW_THE_ROOT = [module for module in MODULES if module.group not in (None, "__main__")]

@@ -4,44 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
+import os
 import platform
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.options import FileOptions, Json, NumSamples, RunDirectory, Seed
-from gpflow_dwp.cli.runs import (
-    CONFIGURATION,
-    DESCRIPTION,
-    METRICS,
-    MODEL,
-    Run,
-    TrainedRun,
-    check_outside,
-    check_place,
-)
-from gpflow_dwp.data.reading import UNKNOWN, Format
+from gpflow_dwp.cli.options import FileOptions, Json, NumSamples, RunDirectory
+from gpflow_dwp.cli.runs import METRICS, MODEL, OPTIONS, Run, TrainedRun, check_outside
+from gpflow_dwp.data.reading import UNKNOWN
 from gpflow_dwp.files import read_sealed, replacing
-from gpflow_dwp.optional import find_optional
 
 if TYPE_CHECKING:
     from gpflow_dwp.data.reading import TableFile
 
 __all__ = ["evaluate", "export", "info", "predict"]
 
-_PARQUET = (".parquet", ".pq")
 _PACKAGES = (
     *("gpflow-dwp", "gpflow", "tensorflow", "tensorflow-probability", "tf_keras"),
     *("numpy", "scipy", "pandas", "scikit-learn"),
 )
-_METRICS = (
-    *("training_rows", "validation_rows", "test_rows", "steps", "best_step", "stop_reason"),
-    "reason",
-)
+_NO_CSV = (".parquet", ".pq", ".feather", ".arrow", ".gz", ".bz2", ".xz", ".zip", ".zst")
+_METRICS = ("training_rows", "test_rows", "steps", "stop_reason", "reason", "scores")
 
 
 def predict(
@@ -52,9 +39,6 @@ def predict(
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
     file: FileOptions = UNKNOWN,
     num_samples: NumSamples = 100,
-    seed: Seed = 0,
-    overwrite: bool = False,
-    json: Json = False,
 ) -> None:
     """Add predictions to a table, with the model of a run directory.
 
@@ -66,49 +50,39 @@ def predict(
         gpflow-dwp predict runs/houses-1 new-houses.csv -o predictions.csv
 
     :param table: CSV, Parquet or Feather file with the columns of training.
-    :param out: File to write: the table with columns added, Parquet if it ends in .parquet or .pq,
-        else CSV (default: standard output, as CSV).
-    :param overwrite: Replace --out if it exists.
-    :param seed: Seed of the draws.
+    :param out: CSV file to write: the table with columns added (default: standard output).
     """
-    from gpflow_dwp.cli.reports import as_json
-
     with user_mistakes():
         if out is not None:
-            check_place(out, table, overwrite=overwrite)
-            _check_packages(out)
-        elif json:
-            raise UsageError("--json tells of the file that is written: give --out")
+            _check_new(out)
         trained = TrainedRun.read(run)
         rows, X = trained.read_rows(table, file)
         parts: tuple[str, ...] = ("mean", "sd", "lower_95", "upper_95")
         if trained.classes is not None:
             parts = ("predicted", *(f"probability_{label}" for label in trained.classes))
         names = [f"{trained.target_name}_{part}" for part in parts]
-        for name in (*rows.original, *rows.original.index.names):
+        for name in rows.original:
             if name in names:
                 raise UsageError(f"{table} has a column {name!r} already")
-        if _is_parquet(out) and len({*rows.frame}) < rows.frame.shape[1]:
-            raise UsageError(f"{table} has two columns of one name, which {out} cannot have")
         units = trained.load(run)
     _tell("predict", trained, rows)
-    from gpflow_dwp import evaluation
+    from gpflow_dwp.evaluation import predictions
 
-    found: Any = evaluation.predict(units, X, num_samples=num_samples, seed=seed)
+    found: Any = predictions.predict(units, X, num_samples=num_samples)
     if trained.classes is not None:
         labels = [trained.classes[label] for label in found.labels]
         values = [labels, *found.probabilities.T]
     else:
         values = [found.mean, found.deviation, found.lower, found.upper]
-    frame = _typed(rows, trained) if _is_parquet(out) else rows.original
-    with user_mistakes():
-        _write(out, frame.assign(**dict(zip(names, values, strict=True))), rows.format)
-    if json:
-        encoder, frame = trained.encoder, rows.frame
-        noted = {"unseen": encoder.unseen(frame), "filled": encoder.count_filled(frame)}
-        print(as_json({"out": str(out), "rows": len(X), **noted}))
-    elif out is not None:
-        print(f"{len(X)} predictions are in {out}")
+    frame = rows.original.assign(**dict(zip(names, values, strict=True)))
+    separator = "," if rows.format.separator in (None, " ") else rows.format.separator
+    written = {"index": False, "sep": separator, "decimal": rows.format.decimal or "."}
+    if out is None:
+        frame.to_csv(sys.stdout, **written)
+        return
+    with user_mistakes(), replacing(out) as partial:
+        frame.to_csv(partial, encoding="utf-8", **written)
+    print(f"{len(X)} predictions are in {out}")
 
 
 def evaluate(
@@ -118,7 +92,6 @@ def evaluate(
     *,
     file: FileOptions = UNKNOWN,
     num_samples: NumSamples = 100,
-    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Score the model of a run directory on a table with known targets.
@@ -131,7 +104,6 @@ def evaluate(
         gpflow-dwp evaluate runs/houses-1 sold-later.csv --json
 
     :param table: CSV, Parquet or Feather file with the columns of training and the target.
-    :param seed: Seed of the draws.
     """
     from gpflow_dwp.cli.reports import as_json, named_scores
     from gpflow_dwp.data.tables import read_target
@@ -142,9 +114,9 @@ def evaluate(
         Y = read_target(rows, trained.target_name, trained.classes)
         units = trained.load(run)
     _tell("evaluate", trained, rows)
-    from gpflow_dwp import evaluation
+    from gpflow_dwp.evaluation import predictions
 
-    judged = evaluation.judge(units, X, Y, num_samples=num_samples, seed=seed)
+    judged = predictions.judge(units, X, Y, num_samples=num_samples)
     scores = named_scores(judged.scores, trained.task) | judged.calibration
     del scores["elbo"], scores["seconds"]  # of training
     if json:
@@ -161,22 +133,20 @@ def export(
     *,
     out: Annotated[Path, Parameter(alias="-o")],
     num_samples: NumSamples = 100,
-    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Write the model of a run directory for TensorFlow alone.
 
     The SavedModel runs where only TensorFlow is installed. It takes and gives the units of the
     table; its signatures are predict_y, predict_f, sample and log_density, and
-    assets.extra/columns.json names the columns. Where a caller names no number of samples and no
-    seed, it draws as these options say.
+    assets.extra/columns.json names the columns. Where a caller names no number of samples, it draws
+    as many as this option says.
 
     example:
 
         gpflow-dwp export runs/houses-1 -o houses-model
 
     :param out: Directory to write; must not hold anything.
-    :param seed: Seed of the draws.
     """
 
     with user_mistakes():
@@ -197,7 +167,6 @@ def export(
             input_standardiser=trained.inputs,
             output_standardiser=trained.target,
             num_samples=num_samples,
-            seed=seed,
             assets={"columns.json": json_module.dumps(columns, indent=1)},
         )
     if json:
@@ -227,9 +196,10 @@ def info(run: Path | None = None, /, *, json: Json = False) -> None:
         return
     scores = found.get("run", {}).pop("scores", {})
     for title, section in found.items():
-        print(f"{title}:")
-        for name, value in section.items():
-            print(f"  {_in_words(name, value)}")
+        print(f"{title}:" if isinstance(section, dict) else section)
+        for name, value in section.items() if isinstance(section, dict) else ():
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            print(f"  {name.replace('_', ' ')}: {shown}")
     if scores:
         print(scores_as_text(scores))
 
@@ -244,13 +214,12 @@ def _versions() -> dict[str, Any]:
     return found
 
 
-def _describe(run: Run) -> dict[str, dict[str, Any]]:
-
-    folder = run.folder
-    if not (folder / DESCRIPTION).is_file() and (run.work / CONFIGURATION).is_file():
-        return {"run": {"unfinished": True, "has_steps": run.has_steps}}
-    trained, metrics = TrainedRun.read(run.directory), read_sealed(folder / METRICS)
-    if not (folder / MODEL).is_dir():
+def _describe(run: Run) -> dict[str, Any]:
+    if not run.directory.exists() and (run.work / OPTIONS).is_file():
+        steps = "some steps are kept" if run.has_steps else "no steps are kept"
+        return {"run": {"unfinished": f"fit --resume {run.directory} goes on; {steps}"}}
+    trained, metrics = TrainedRun.read(run.directory), read_sealed(run.directory / METRICS)
+    if not (run.directory / MODEL).is_dir():
         raise UsageError(f"{run.directory} is damaged: its model is missing")
     described = {
         "target": trained.target_name,
@@ -258,24 +227,8 @@ def _describe(run: Run) -> dict[str, dict[str, Any]]:
         **({} if trained.classes is None else {"classes": list(trained.classes)}),
         "columns": list(trained.encoder.columns),
         **{name: metrics[name] for name in _METRICS if metrics.get(name) is not None},
-        "scores": metrics["scores"],
     }
     return {"run": described, "model": trained.model, "versions": trained.versions}
-
-
-def _in_words(name: str, value: Any) -> str:
-    """A line about a field."""
-    if name == "unfinished":
-        return "training was cut off, and can go on by fit --resume"
-    if name == "has_steps":
-        return f"{'some' if value else 'no'} steps are kept"
-    if name == "collapsed_layers" and not value:
-        return "every layer has learned from the data"
-    title = {
-        "nats": "learned from the data, by layer (nats)",
-        "collapsed_layers": "layers that learned nothing",
-    }.get(name, name.replace("_", " "))
-    return f"{title}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def _tell(command: str, trained: TrainedRun, rows: TableFile) -> None:
@@ -286,47 +239,13 @@ def _tell(command: str, trained: TrainedRun, rows: TableFile) -> None:
         print(f"gpflow-dwp {command}: {note}", file=sys.stderr)
 
 
-def _check_packages(out: Path) -> None:
-    """Refuse a file that could not be written in the end."""
-    if _is_parquet(out):
-        find_optional("pyarrow", "cli")
-    if out.suffix.lower() == ".zst" and find_spec("zstandard") is None:
-        raise UsageError(
-            f"{out} needs zstandard, which is not installed: python -m pip install zstandard"
-        )
-
-
-def _typed(rows: TableFile, run: TrainedRun) -> Any:
-    """The rows as their file has them, with numbers where a CSV file has their text."""
-    if rows.format.separator is None:
-        return rows.original
-    from pandas import to_numeric
-
-    frame, encoder = rows.original.copy(), run.encoder
-    for name in encoder.columns:
-        if name not in encoder.categories and name not in encoder.origins:
-            frame[name] = to_numeric(rows.frame[name])
-    return frame
-
-
-def _write(out: Path | None, frame: Any, form: Format) -> None:
-    """Write a file as a whole or not at all; with the table's index, if it has a name."""
-    index = any(name is not None for name in frame.index.names)
-    separator = "," if form.separator in (None, " ") else form.separator
-    written = {"index": index, "sep": separator, "decimal": form.decimal or "."}
-    if out is None:
-        frame.to_csv(sys.stdout, **written)
-        return
-    with replacing(out) as partial:
-        if _is_parquet(out):
-            frame.to_parquet(partial, index=index)
-            return
-        suffix = out.suffix.lower()
-        packing: Any = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}.get(suffix)
-        if suffix == ".zip":
-            packing = {"method": "zip", "archive_name": out.stem}
-        frame.to_csv(partial, encoding="utf-8", compression=packing, **written)
-
-
-def _is_parquet(path: Path | None) -> bool:
-    return path is not None and path.suffix.lower() in _PARQUET
+def _check_new(out: Path) -> None:
+    """Refuse a file that must not or cannot be written, before anything is computed."""
+    parent = out.resolve().parent
+    check_outside(out, [parent, *parent.parents])
+    if out.exists():
+        raise UsageError(f"--out {out} is there already: choose another, or remove it")
+    if out.suffix.lower() in _NO_CSV:
+        raise UsageError(f"--out {out}: predictions are written as CSV")
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"--out {out}: {parent} is not a directory that can be written to")

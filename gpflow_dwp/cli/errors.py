@@ -59,8 +59,8 @@ def explain(error: BaseException) -> tuple[int, str]:
         return 128 + signal.SIGINT, f"interrupted{kept}"
     if isinstance(error, MemoryError) or _is_tensorflow(error, "ResourceExhaustedError"):
         return 1, (
-            "out of memory; less is needed with a smaller --num-samples, --num-inducing, --width "
-            "or --batch-size, and for smaller tables"
+            "out of memory; less is needed with a smaller --num-inducing or --num-samples, and for "
+            "smaller tables"
         )
     if isinstance(error, (NonFiniteBoundError, OSError)):
         return 1, _one_line(error)

@@ -17,10 +17,13 @@ from gpflow_dwp.evaluation import (
     plot_calibration,
     plot_learning_curve,
     plot_predictions,
-    plot_reliability,
+)
+from gpflow_dwp.evaluation.predictions import (
+    INTERVAL,
+    LabelPredictions,
+    NumberPredictions,
     predict,
 )
-from gpflow_dwp.evaluation.predictions import INTERVAL, LabelPredictions, NumberPredictions
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.training import TrainingHistory
 
@@ -128,8 +131,16 @@ def _of_predictions(
             display_labels=[_plain(label) for label in classes],
             ax=axes,
         )
-        right = predictions.labels == labels
-        calibration = plot_reliability(predictions.probabilities.max(axis=1), right)
+        calibration = _axes()
+        import_optional("sklearn.calibration", "cli").CalibrationDisplay.from_predictions(
+            predictions.labels == labels,
+            predictions.probabilities.max(axis=1),
+            pos_label=1,
+            n_bins=10,
+            strategy="quantile",
+            name="share that is right",
+            ax=calibration,
+        )
     for each in (axes, calibration):
         each.set_title(f"{name}, test rows", fontsize="medium")
     return {"predictions": axes, "calibration": calibration}

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpflow_dwp.cli.errors import user_mistakes
-from gpflow_dwp.cli.options import FitOptions, complete
+from gpflow_dwp.cli.errors import UsageError, user_mistakes
+from gpflow_dwp.cli.options import FitOptions, complete, read
 from gpflow_dwp.cli.reports import encoding_notes
-from gpflow_dwp.cli.runs import CONFIGURATION, Run, load_tensorflow, new_run
+from gpflow_dwp.cli.runs import OPTIONS, Run, load_tensorflow, new_run
 from gpflow_dwp.data import Standardiser, Table, load_yacht
 from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.data.tables import read_to_split
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
-from gpflow_dwp.files import write_whole
-from gpflow_dwp.optional import find_optional, import_optional
+from gpflow_dwp.files import seal, write_whole
+from gpflow_dwp.optional import find_optional
 
 if TYPE_CHECKING:
     from gpflow.likelihoods import Likelihood
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["FitData", "fit", "read_fit_data"]
 
 _DEFAULTS = FitOptions()
-# What a run is not made of: where it goes, and what is shown of it.
-_NOT_WRITTEN = ("config", "resume", "out", "overwrite", "quiet", "json")
 
 
 def fit(options: FitOptions = _DEFAULTS) -> None:
@@ -46,51 +44,36 @@ def fit(options: FitOptions = _DEFAULTS) -> None:
         gpflow-dwp fit houses.csv --target price
         gpflow-dwp fit irises.csv --target species --task classification --depth 2
         gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
-        gpflow-dwp fit houses.csv --target price --validation-fraction 0.2
-        gpflow-dwp fit houses.csv --target price --model VMG --hidden-units 50 --depth 2
+        gpflow-dwp fit houses.csv --target price --model DGP --depth 2
         gpflow-dwp fit --resume runs/houses-1
-        gpflow-dwp fit --config runs/houses-1/config.yaml --seed 1
     """
     with contextlib.ExitStack() as holding:
         with user_mistakes():
-            chosen = complete(options)
+            chosen, goes_on = options, None if options.resume is None else Run(options.resume)
+            if goes_on is not None:
+                if not (goes_on.work / OPTIONS).is_file():
+                    raise UsageError(f"{goes_on.directory} holds no run that could go on")
+                chosen = read(goes_on.work / OPTIONS, options)
+            chosen = complete(chosen)
             for package in ("matplotlib", "sklearn"):  # which are needed once training has ended
                 find_optional(package, "cli")
             data = read_fit_data(chosen)
-            run = holding.enter_context(_begin(chosen))
+            name = "yacht" if chosen.table is None else chosen.table.stem
+            run = holding.enter_context(goes_on.hold() if goes_on else new_run(chosen.out, name))
+            if goes_on is None:
+                write_whole(run.work / OPTIONS, json.dumps(seal(chosen.plain()), indent=1))
         try:
             load_tensorflow(f"{data.summary}; TensorFlow is loading")
             from gpflow_dwp.cli.training import run_fit
 
             run_fit(run, data, chosen)
         except BaseException as error:
-            goes_on = run.has_steps and not isinstance(error, NonFiniteBoundError)
-            if not goes_on and options.resume is None:
+            is_kept = run.has_steps and not isinstance(error, NonFiniteBoundError)
+            if not is_kept and goes_on is None:
                 run.discard()
             elif isinstance(error, KeyboardInterrupt):
                 error.args = (f"gpflow-dwp fit --resume {run.directory} goes on",)
             raise
-
-
-def _begin(options: FitOptions) -> contextlib.AbstractContextManager[Run]:
-    """The run that is begun, or goes on, once it is held."""
-    if options.resume is not None:
-        return Run(options.resume).hold()
-    return _new(options)
-
-
-@contextlib.contextmanager
-def _new(options: FitOptions) -> Any:
-    name = "yacht" if options.table is None else options.table.stem
-    with new_run(options.out, name, overwrite=options.overwrite) as run:
-        plain = {
-            name: str(value.resolve()) if isinstance(value, Path) else value
-            for name, value in asdict(options).items()
-            if name not in _NOT_WRITTEN and value not in (None, False, ())
-        }
-        text = import_optional("yaml", "cli").safe_dump(plain, sort_keys=False, allow_unicode=True)
-        write_whole(run.work / CONFIGURATION, f"# gpflow-dwp fit --config config.yaml\n{text}")
-        yield run
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +81,6 @@ class FitData:
     """What a run is trained and judged on, in raw units; labels have no standardiser."""
 
     train: Table
-    validation: Table | None
     test: Table
     encoder: ColumnEncoder
     inputs: Standardiser
@@ -107,11 +89,10 @@ class FitData:
     @property
     def summary(self) -> str:
         """A line that says how many rows there are, and of what."""
-        train, validation = self.train, self.validation
-        held_out = "" if validation is None else f"{len(validation.X)} validation rows, "
+        train = self.train
         return (
-            f"{train.target_name}: {len(train.X)} training rows, {held_out}{len(self.test.X)} test "
-            f"rows, {train.X.shape[1]} inputs"
+            f"{train.target_name}: {len(train.X)} training rows, {len(self.test.X)} test rows, "
+            f"{train.X.shape[1]} inputs"
         )
 
     @property
@@ -144,7 +125,6 @@ def read_fit_data(options: FitOptions) -> FitData:
             options.target,
             options.task,
             form=options,
-            columns=options.columns,
             drop=options.drop,
             categorical=options.categorical,
             impute=options.impute,
@@ -152,9 +132,6 @@ def read_fit_data(options: FitOptions) -> FitData:
         train, test, encoder = read.split(options.test_fraction, options.seed)
         for note in [*read.notes, *encoding_notes(encoder, read.file.frame)]:
             print(f"gpflow-dwp fit: {note}", file=sys.stderr)
-    validation = None
-    if options.validation_fraction is not None:
-        train, validation = train.split(options.validation_fraction, options.seed)
     # The other rows may have all rows of a class, or all variation of the target.
     values = np.unique(train.Y)
     if len(values) < len(train.classes or (0, 1)):
@@ -164,4 +141,4 @@ def read_fit_data(options: FitOptions) -> FitData:
             "choose another --test-fraction or --seed"
         )
     target = Standardiser.fit(train.Y) if train.classes is None else None
-    return FitData(train, validation, test, encoder, Standardiser.fit(train.X), target)
+    return FitData(train, test, encoder, Standardiser.fit(train.X), target)

@@ -14,13 +14,10 @@ from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from cyclopts import App, ArgumentCollection, CycloptsError, Parameter
-from cyclopts.config import Dict
+from cyclopts import App, CycloptsError, Parameter
 
-from gpflow_dwp.cli.errors import TerminatedError, UsageError, explain, user_mistakes
-from gpflow_dwp.cli.runs import CONFIGURATION, Run
+from gpflow_dwp.cli.errors import TerminatedError, explain
 from gpflow_dwp.interrupts import ending_signals
-from gpflow_dwp.optional import import_optional
 
 __all__ = ["COMMANDS", "app", "completion", "parse", "run"]
 
@@ -63,35 +60,6 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     print(app.generate_completion(prog_name="gpflow-dwp", shell=shell))
 
 
-def _read_configuration(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Complete arguments by the file of ``--config``, or by that of the run of ``--resume``."""
-    given = {each.field_info.name: each for each in arguments if each.tokens}
-    values: dict[str, Any] = {}
-    if "resume" in given:
-        for name, argument in given.items():
-            if name not in ("resume", "quiet", "json"):
-                raise UsageError(
-                    f"{argument.name} cannot go with --resume: a run goes on as it began"
-                )
-        values["out"] = given["resume"].tokens[-1].value
-        path = Run(Path(values["out"])).work / CONFIGURATION
-        if not path.is_file():
-            raise UsageError(f"{values['out']} holds no run that could go on")
-    elif "config" in given:
-        path = Path(given["config"].tokens[-1].value)
-    else:
-        return
-    yaml = import_optional("yaml", "cli")
-    with user_mistakes():
-        content = path.read_bytes()
-    try:
-        read = yaml.safe_load(content).items()
-        values |= {name: value for name, value in read if value not in (None, False, [])}
-    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{path} must hold options by name, in YAML or JSON: {error}") from error
-    Dict(values, source=str(path), use_commands_as_keys=False)(app, commands, arguments)
-
-
 def _version() -> str:
     from importlib.metadata import version  # slow to import
 
@@ -108,7 +76,6 @@ app = App(
     help=_HELP,
     help_format="markdown",
     version=_version,
-    config=_read_configuration,
     default_parameter=Parameter(negative=(), consume_multiple=1, show_default=_shown),
 )
 """The command line."""

@@ -11,11 +11,10 @@ from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.data.table import Task
 
 if TYPE_CHECKING:
-    from gpflow_dwp.evaluation import Scores
+    from gpflow_dwp.evaluation.scores import Scores
 
 __all__ = ["as_json", "encoding_notes", "named_scores", "plain", "scores_as_text"]
 
-_MANY_CATEGORIES = 30
 _SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
     "log_likelihood": ("log-likelihood", ".3f"),
@@ -46,13 +45,8 @@ def plain(values: Any) -> Any:
 
 
 def encoding_notes(encoder: ColumnEncoder, frame: Any) -> list[str]:
-    """Say which columns have many categories, which training did not see, and what is missing."""
-    notes = [
-        f"column {name!r} holds {len(categories)} categories, each of which is an input: join rare "
-        "ones, or leave it out (--drop)"
-        for name, categories in encoder.categories.items()
-        if len(categories) > _MANY_CATEGORIES
-    ]
+    """Say which categories training did not see, and which cells are filled."""
+    notes = list[str]()
     for name, counts in encoder.unseen(frame).items():
         found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
         notes.append(

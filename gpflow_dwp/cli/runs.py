@@ -1,8 +1,7 @@
 """The directory of a run: how it is made, and what the finished one says of itself.
 
 What ``--out runs/houses`` asks for is trained and written in ``runs/houses.unfinished``; the last
-step renames that. A run that is there before stays whole until then, as ``runs/houses.replaced``
-between the two renames.
+step renames that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpflow_dwp.cli.errors import UsageError
 from gpflow_dwp.data import Standardiser
@@ -29,28 +28,24 @@ from gpflow_dwp.files import held, named, read_sealed, seal, sync, sync_tree, wr
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
     from gpflow_dwp.evaluation import RawUnits
-    from gpflow_dwp.models import VariationalModel
 
 __all__ = [
-    "CONFIGURATION",
     "DESCRIPTION",
     "FIGURES",
     "HISTORY",
     "METRICS",
     "MODEL",
+    "OPTIONS",
     "Run",
     "TrainedRun",
     "check_outside",
-    "check_place",
-    "describe_model",
     "load_tensorflow",
     "new_run",
 ]
 
-CONFIGURATION, DESCRIPTION, FIGURES, HISTORY = "config.yaml", "run.json", "figures", "history.csv"
+OPTIONS, DESCRIPTION, FIGURES, HISTORY = "options.json", "run.json", "figures", "history.csv"
 METRICS, MODEL, STATE = "metrics.json", "model", "state"
-_FORMAT = {"format": "gpflow_dwp.run", "format_version": 3}
-_CONTENT = {CONFIGURATION, DESCRIPTION, FIGURES, HISTORY, METRICS, MODEL, STATE}
+_FORMAT = {"format": "gpflow_dwp.run", "format_version": 4}
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,8 @@ class Run:
     @property
     def work(self) -> Path:
         """The folder in which it is trained and written."""
-        return self._beside("unfinished")
+        place = self.directory.resolve()
+        return place.with_name(f"{place.name}.unfinished")
 
     @property
     def state(self) -> Path:
@@ -74,22 +70,13 @@ class Run:
         """Whether steps of an unfinished run are kept."""
         return self.state.is_dir() and any(path.name[0] != "." for path in self.state.iterdir())
 
-    @property
-    def folder(self) -> Path:
-        """Where the files of the finished run are: elsewhere while it is being replaced."""
-        place, replaced = self.directory, self._beside("replaced")
-        return replaced if not place.exists() and replaced.is_dir() else place
-
     def finish(self) -> None:
         """Give the folder of a run that is written the name of its directory."""
-        place, replaced = self.directory.resolve(), self._beside("replaced")
+        place = self.directory.resolve()
         with named(self.work):
             sync_tree(self.work)
-        if place.exists():
-            place.rename(replaced)
         self.work.rename(place)
         sync(place.parent)
-        shutil.rmtree(replaced, ignore_errors=True)
         shutil.rmtree(place / STATE, ignore_errors=True)
 
     def discard(self) -> None:
@@ -110,27 +97,26 @@ class Run:
                 raise UsageError(message) from None
             yield self
 
-    def _beside(self, suffix: str) -> Path:
-        place = self.directory.resolve()
-        return place.with_name(f"{place.name}.{suffix}")
-
 
 @contextlib.contextmanager
-def new_run(wanted: Path | None, name: str, *, overwrite: bool) -> Iterator[Run]:
+def new_run(wanted: Path | None, name: str) -> Iterator[Run]:
     """Make the folder of a new run, and hold it.
 
     :param wanted: The user's choice of directory; None for the next free ``runs/NAME-K``.
-    :raises UsageError: If it is in use, holds anything but a run, or one that is not to go.
+    :raises UsageError: If it is in use, or holds anything.
     """
     run = _next(name) if wanted is None else Run(wanted)
+    place = run.directory.resolve()
     if wanted is not None:
-        _check_free(run, overwrite=overwrite)
+        check_outside(wanted, place.parents)
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise UsageError(f"--out {wanted} is there already: choose another, or remove it")
         run.work.mkdir(parents=True, exist_ok=True)
     with run.hold():
-        if run.has_steps and not overwrite:
+        if run.has_steps:
             raise UsageError(
-                f"{run.directory} holds an unfinished run; go on with it by --resume, or give "
-                "--overwrite to replace it"
+                f"{run.directory} holds an unfinished run: go on with it by --resume, or remove "
+                f"{run.work}"
             )
         for path in run.work.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -146,49 +132,15 @@ def check_outside(out: Path, places: Iterable[Path]) -> None:
             )
 
 
-def check_place(out: Path, table: Path, *, overwrite: bool) -> None:
-    """Refuse a file that must not or cannot be written, before anything is computed."""
-    parent = out.resolve().parent
-    check_outside(out, [parent, *parent.parents])
-    if out.exists() and table.exists() and out.samefile(table):
-        raise UsageError(f"--out {out} is the table that is read; choose another place for it")
-    if out.exists() and not out.is_file():
-        raise UsageError(f"--out {out} is there already, and no file")
-    if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists; give --overwrite to replace it")
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UsageError(f"--out {out}: {parent} is not a directory that can be written to")
-
-
 def _next(name: str) -> Run:
     numbers = itertools.count(1)
     while True:
         run = Run(Path("runs") / f"{name}-{next(numbers)}")
         # Two runs that start at once both see a free number, but only one of them makes it.
         with contextlib.suppress(FileExistsError):
-            if not run.folder.exists():
+            if not run.directory.exists():
                 run.work.mkdir(parents=True)
                 return run
-
-
-def _check_free(run: Run, *, overwrite: bool) -> None:
-    place, replaced = run.directory.resolve(), run._beside("replaced")
-    check_outside(run.directory, place.parents)
-    if place in (Path.cwd(), *Path.cwd().parents):
-        raise UsageError(f"{run.directory} is where you are, or above it; choose another --out")
-    if place.exists() and not place.is_dir():
-        raise UsageError(f"--out {run.directory} is there already, and no directory")
-    if replaced.is_dir() and not place.exists():
-        replaced.rename(place)  # of a process that was killed between its last two steps
-    shutil.rmtree(replaced, ignore_errors=True)
-    names = [path.name for path in place.iterdir()] if place.is_dir() else []
-    others = sorted({*names} - _CONTENT)
-    if others:
-        raise UsageError(
-            f"{run.directory} holds something that is not a run ({others[0]}); choose another --out"
-        )
-    if names and not overwrite:
-        raise UsageError(f"{run.directory} holds another run; give --overwrite to replace it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +155,9 @@ class TrainedRun:
     classes: tuple[str, ...] | None
     inputs: Standardiser
     target: Standardiser | None
-    options: dict[str, Any]
+    missing: tuple[str, ...]
     versions: dict[str, str]
-    model: dict[str, Any]
+    model: str
 
     @property
     def task(self) -> Task:
@@ -229,7 +181,7 @@ class TrainedRun:
         :raises UsageError: If there is none, or of another version.
         :raises ValueError: If it is damaged.
         """
-        path = Run(run).folder / DESCRIPTION
+        path = run / DESCRIPTION
         if not path.is_file():
             raise UsageError(f"{run} is not a run directory: it has no {DESCRIPTION}")
         fields = read_sealed(path)
@@ -238,11 +190,12 @@ class TrainedRun:
         fields["encoder"] = ColumnEncoder.from_dict(fields["encoder"])
         for name in ("inputs", "target"):
             fields[name] = fields[name] and Standardiser.from_dict(fields[name])
+        fields["missing"] = tuple(fields["missing"])
         return cls(**fields | {"classes": fields["classes"] and tuple(fields["classes"])})
 
     def read_rows(self, path: Path, form: Format) -> tuple[TableFile, Array]:
         """Return a table, and its inputs in raw units, [N, D]."""
-        missing = (*self.options["missing"], *form.missing)
+        missing = (*self.missing, *form.missing)
         file = read_file(path, Format(**{**asdict(form), "missing": missing}))
         if not len(file.frame):
             raise TableError(f"{file.path}: no data rows below the header")
@@ -254,31 +207,7 @@ class TrainedRun:
         from gpflow_dwp.evaluation import RawUnits
         from gpflow_dwp.models import load_model
 
-        return RawUnits(load_model(Run(run).folder / MODEL), self.inputs, self.target)
-
-
-def describe_model(model: VariationalModel) -> dict[str, Any]:
-    """Return what a model is, in plain values."""
-    from gpflow_dwp.models import model_summary
-
-    layers = []
-    for layer in model.layers:
-        kernel = getattr(layer, "kernel", None)
-        of = "" if kernel is None else f" ({type(kernel).__name__})"
-        layers.append(f"{type(layer).__name__}{of}")
-    parts = [part for part in model_summary(model).parts if part.name.startswith("layers[")]
-    return {
-        "class": type(model).__name__,
-        "layers": layers,
-        "nats": [None if part.kl is None else round(part.kl, 2) for part in parts],
-        "collapsed_layers": [part.name for part in parts if part.collapsed],
-        "likelihood": type(model.likelihood).__name__,
-        "inputs": model.num_inputs,
-        "trainable_parameters": sum(
-            int(variable.shape.num_elements()) for variable in model.trainable_variables
-        ),
-        "dtype": next((variable.dtype.name for variable in model.trainable_variables), None),
-    }
+        return RawUnits(load_model(run / MODEL), self.inputs, self.target)
 
 
 def load_tensorflow(note: str) -> None:

@@ -94,12 +94,11 @@ def read_file(path: str | Path, form: Format = UNKNOWN) -> TableFile:
     try:
         if suffix in (*_PARQUET, *_FEATHER):
             read = pandas.read_parquet if suffix in _PARQUET else pandas.read_feather
-            original, notes = read(path), list[str]()
-            frame, form = _with_index(original), replace(form, separator=None)
+            frame, notes = _with_index(read(path)), list[str]()
+            form = replace(form, separator=None)
         else:
             with pandas.io.common.get_handle(path, "rb", compression="infer", is_text=False) as f:
-                original, form, notes = _read_text(f.handle.read(), form)
-            frame = original
+                frame, form, notes = _read_text(f.handle.read(), form)
     except MemoryError:
         raise
     except TableError as error:
@@ -109,7 +108,8 @@ def read_file(path: str | Path, form: Format = UNKNOWN) -> TableFile:
         raise TableError(f"{path}: cannot be read: {' '.join(str(error).split())}{hint}") from error
     if all(re.fullmatch(r"[+-]?\d[\d.,eE+-]*", name) for name in frame):
         raise TableError(f"{path}: the first line holds numbers; a header line is needed")
-    frame, problems = frame.set_axis(range(len(frame)), axis=0).copy(), list[str]()
+    original = frame.set_axis(range(len(frame)), axis=0)
+    frame, problems = original.copy(), list[str]()
     for place in range(frame.shape[1]):
         try:
             frame.isetitem(place, _cleaned(frame.iloc[:, place], form))

@@ -1,4 +1,4 @@
-"""Scores and plots of predictions, in raw units.
+"""Predictive distributions and plots, in raw units.
 
 Plots draw on the axes that they are given, or on those of a new figure, and return them.
 """
@@ -8,33 +8,19 @@ from gpflow_dwp.evaluation.model_plots import (
     plot_layer_divergences,
     plot_layer_grams,
     plot_learning_curve,
-    plot_relevance,
 )
 from gpflow_dwp.evaluation.plots import (
     plot_calibration,
     plot_functions_1d,
     plot_model_1d,
-    plot_pit,
     plot_predictions,
-    plot_reliability,
 )
-from gpflow_dwp.evaluation.predictions import judge, predict
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.raw_units import RawUnits
-from gpflow_dwp.evaluation.scores import (
-    Scores,
-    expected_calibration_error,
-    interval_coverage,
-    rmse,
-)
 
 __all__ = [
     "PredictiveDistribution",
     "RawUnits",
-    "Scores",
-    "expected_calibration_error",
-    "interval_coverage",
-    "judge",
     "plot_calibration",
     "plot_functions_1d",
     "plot_gram_matrices",
@@ -42,10 +28,5 @@ __all__ = [
     "plot_layer_grams",
     "plot_learning_curve",
     "plot_model_1d",
-    "plot_pit",
     "plot_predictions",
-    "plot_relevance",
-    "plot_reliability",
-    "predict",
-    "rmse",
 ]

@@ -15,11 +15,10 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import tensorflow as tf
-from gpflow.keras import tf_keras
-from gpflow.likelihoods import Likelihood, Softmax
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation.predictions import NumberPredictions, predicted_numbers
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.scores import Scores
 from gpflow_dwp.optional import import_optional
@@ -30,7 +29,6 @@ __all__ = [
     "fit_gp",
     "fit_linear",
     "fit_logistic",
-    "fit_sparse_classifier",
     "score",
     "simple_scores",
 ]
@@ -40,8 +38,6 @@ Fit = Callable[[Array, Array, int], Fitted]
 
 _MOST_EXACT_ROWS = 1_000
 _SCIPY_ITERATIONS = 200
-_ADAM_STEPS = 1_000
-_BATCH_SIZE = 1_000
 _MOST_FOLDS = 5
 _LEAST_PROBABILITY = 1e-15
 # Below, boosting's threads wait for each other longer than they work: on two cores that are busy
@@ -52,61 +48,67 @@ _ROWS_FOR_THREADS = 10_000
 def simple_scores(
     train: tuple[Array, Array],
     test: tuple[Array, Array],
-    inducing_inputs: Array,
-    likelihood: Likelihood | None = None,
+    target: Standardiser | None,
     *,
+    num_inducing: int = 100,
     seed: int = 0,
 ) -> dict[str, Scores]:
-    """Train a linear model, boosting and a GP, and return their scores by name.
+    """Train a linear model, boosting and, of numbers, a GP; return their scores by name.
 
-    Of numbers the GP is exact up to 1,000 rows.
+    The GP is exact up to 1,000 rows.
 
-    :param train: X [N, D] and Y [N, 1].
+    :param train: X [N, D] and Y [N, 1], standardised.
     :param test: Test rows, in the same form.
-    :param inducing_inputs: Where the sparse GP's inducing inputs start, [M, D].
-    :param likelihood: None for regression; otherwise that of labels.
-    :param seed: For minibatches, folds, and TensorFlow's global seed.
+    :param target: Standardiser of numbers, in whose raw units the scores are; None for labels.
+    :param num_inducing: Rows at which the sparse GP's inducing inputs start.
+    :param seed: For these rows and for folds.
     :raises ImportError: If scikit-learn is not installed.
     """
-    fits: dict[str, Fit]
-    if likelihood is None:
-        is_exact = len(train[0]) <= _MOST_EXACT_ROWS
-        name = "exact GP (GPflow's GPR)" if is_exact else "sparse GP (GPflow's SGPR)"
+    fits: dict[str, Fit] = {
+        "logistic regression": fit_logistic,
+        "gradient boosting": fit_boosting_classifier,
+    }
+    if target is not None:
+        rows, points = np.unique(train[0], axis=0), None
+        name = "exact GP (GPflow's GPR)"
+        if len(train[0]) > _MOST_EXACT_ROWS:
+            name = "sparse GP (GPflow's SGPR)"
+            rng = np.random.default_rng(seed)
+            points = rng.choice(rows, min(num_inducing, len(rows)), replace=False)
         fits = {
             "linear regression": fit_linear,
             "gradient boosting": fit_boosting,
-            name: partial(fit_gp, inducing_inputs=None if is_exact else inducing_inputs),
+            name: partial(fit_gp, inducing_inputs=points),
         }
-    else:
-        sparse = partial(
-            fit_sparse_classifier, inducing_inputs=inducing_inputs, likelihood=likelihood
-        )
-        fits = {
-            "logistic regression": fit_logistic,
-            "gradient boosting": fit_boosting_classifier,
-            "sparse GP (GPflow's SVGP)": sparse,
-        }
-    return {name: score(fit, train, test, seed) for name, fit in fits.items()}
+    return {name: score(fit, train, test, target, seed) for name, fit in fits.items()}
 
 
-def score(fit: Fit, train: tuple[Array, Array], test: tuple[Array, Array], seed: int = 0) -> Scores:
-    """Fit a model to training rows, X [N, D] and Y [N, 1], and score its predictions of others."""
+def score(
+    fit: Fit,
+    train: tuple[Array, Array],
+    test: tuple[Array, Array],
+    target: Standardiser | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Fit a model to training rows, X [N, D] and Y [N, 1], and score its predictions of others.
+
+    Parameters are those of :func:`simple_scores`.
+    """
     start = time.perf_counter()
     elbo, predict = fit(train[0], train[1][:, 0], seed)
-    seconds, targets = time.perf_counter() - start, test[1][:, 0]
-    elbo = None if elbo is None else elbo / len(train[0])
+    seconds, Y = time.perf_counter() - start, test[1]
     predicted = predict(test[0])
     if isinstance(predicted, tuple):
-        mean, variance = predicted
-        distribution = PredictiveDistribution(mean[None, :, None], variance[None, :, None])
-        density = float(distribution.log_density(test[1]).mean())
-        known = {"elbo": elbo, "log_likelihood": density, "seconds": seconds}
-        return Scores.of_numbers(
-            targets, mean, crps=float(distribution.crps(test[1]).mean()), **known
-        )
-    chosen = predicted[np.arange(len(targets)), targets.astype(int)]
+        moments = (moment[None, :, None] for moment in predicted)
+        if target is not None:
+            Y = target.inverse_transform(Y)
+        numbers = NumberPredictions(*predicted_numbers(PredictiveDistribution(*moments, target), Y))
+        if elbo is not None:
+            elbo = elbo / len(train[0]) + (0.0 if target is None else target.log_density_offset)
+        return numbers.scores(Y[:, 0], elbo=elbo, seconds=seconds)
+    chosen = predicted[np.arange(len(Y)), Y[:, 0].astype(int)]
     density = float(np.log(np.maximum(chosen, _LEAST_PROBABILITY)).mean())
-    return Scores.of_labels(targets, predicted, log_likelihood=density, seconds=seconds, elbo=elbo)
+    return Scores.of_labels(Y[:, 0], predicted, log_likelihood=density, seconds=seconds, elbo=None)
 
 
 def fit_linear(X: Array, y: Array, seed: int) -> Fitted:
@@ -188,37 +190,6 @@ def fit_gp(X: Array, y: Array, seed: int, inducing_inputs: Array | None = None) 
         return mean.numpy()[:, 0], variance.numpy()[:, 0]
 
     return float(model.maximum_log_likelihood_objective()), predict
-
-
-def fit_sparse_classifier(
-    X: Array, y: Array, seed: int, inducing_inputs: Array, likelihood: Likelihood
-) -> Fitted:
-    """Fit GPflow's ``SVGP`` to labels by Adam, with one lengthscale per input.
-
-    :param inducing_inputs: Where inducing inputs start, [M, D].
-    :param likelihood: That of the labels.
-    """
-    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
-    model = gpflow.models.SVGP(
-        gpflow.kernels.SquaredExponential(lengthscales=np.ones(X.shape[1])),
-        likelihood,
-        inducing_inputs.copy(),
-        num_latent_gps=likelihood.latent_dim or 1,
-        num_data=len(X),
-    )
-    labels = y[:, None].astype(np.int32 if isinstance(likelihood, Softmax) else np.float64)
-    dataset = tf.data.Dataset.from_tensor_slices((X, labels)).shuffle(len(X), seed=seed)
-    batches = iter(dataset.repeat().batch(min(_BATCH_SIZE, len(X))))
-    loss: Callable[[], tf.Tensor] = model.training_loss_closure(batches)
-    optimizer = tf_keras.optimizers.Adam(1e-2)
-    for _ in range(_ADAM_STEPS):
-        optimizer.minimize(loss, model.trainable_variables)
-
-    def predict(X: Array) -> Array:
-        mean = model.predict_y(X)[0].numpy()
-        return mean if mean.shape[1] > 1 else np.hstack([1.0 - mean, mean])
-
-    return -float(np.mean([loss() for _ in range(20)])), predict
 
 
 def _threads_for(X: Array) -> contextlib.AbstractContextManager[Any]:

@@ -1,17 +1,16 @@
-"""Figures of a model: its training, its Gram matrices, and the relevance of its inputs.
+"""Figures of a model: its training, and its Gram matrices.
 
 Axes and vectors are as in :mod:`gpflow_dwp.evaluation.plots`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from gpflow.kernels import ArcCosine, Combination, Kernel
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation._drawing import (
@@ -25,7 +24,7 @@ from gpflow_dwp.evaluation._drawing import (
     vectors,
 )
 from gpflow_dwp.kernels import gram_K
-from gpflow_dwp.models import DeepKernelProcess, VariationalModel
+from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.random import as_seed, split_seed
 from gpflow_dwp.validation import check_instance, check_integers
 
@@ -37,7 +36,6 @@ __all__ = [
     "plot_layer_divergences",
     "plot_layer_grams",
     "plot_learning_curve",
-    "plot_relevance",
 ]
 
 _MOVING_AVERAGE_FROM = 100  # recorded steps; below, the curve itself is clear enough
@@ -197,53 +195,6 @@ def plot_layer_grams(
     return list(axes)
 
 
-def plot_relevance(
-    model: VariationalModel,
-    ax: Axes | None = None,
-    *,
-    feature_names: Sequence[str] | None = None,
-) -> Axes:
-    """Relevance of each input to the first kernel, the most relevant one on top.
-
-    The relevance of an input is the inverse of its lengthscale (for an arc-cosine kernel, the root
-    of its weight variance): how fast the first layer changes along it, per unit of the model's
-    inputs, so that inputs can be compared if they are standardised; 0 for one that the kernel does
-    not see. It is no measure of how much an input adds to predictions.
-
-    :param model: A model whose first kernel, or a part of it, has one lengthscale per input.
-    :param feature_names: Names of the inputs; None for their numbers.
-    """
-    check_instance(VariationalModel, model=model)
-    kernel = getattr(model.layers[0], "kernel", None)
-    points = getattr(
-        model, "inducing_variable", getattr(model.layers[0], "inducing_variable", None)
-    )
-    num_inputs = 0 if points is None else points.Z.shape[1]  # latent variables, too
-    found = [] if kernel is None else list(_relevances(kernel, num_inputs))
-    if not found or num_inputs < 2:
-        raise ValueError(
-            "the model's first kernel must have one lengthscale per input, as it has where "
-            "select_model or an estimator is told which kernel to take."
-        )
-    names = [str(name) for name in feature_names or ()]
-    if feature_names is None:
-        names = [f"input {i + 1}" for i in range(num_inputs)]
-    if len(names) != num_inputs:
-        raise ValueError(f"feature_names must name {num_inputs} inputs, got {len(names)} names.")
-    order = np.argsort(np.max([values for _, values in found], axis=0))
-    ax = axes_or_new(ax, (5.6, 1.2 + 0.3 * num_inputs))
-    height = 0.8 / len(found)
-    for index, (name, values) in enumerate(found):
-        places = np.arange(num_inputs) + (0.5 * (len(found) - 1) - index) * height
-        colour = COLOURS[index % len(COLOURS)]
-        ax.barh(places, values[order], height=0.9 * height, color=colour, label=name)
-    ax.set_yticks(np.arange(num_inputs), [names[i].replace("$", r"\$") for i in order])
-    if len(found) > 1:
-        legend_below(ax)
-    ax.tick_params(axis="y", length=0)
-    return named(ax, "relevance (1 / lengthscale)", "")
-
-
 def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[tf.Tensor]:
     """Draws of every hidden layer's Gram matrix from the prior, bottom first, [S, M, M]."""
     covariance = model.layers[0].kernel(tf.convert_to_tensor(model.inducing_variable.Z))
@@ -254,25 +205,6 @@ def _draw_prior(model: DeepKernelProcess, num_samples: int, seed: int) -> list[t
         grams.append(layer.sample_prior(covariance, layer_seed))
         covariance = gram_K(above.kernel, grams[-1])
     return grams
-
-
-def _relevances(kernel: Kernel, num_inputs: int) -> Iterator[tuple[str, Array]]:
-    """Every part of a kernel that weighs each of its inputs, with the weights, [D]."""
-    if isinstance(kernel, Combination):
-        for part in kernel.kernels:
-            yield from _relevances(part, num_inputs)
-        return
-    if isinstance(kernel, ArcCosine):
-        weights = np.sqrt(np.atleast_1d(kernel.weight_variances.numpy()))
-    elif hasattr(kernel, "lengthscales"):
-        weights = 1.0 / np.atleast_1d(kernel.lengthscales.numpy())
-    else:
-        return
-    active = np.arange(num_inputs)[kernel.active_dims]
-    if len(weights) == len(active):
-        relevance = np.zeros(num_inputs)
-        relevance[active] = weights
-        yield type(kernel).__name__, relevance
 
 
 def _window(num_records: int) -> int:

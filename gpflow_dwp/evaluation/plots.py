@@ -7,15 +7,14 @@ a :class:`ValueError` says what does not fit together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian
-from scipy.stats import binom, binomtest
+from scipy.stats import binom
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation._drawing import (
     BLACK,
     BLUE,
@@ -28,7 +27,6 @@ from gpflow_dwp.evaluation._drawing import (
     vectors,
 )
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
-from gpflow_dwp.evaluation.scores import rmse
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.validation import check_instance, check_integers
@@ -40,9 +38,7 @@ __all__ = [
     "plot_calibration",
     "plot_functions_1d",
     "plot_model_1d",
-    "plot_pit",
     "plot_predictions",
-    "plot_reliability",
 ]
 
 
@@ -81,9 +77,10 @@ def plot_predictions(
     ax.axline(start, slope=1.0, label="predicted = observed", zorder=3, **DASHED)
     shown = np.concatenate([truth, centre])
     margin = 0.05 * float(np.ptp(shown)) or 1.0
+    error = np.sqrt(np.mean(np.square(truth - centre)))
     limits = (shown.min() - margin, shown.max() + margin)
     ax.set(xlim=limits, ylim=limits, aspect="equal")
-    ax.set_title(f"RMSE {rmse(truth, centre):.4g}, {interval}s", fontsize="medium")
+    ax.set_title(f"RMSE {error:.4g}, {interval}s", fontsize="medium")
     legend_below(ax)
     return named(ax, f"observed {target}", f"predicted {target}")
 
@@ -99,7 +96,9 @@ def plot_calibration(
     :param confidence: Probability with which, at each level, a calibrated model's curve stays in
         the band.
     """
-    values = _checked_pit(pit)
+    (values,) = vectors(pit=pit)
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError("pit must lie in [0, 1]")
     ax = axes_or_new(ax, (4.8, 5.4))
     nominal = np.linspace(0.0, 1.0, 101)
     centrality = np.sort(np.abs(2.0 * values - 1.0))
@@ -112,77 +111,6 @@ def plot_calibration(
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     legend_below(ax)
     return named(ax, "nominal coverage of central interval", "observed coverage")
-
-
-def plot_pit(
-    pit: npt.ArrayLike, ax: Axes | None = None, *, bins: int = 10, confidence: float = 0.95
-) -> Axes:
-    """Histogram of the predictive distribution function at the observed targets.
-
-    Flat if the model is calibrated; a valley says that predictions are too narrow, a hill that they
-    are too wide, a slope that they are shifted.
-
-    :param pit: Predictive distribution function at the observed targets, in [0, 1], [N].
-    :param bins: Number of bars.
-    :param confidence: Probability with which each bar of a calibrated model ends in the band.
-    """
-    values = _checked_pit(pit)
-    check_integers(bins=bins)
-    ax = axes_or_new(ax, (4.8, 3.6))
-    density = bins / len(values)
-    low, high = (end * density for end in binom.interval(confidence, len(values), 1.0 / bins))
-    band = f"pointwise {confidence:.0%} band if calibrated"
-    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label=band)
-    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
-    style: dict[str, Any] = {"color": BLUE, "alpha": 0.7, "edgecolor": "white"}
-    label = f"model, {len(values)} points"
-    ax.bar(edges[:-1], counts * density, width=1.0 / bins, align="edge", label=label, **style)
-    ax.axhline(1.0, **DASHED)
-    ax.set(xlim=(0, 1), ylim=(0, 1.25 * max(high, counts.max() * density)))
-    legend_below(ax)
-    return named(ax, "predictive probability below the target", "density")
-
-
-def plot_reliability(
-    confidence: npt.ArrayLike,
-    right: npt.ArrayLike,
-    ax: Axes | None = None,
-    *,
-    bins: int = 10,
-    level: float = 0.95,
-) -> Axes:
-    """Share of predicted labels that are right, against the probability that they were given.
-
-    Rows are sorted by that probability and put into bins of as many rows each, at least 10 if that
-    leaves three bins; a number says how many. Lines are Wilson's intervals of the share. Below the
-    diagonal the model is too sure of itself.
-
-    :param confidence: Probability of the predicted label, in [0, 1], [N].
-    :param right: Whether it is the observed one, [N].
-    :param bins: Number of bins, at most.
-    :param level: Probability of the intervals, between 0 and 1.
-    """
-    sure, is_right = vectors(confidence=confidence, right=right)
-    check_integers(bins=bins)
-    ax = axes_or_new(ax, (4.8, 5.4))
-    num_bins = min(bins, len(sure), max(3, len(sure) // 10))
-    ax.plot([0, 1], [0, 1], label="calibrated", **DASHED)
-    labels: tuple[str | None, ...] = (f"pointwise {level:.0%} interval", "share right, with rows")
-    for index, rows in enumerate(np.array_split(np.argsort(sure, kind="stable"), num_bins)):
-        place, count = float(sure[rows].mean()), len(rows)
-        share = binomtest(int(is_right[rows].sum()), count)
-        low, high = share.proportion_ci(level, method="wilson")
-        ax.plot([place] * 2, [low, high], color=BLUE, alpha=0.5, linewidth=2, label=labels[0])
-        ax.plot(place, share.statistic, "o", color=BLUE, markersize=5, label=labels[1])
-        offset = (0, -3 - 9 * (index % 3))  # bins may be close
-        style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small"}
-        ax.annotate(str(count), (place, low), offset, textcoords="offset points", **style)
-        labels = (None, None)
-    ax.set(xlim=(min(0.45, float(sure.min()) - 0.05), 1.02), ylim=(-0.05, 1.02))
-    title = f"{len(sure)} rows, {is_right.mean():.1%} right, {sure.mean():.1%} expected"
-    ax.set_title(title, fontsize="medium")
-    legend_below(ax)
-    return named(ax, "probability of the predicted class", "share that is right")
 
 
 def plot_functions_1d(
@@ -271,10 +199,3 @@ def plot_model_1d(
     interval = f"pointwise {coverage:.0%} interval"
     parts = (X, Y, points, functions, distribution.mean()[:, 0], lower, upper)
     return plot_functions_1d(*parts, ax, interval=interval, names=names)
-
-
-def _checked_pit(pit: npt.ArrayLike) -> Array:
-    (values,) = vectors(pit=pit)
-    if not ((values >= 0.0) & (values <= 1.0)).all():
-        raise ValueError("pit must lie in [0, 1]")
-    return values

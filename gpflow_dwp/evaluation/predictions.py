@@ -11,8 +11,9 @@ import tensorflow as tf
 from gpflow import likelihoods
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
 from gpflow_dwp.evaluation.raw_units import RawUnits
-from gpflow_dwp.evaluation.scores import Scores, interval_coverage
+from gpflow_dwp.evaluation.scores import Scores
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "NumberPredictions",
     "judge",
     "predict",
+    "predicted_numbers",
 ]
 
 INTERVAL = 0.95
@@ -39,6 +41,8 @@ class NumberPredictions:
     :param lower: Lower end of the central interval of probability :data:`INTERVAL`.
     :param upper: Upper end of the interval.
     :param below: Predictive probability of less than the target; None where none was given.
+    :param log_density: Of the target, per its unit.
+    :param crps: Continuous ranked probability score of the target, in its unit.
     """
 
     mean: Array
@@ -46,6 +50,15 @@ class NumberPredictions:
     lower: Array
     upper: Array
     below: Array | None = None
+    log_density: Array | None = None
+    crps: Array | None = None
+
+    def scores(self, targets: Array, *, elbo: float | None, seconds: float) -> Scores:
+        """Return the scores of the predictions of targets, [N], that were given to them."""
+        density, crps = (float(np.mean(part)) for part in (self.log_density, self.crps))
+        return Scores.of_numbers(
+            targets, self.mean, log_likelihood=density, crps=crps, elbo=elbo, seconds=seconds
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +100,8 @@ def predict(
     posterior = units.model.posterior(num_samples, seed=seed)
     if isinstance(units.model.likelihood, _LABELS):
         return _predict_labels(units, posterior, X, seed)
-    return NumberPredictions(*_predict_numbers(units, posterior, X))
+    parts = [predicted_numbers(each) for _, each in units.distributions(posterior, X)]
+    return NumberPredictions(*np.concatenate(parts, axis=1))
 
 
 def judge(
@@ -109,19 +123,31 @@ def judge(
     All else is as for :func:`predict`.
     """
     posterior, targets = units.model.posterior(num_samples, seed=seed), Y[:, 0]
-    tf.random.set_seed(seed)  # some likelihoods draw from the global generator
-    density = float(np.mean(units.log_density(posterior, X, Y)))
-    known: dict[str, Any] = {"log_likelihood": density, "seconds": seconds, "elbo": elbo}
+    known: dict[str, Any] = {"seconds": seconds, "elbo": elbo}
     if isinstance(units.model.likelihood, _LABELS):
+        tf.random.set_seed(seed)  # some likelihoods draw from the global generator
+        known["log_likelihood"] = float(np.mean(units.log_density(posterior, X, Y)))
         labels = _predict_labels(units, posterior, X, seed)
         confidence = float(labels.probabilities.max(axis=1).mean())
         scores = Scores.of_labels(targets, labels.probabilities, **known)
         return Judgement(labels, scores, {"mean_confidence": confidence})
-    *parts, crps = _predict_numbers(units, posterior, X, Y)
-    numbers = NumberPredictions(*parts)
-    scores = Scores.of_numbers(targets, numbers.mean, crps=float(crps.mean()), **known)
-    coverage = interval_coverage(targets, numbers.lower, numbers.upper)
-    return Judgement(numbers, scores, {f"coverage_of_{100 * INTERVAL:g}%_intervals": coverage})
+    parts = [
+        predicted_numbers(distribution, Y[rows])
+        for rows, distribution in units.distributions(posterior, X)
+    ]
+    numbers = NumberPredictions(*np.concatenate(parts, axis=1))
+    inside = (numbers.lower <= targets) & (targets <= numbers.upper)
+    calibration = {f"coverage_of_{100 * INTERVAL:g}%_intervals": float(np.mean(inside))}
+    return Judgement(numbers, numbers.scores(targets, **known), calibration)
+
+
+def predicted_numbers(distribution: PredictiveDistribution, Y: Array | None = None) -> Array:
+    """The fields of :class:`NumberPredictions` of one target, those of targets [N, 1] if given."""
+    ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
+    known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
+    if Y is not None:
+        known += [distribution.cdf(Y), distribution.log_density(Y), distribution.crps(Y)]
+    return np.stack(known)[..., 0]
 
 
 def _predict_labels(
@@ -129,17 +155,3 @@ def _predict_labels(
 ) -> LabelPredictions:
     tf.random.set_seed(seed)
     return LabelPredictions(units.probabilities(posterior, X))
-
-
-def _predict_numbers(
-    units: RawUnits, posterior: MixturePosterior, X: Array, Y: Array | None = None
-) -> Array:
-    """The fields of :class:`NumberPredictions` as far as they are known, and then CRPS, [.., N]."""
-    parts = []
-    for rows, distribution in units.distributions(posterior, X):
-        ends = distribution.quantile([0.5 - 0.5 * INTERVAL, 0.5 + 0.5 * INTERVAL])
-        known = [distribution.mean(), np.sqrt(distribution.variance()), *ends]
-        if Y is not None:
-            known += [distribution.cdf(Y[rows]), distribution.crps(Y[rows])]
-        parts.append(np.stack(known)[..., 0])
-    return np.concatenate(parts, axis=1)

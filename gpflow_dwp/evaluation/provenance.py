@@ -31,7 +31,7 @@ _MODULES = {
 }
 
 
-def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
+def describe_provenance(dtype: str, threads: int | None = None) -> dict[str, Any]:
     """Describe software and machine as they are now, in plain values for JSON.
 
     :return: versions (see :func:`list_versions`), commit (None outside a repository; "-dirty" at
@@ -43,7 +43,7 @@ def describe_provenance(dtype: str, threads: int) -> dict[str, Any]:
         "versions": list_versions(),
         "commit": _commit(),
         "dtype": dtype,
-        "threads": threads,
+        "threads": threads or tf.config.threading.get_intra_op_parallelism_threads() or "all",
         "machine": ", ".join([_processor(), f"{os.cpu_count()} cores", system, *_gpus()]),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }

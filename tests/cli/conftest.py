@@ -15,7 +15,7 @@ import tensorflow as tf
 from command_line import TrainedRun, columns, fit_options, run, write_csv
 
 from gpflow_dwp.evaluation.predictions import judge
-from gpflow_dwp.training import EarlyStopping, TrainingHistory
+from gpflow_dwp.training import TrainingHistory
 
 FIT = "gpflow_dwp.cli.training"
 
@@ -26,7 +26,6 @@ def fit_for_real(task: str, folder: Path) -> TrainedRun:
     directory = folder / "run"
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
-        patch.setattr("gpflow_dwp.evaluation.baselines._ADAM_STEPS", 20)
         patch.setattr("gpflow_dwp.evaluation.baselines._SCIPY_ITERATIONS", 20)
         tf.config.run_functions_eagerly(task != "regression")
         code = run("fit", table, *fit_options(task), "--out", directory)
@@ -46,8 +45,6 @@ def quick(eager: None, undrawn: None, monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{FIT}.simple_scores", lambda *_, **__: {})
     monkeypatch.setattr(f"{FIT}.judge", partial(judge, num_samples=3))
-    stopping = partial(EarlyStopping, num_samples=3)
-    monkeypatch.setattr("gpflow_dwp.cli.training.EarlyStopping", stopping)
 
 
 @pytest.fixture
@@ -72,7 +69,7 @@ def refused(
 
     monkeypatch.chdir(tmp_path)
     learning = ("gpflow_dwp.cli.training.fit", f"{FIT}.simple_scores")
-    using = ("gpflow_dwp.evaluation.predict", "gpflow_dwp.evaluation.judge")
+    using = ("gpflow_dwp.evaluation.predictions.predict", "gpflow_dwp.evaluation.predictions.judge")
 
     def refuse(*arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))

@@ -18,8 +18,8 @@ from gpflow_dwp.cli.fit import FitData
 from gpflow_dwp.cli.reports import as_json, named_scores, scores_as_text
 from gpflow_dwp.data import Standardiser, Table
 from gpflow_dwp.data.encoding import ColumnEncoder
-from gpflow_dwp.evaluation import Scores
 from gpflow_dwp.evaluation.predictions import LabelPredictions, NumberPredictions
+from gpflow_dwp.evaluation.scores import Scores
 
 ENCODER = ColumnEncoder(("a", "town", "b"), {"town": ("north", "south")})
 
@@ -91,7 +91,7 @@ def test_figures_can_be_drawn(tmp_path: Path, truth: list[float] | None) -> None
         Y, classes = np.array(truth)[:, None], (name, f"{name} $x$", "blue")
         found = LabelPredictions(np.random.default_rng(0).dirichlet(np.ones(3), len(X)))
     table = Table(X, Y, ENCODER.feature_names, name, classes)
-    data = FitData(table, None, table, ENCODER, Standardiser.fit(X), None)
+    data = FitData(table, table, ENCODER, Standardiser.fit(X), None)
     history: Any = SimpleNamespace(kl_annealing_steps=2)
     relevance = {"town" if truth else "a": 1.0, "b": 0.1}
     write_figures(tmp_path, history, np.linspace(-3.0, -1.0, 20), found, data, None, relevance)

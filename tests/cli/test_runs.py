@@ -12,7 +12,7 @@ from command_line import content
 from faults.states import each_end
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
-from gpflow_dwp.cli.runs import Run, TrainedRun, check_place, new_run
+from gpflow_dwp.cli.runs import Run, TrainedRun, new_run
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.files import seal
@@ -25,135 +25,88 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
 
 
-def a_run(directory: Path, note: str = "first") -> Path:
+NAMES = ("run.json", "metrics.json", "options.json", "model/model.zip")
+
+
+def a_run(directory: Path) -> None:
     """Some files of a run, all of which say the same."""
     (directory / "model").mkdir(parents=True, exist_ok=True)
-    for name in ("run.json", "metrics.json", "config.yaml", "model/model.zip"):
-        (directory / name).write_text(note)
-    return directory
+    for name in NAMES:
+        (directory / name).write_text("second")
 
 
-def begin(note: str = "second", *, overwrite: bool = True) -> None:
+def begin() -> None:
     """What a process leaves that is killed after a step."""
-    with new_run(X, "x", overwrite=overwrite) as run:
-        (run.work / "config.yaml").write_text(note)
+    with new_run(X, "x") as run:
         run.state.mkdir()
-        (run.state / "save-1").write_text(note)
+        (run.state / "save-1").write_text("step")
 
 
-def write(note: str) -> None:
-    """Replace what a directory holds, as ``fit`` does."""
-    with new_run(X, "x", overwrite=True) as run:
-        run.state.mkdir()
-        (run.state / "save-1").write_text(note)
-        a_run(run.work, note)
+def write() -> None:
+    """Write a run, as ``fit`` does."""
+    with new_run(X, "x") as run:
+        a_run(run.work)
         run.finish()
-
-
-def notes(folder: Path) -> set[str]:
-    """What the files of a run say; nothing where there is none."""
-    if not (folder / "run.json").exists():
-        return set()
-    return {(folder / name).read_text() for name in ("run.json", "metrics.json", "config.yaml")}
 
 
 def test_next_free_number_is_taken() -> None:
     """Would catch two runs that begin at once and share a folder."""
     with ExitStack() as stack:
         for number in (1, 2):
-            run = stack.enter_context(new_run(None, "houses", overwrite=False))
+            run = stack.enter_context(new_run(None, "houses"))
             assert run.directory == Path("runs") / f"houses-{number}" and run.work.is_dir()
     a_run(Path("runs/yacht-1"))
-    with new_run(None, "yacht", overwrite=False) as run:
+    with new_run(None, "yacht") as run:
         assert run.directory == Path("runs/yacht-2")
 
 
-def test_a_run_needs_leave_to_be_replaced() -> None:
-    """Would catch a run that is lost without --overwrite, finished or not."""
-    a_run(X)
-    with pytest.raises(UsageError, match="x holds another run; give --overwrite"):
-        begin(overwrite=False)
-    shutil.rmtree(X)
+def test_nothing_that_is_there_is_replaced() -> None:
+    """Would catch a run, finished or not, or files of the user's that are lost."""
     begin()
-    with pytest.raises(UsageError, match="x holds an unfinished run; go on with it by --resume"):
-        begin(overwrite=False)
-    assert (Run(X).work / "config.yaml").read_text() == "second" and Run(X).has_steps
-
-
-def test_what_is_no_run_is_never_replaced() -> None:
-    """Would catch files of the user's that go with the directory, or a run within another."""
+    with pytest.raises(UsageError, match="x holds an unfinished run: go on with it by --resume"):
+        begin()
+    assert Run(X).has_steps
+    shutil.rmtree(Run(X).work)
     a_run(X)
-    (X / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match=r"x holds something that is not a run \(notes.txt\)"):
-        write("second")
-    for place, message in ((Path(), "is where you are"), (X / "inner", "which holds a run")):
-        with pytest.raises(UsageError, match=message), new_run(place, "", overwrite=True):
-            pass
+    with pytest.raises(UsageError, match="--out x is there already: choose another, or remove it"):
+        begin()
+    with pytest.raises(UsageError, match="which holds a run"), new_run(X / "inner", ""):
+        pass
 
 
-def test_write_replaces_and_does_not_mix() -> None:
-    """Would catch files of the old run among those of the new one, and a link that is replaced."""
-    a_run(Path("disk/x"))
-    (Path("disk/x") / "history.csv").write_text("old")
+def test_a_link_to_an_empty_folder_is_followed() -> None:
+    """Would catch a link that is replaced."""
+    Path("disk/x").mkdir(parents=True)
     X.symlink_to("disk/x", target_is_directory=True)
-    write("second")
-    assert X.is_symlink() and notes(Path("disk/x")) == {"second"}
-    assert not (X / "history.csv").exists() and not (X / "state").exists()
+    write()
+    assert X.is_symlink() and (Path("disk/x") / "run.json").exists()
     assert [path.name for path in Path("disk").iterdir()] == ["x"]
 
 
-@pytest.mark.parametrize("old", [True, False])
-def test_whenever_it_is_killed_the_old_run_or_the_new_one_is_whole(old: bool) -> None:
-    """Would catch a moment in which a kill leaves neither, or a mixture."""
-    if old:
-        a_run(X)
+def test_whenever_it_is_killed_there_is_a_whole_run_or_none() -> None:
+    """Would catch a moment in which a kill leaves a part of one."""
     seen = []
-    for _ in each_end(lambda: write("second"), Path.cwd()):
-        found = notes(Run(X).folder)
-        assert found in ({"first"}, {"second"}, *([] if old else [set()])), content(Path())
-        seen.append(found)
-        with new_run(X, "x", overwrite=True):  # which clears away what is left
-            assert notes(X) == found
-    assert len(seen) > 8 and {"second"} in seen
+    for _ in each_end(write, Path.cwd()):
+        seen.append(X.exists())
+        assert not seen[-1] or all((X / name).read_text() == "second" for name in NAMES), content(X)
+        if not seen[-1]:
+            with new_run(X, "x") as run:  # which clears away what is left
+                assert not any(run.work.iterdir())
+    assert len(seen) > 8 and {True, False} == {*seen}
 
 
 def test_two_cannot_work_in_one_directory() -> None:
     """Would catch two processes that write one run."""
     begin()
     with Run(X).hold():
-        for other in (new_run(X, "x", overwrite=True), Run(X).hold()):
+        for other in (new_run(X, "x"), Run(X).hold()):
             with pytest.raises(UsageError, match="^x is in use by another gpflow-dwp fit$"), other:
                 pass
 
 
-@pytest.mark.parametrize(
-    ("place", "message"),
-    [
-        ("run/run.json", "run, which holds a run"),
-        ("run/figures/../new.csv", "run, which holds a run"),
-        ("link/x.csv", "run, which holds a run"),
-        ("run/model/x.csv", "which holds a run or a model"),
-        ("hard.csv", "hard.csv is the table that is read"),
-        ("/dev/null", "/dev/null is there already, and no file"),
-        ("old.csv", "old.csv exists; give --overwrite to replace it"),
-        ("t.csv/x.csv", "t.csv is not a directory"),
-    ],
-)
-def test_places_of_predictions_that_are_refused(place: str, message: str) -> None:
-    """Would catch a file of the user's, or of a run, that predictions are written over."""
-    a_run(Path("run"))
-    Path("t.csv").touch()
-    Path("old.csv").touch()
-    Path("hard.csv").hardlink_to("t.csv")
-    Path("link").symlink_to("run", target_is_directory=True)
-    with pytest.raises(UsageError, match=message):
-        check_place(Path(place), Path("t.csv"), overwrite=place != "old.csv")
-    check_place(Path("new.csv"), Path("t.csv"), overwrite=False)
-
-
 ENCODER = ColumnEncoder(("a", "town"), {"town": ("Bath", "York")}, {"a": 1.5})
 INPUTS, TARGET = Standardiser([1.0, 2.0, 0.5], [0.1, 10.0, 1.0]), Standardiser([3.0], [4.0])
-OTHERS = {"options": {"depth": 2}, "versions": {"gpflow": "2"}, "model": {}}
+OTHERS = {"missing": ("-",), "versions": {"gpflow": "2"}, "model": "two layers"}
 RUN = TrainedRun(ENCODER, "y", None, INPUTS, TARGET, **OTHERS)
 LABELS = TrainedRun(ENCODER, "y", ("no", "yes"), INPUTS, None, **OTHERS)
 
@@ -168,8 +121,8 @@ def test_description_is_read_as_it_was_written(run: TrainedRun) -> None:
     """Would catch a field that is lost, or tuples that are lists."""
     run.write(Path())
     again = read()
-    assert (again.encoder, again.target_name, again.classes, again.options) == (
-        *(ENCODER, "y", run.classes, run.options),
+    assert (again.encoder, again.target_name, again.classes, again.missing) == (
+        *(ENCODER, "y", run.classes, ("-",)),
     )
     assert again.inputs.to_dict() == INPUTS.to_dict() and (again.target is None) == (run is LABELS)
 

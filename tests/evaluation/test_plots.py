@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import gpflow
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from model_reference import tiny_model, toy_data
 from package_source import ROOT
-from scipy.stats import binom
 
 from gpflow_dwp import evaluation
 from gpflow_dwp.evaluation import (
@@ -24,12 +22,8 @@ from gpflow_dwp.evaluation import (
     plot_layer_grams,
     plot_learning_curve,
     plot_model_1d,
-    plot_pit,
     plot_predictions,
-    plot_relevance,
-    plot_reliability,
 )
-from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 
 RNG = np.random.default_rng(0)
 GRID = np.linspace(-1.0, 1.0, 20)
@@ -37,9 +31,7 @@ CALLS: dict[Any, list[Any]] = {
     plot_learning_curve: [np.arange(300), -np.exp(-np.arange(300) / 9.0)],
     plot_predictions: [GRID, GRID + 0.1, GRID - 0.2, GRID + 0.4],
     plot_layer_divergences: [-np.ones([300, 2])],
-    plot_pit: [RNG.uniform(size=50)],
     plot_calibration: [RNG.uniform(size=50)],
-    plot_reliability: [RNG.uniform(0.5, 1.0, size=50), np.arange(50) % 3 > 0],
     plot_functions_1d: [
         *(GRID[:, None], GRID[:, None], GRID, np.ones([3, 20]), GRID, GRID - 1.0, GRID + 1.0),
     ],
@@ -101,7 +93,6 @@ def test_functions_without_draws() -> None:
         (plot_learning_curve, [[1, 2], [1.0]], r"one length, .* steps \[2\], elbo \[1\]"),
         (plot_predictions, [[], [], [], []], "at least 1"),
         (plot_calibration, [[0.5, np.nan]], r"pit must lie in \[0, 1\]"),
-        (plot_pit, [[0.5, -0.1]], r"pit must lie in \[0, 1\]"),
         (
             plot_functions_1d,
             [GRID, GRID, GRID, np.ones([3, 4]), GRID, GRID, GRID],
@@ -116,24 +107,6 @@ def test_functions_without_draws() -> None:
 def test_refuses(plot: Any, arguments: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plot(*arguments)
-
-
-def test_bars_are_a_density_and_the_band_holds_calibrated_ones() -> None:
-    pit = np.array([0.05, 0.1, 0.3, 0.9, 1.0])
-    ax = plot_pit(pit, bins=4)
-    (bars,) = ax.containers
-    assert [bar.get_width() for bar in bars] == pytest.approx([0.25] * 4)
-    assert [bar.get_height() for bar in bars] == pytest.approx([1.6, 0.8, 0.0, 1.6])
-    assert ax.get_ylim()[1] > 1.6
-
-    num, bins = 400, 10
-    ax = plot_pit(np.random.default_rng(0).uniform(size=num), bins=bins, confidence=0.9)
-    (bars,) = ax.containers
-    (band,) = set(ax.patches) - set(bars)
-    extent = ax.transData.inverted().transform_bbox(band.get_window_extent())
-    low, high = binom.ppf([0.05, 0.95], num, 1.0 / bins) * bins / num
-    assert (extent.y0, extent.y1) == pytest.approx((low, high))
-    assert sum(low <= bar.get_height() <= high for bar in bars) >= 8
 
 
 def test_a_model_of_warped_observations() -> None:
@@ -172,21 +145,6 @@ def test_truth_and_prediction_have_one_scale() -> None:
     (legend,) = ax.figure.legends
     assert legend.get_window_extent().y1 < ax.get_window_extent().y0
     assert ax.title.get_window_extent().y1 < ax.figure.bbox.y1
-
-
-def test_reliability_counts_every_row() -> None:
-    """Against shares by hand; catches bins of other rows, and intervals of another share."""
-    confidence = np.linspace(0.5, 1.0, 45)
-    right = np.arange(45) % 3 > 0
-    ax = plot_reliability(confidence, right)
-
-    counts = [int(text.get_text()) for text in ax.texts]
-    assert (len(counts), sum(counts)) == (4, 45)
-    shares = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
-    np.testing.assert_allclose(shares, [part.mean() for part in np.array_split(right, 4)])
-    lows, highs = np.array([line.get_ydata() for line in ax.lines[1::2]]).T
-    assert np.all((lows < shares) & (shares < highs))
-    assert ax.get_title() == "45 rows, 66.7% right, 75.0% expected"
 
 
 def image(ax: Any) -> np.ndarray:
@@ -251,42 +209,3 @@ def test_matrices_share_one_scale_and_have_each_entry_where_its_inputs_are() -> 
         assert top < x[row] < bottom
     assert ax.yaxis_inverted()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "x")
-
-
-def test_every_part_of_a_kernel_has_its_bars_and_the_most_relevant_input_is_on_top() -> None:
-    stationary = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])
-    kernel = stationary * gpflow.kernels.ArcCosine(weight_variances=[9.0, 4.0])
-    model = tiny_model(1, kernel=[kernel + gpflow.kernels.Matern32()])
-    stationary.lengthscales.assign([1.0, 2.0])
-    kernel.kernels[1].weight_variances.assign([9.0, 4.0])
-
-    ax = plot_relevance(model, feature_names=["cost in $", "size"])
-
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["size", r"cost in \$"]
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.5, 1.0, 2.0, 3.0])
-    assert labels(ax) == ["SquaredExponential", "ArcCosine"]
-
-
-def test_a_part_of_a_kernel_has_bars_at_the_inputs_that_it_sees() -> None:
-    """Would catch bars at other inputs, and a part passed over for one without them before it."""
-    part = gpflow.kernels.Matern52(lengthscales=[2.0], active_dims=[1])
-    model = tiny_model(1, kernel=[gpflow.kernels.Matern32() + part])
-    part.lengthscales.assign([2.0])
-
-    ax = plot_relevance(model)
-
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["input 1", "input 2"]
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.0, 0.5])
-
-
-@pytest.mark.parametrize(
-    ("model", "names", "message"),
-    [
-        (tiny_model(1, kernel=[gpflow.kernels.Linear()]), None, "one lengthscale per input"),
-        (build_matrix_gaussian_network(toy_data(), width=4), None, "one lengthscale per input"),
-        (tiny_model(1), ["a"], "feature_names must name 2 inputs, got 1"),
-    ],
-)
-def test_refuses_relevance(model: Any, names: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        plot_relevance(model, feature_names=names)

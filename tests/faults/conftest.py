@@ -24,7 +24,7 @@ from gpflow_dwp.cli import main
 from gpflow_dwp.exceptions import NonFiniteBoundError
 
 FIT = ("table.csv", "--target", "price", "--depth", "1", "--num-steps", "2", "--num-inducing", "2")
-FEW = ("--num-samples", "1", "--quiet")
+FEW = ("--quiet",)
 
 
 class Outcome(NamedTuple):
@@ -140,8 +140,8 @@ def untrained(here: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise NonFiniteBoundError("it was taken", step=0)
 
     finish_run()
-    places = ("cli.training.fit", "cli.training.simple_scores", "evaluation.predict")
-    for name in (*places, "evaluation.judge"):
+    places = ("cli.training.fit", "cli.training.simple_scores")
+    for name in (*places, "evaluation.predictions.predict", "evaluation.predictions.judge"):
         monkeypatch.setattr(f"gpflow_dwp.{name}", begin)
     return here
 

@@ -30,10 +30,9 @@ NEEDED = {
 T = ("fit", "table.csv", "--target", "price")
 # Those that tests of the commands do not have.
 MISTAKES: list[tuple[tuple[str, ...], str]] = [
-    (("fit", "--config", "folder"), "folder"),
-    (("fit", "--config", "binary.yaml"), "binary.yaml"),
+    ((*T, "--depth", "x"), "--depth"),
     (("fit", "--resume", "table.csv"), "table.csv"),
-    (("predict", "run", "table.csv", "-o", "run/model/model.zip", "--overwrite"), "model.zip"),
+    (("predict", "run", "table.csv", "-o", "run/model/model.zip"), "model.zip"),
     (("evaluate", "run", "run"), "run"),
     (("export", "run", "-o", "run/model"), "run/model"),
     (("info", "table.csv"), "table.csv"),
@@ -68,8 +67,6 @@ def _type_of(option: Argument) -> type:
 
 
 def test_options_of_no_use_are_refused(untrained: Path, some: Any) -> None:
-    (untrained / "folder").mkdir()
-    (untrained / "binary.yaml").write_bytes(bytes(range(256)))
     before, wrong = content(untrained), list[str]()
     for arguments, pattern in [*some([*bad_options()], IN_SHORT), *MISTAKES]:
         wrong += not_refused(command(*arguments), pattern, " ".join(arguments))

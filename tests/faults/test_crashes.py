@@ -24,7 +24,6 @@ from faults.states import before_operations, read_tree, record_states, restore
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
-from gpflow_dwp.cli.runs import Run
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import SWAG, MultiSWAG, parameter_vector
 from gpflow_dwp.models import load_model, save_model
@@ -68,13 +67,13 @@ def read_run() -> Outcome:
     outcome = command("info", "run", "--json")
     if '"scores"' not in outcome.output:  # no run, or one that is not finished
         return Outcome(2, "", outcome.message if outcome.code else "unfinished")
-    names = ("config.yaml", "run.json", "metrics.json", "history.csv", "model/model.zip")
-    files = digests(*(Run(Path("run")).folder / name for name in names))
+    names = ("options.json", "run.json", "metrics.json", "history.csv", "model/model.zip")
+    files = digests(*(Path("run") / name for name in names))
     return outcome._replace(output=outcome.output + files)
 
 
-def overwrite_run() -> Outcome:
-    return command("fit", *FIT, *FEW, "--out", "run", "--overwrite")
+def fit_run() -> Outcome:
+    return command("fit", *FIT, *FEW, "--out", "run")
 
 
 def resume() -> Outcome:
@@ -87,19 +86,29 @@ def resume_or_finished() -> Outcome:
     return read_run() if is_finished else outcome
 
 
+def fit_on() -> Outcome:
+    """What is told to a user who runs the same command again."""
+    outcome = fit_run()
+    if outcome.code == 2 and "is there already" in outcome.message:
+        return read_run()
+    is_begun = outcome.code == 2 and "holds an unfinished run" in outcome.message
+    return resume_or_finished() if is_begun else outcome
+
+
 def predict() -> Outcome:
-    return command(
-        "predict", "run", "table.csv", "-o", "p.csv", "--num-samples", "1", "--overwrite"
-    )
+    outcome = command("predict", "run", "table.csv", "-o", "p.csv", "--num-samples", "1")
+    is_there = outcome.code == 2 and "is there already" in outcome.message
+    return read_predictions() if is_there else outcome
 
 
 def read_predictions() -> Outcome:
-    return Outcome(0, Path("p.csv").read_text(), "")
+    return Outcome(0, Path("p.csv").read_text(), "") if Path("p.csv").exists() else NOTHING
 
 
 def predictions() -> str:
     """Of the run."""
-    assert command("predict", "run", "table.csv", "-o", "../p.csv", "--overwrite").code == 0
+    Path("../p.csv").unlink(missing_ok=True)
+    assert command("predict", "run", "table.csv", "-o", "../p.csv").code == 0
     return Path("../p.csv").read_text()
 
 
@@ -182,9 +191,7 @@ def half_trained() -> None:
 
 
 CASES = {
-    "fit --overwrite": Case(
-        lambda: finish_run("--seed", "1"), overwrite_run, read_run, result=predictions
-    ),
+    "fit --out": Case(lambda: None, fit_run, read_run, fit_on, predictions),
     "fit --resume": Case(
         lambda: begin_run("--out", "run"),
         resume,
@@ -192,9 +199,7 @@ CASES = {
         resume_or_finished,
         predictions,
     ),
-    "predict --overwrite": Case(
-        lambda: (finish_run(), Path("p.csv").write_text("old")), predict, read_predictions
-    ),
+    "predict --out": Case(finish_run, predict, read_predictions),
     "export": Case(finish_run, export_run, read_export),
     "save_model": Case(lambda: save_tiny(1.0), lambda: save_tiny(2.0), read_saved),
     "iterates' save": Case(
