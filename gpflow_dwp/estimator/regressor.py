@@ -68,7 +68,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         noise that differs by place).
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
     :param num_steps: Gradient steps of a model that takes such, at most; models that are not kept
-        take fewer. None for 1,000, and for 3,000 of a deep model of up to 2,000 rows.
+        take fewer. None for 1,000, and of a deep model of up to 2,000 rows for 3,000 (2,500 above
+        500 rows).
     :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
         labels for 500 above as many.
     :param num_samples: Draws that estimate the bound in training.

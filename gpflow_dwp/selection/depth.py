@@ -16,7 +16,8 @@ from gpflow_dwp.selection._starts import Start
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores
 from gpflow_dwp.selection.trainer import Trainer
-from gpflow_dwp.training import TrainingHistory
+from gpflow_dwp.training import Callback, TrainingHistory, TrainingProgress
+from gpflow_dwp.training.early_stopping import LOOKS
 
 __all__ = ["Trial", "deep_trials", "halve"]
 
@@ -119,14 +120,16 @@ def halve(
     for stage, (share, most) in enumerate(_ONE_STAGE if only_one else _STAGES):
         if not (stage == 1 and len(trainer.X) <= _FEW_ROWS):
             trials = sorted(trials, key=lambda trial: -trial.log_density)[:most]
+        reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
+        reach = reaches[min(stage, len(reaches) - 1)]
+        if stage == 0 and len(trainer.X) <= _ROWS_IN_REACH:
+            reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
         for trial in trials:
-            _train(trainer, trial, max(1, round(share * num_steps)), is_first=stage == 0)
+            looks = [_Pace(trainer, single, reach)] if stage == 0 and single is not None else []
+            num_stage = max(1, round(share * num_steps))
+            _train(trainer, trial, num_stage, is_first=stage == 0, callbacks=looks)
         trials = [trial for trial in trials if np.isfinite(trial.log_density)]
         if single is not None:
-            reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
-            reach = reaches[min(stage, len(reaches) - 1)]
-            if stage == 0 and len(trainer.X) <= _ROWS_IN_REACH:
-                reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
             trials = [trial for trial in trials if _in_reach(trial.scores, single, reach)]
         if not trials:
             return None
@@ -134,22 +137,60 @@ def halve(
 
 
 def _in_reach(scores: RowScores, single: RowScores, reach: float) -> bool:
-    gain = float(np.sum(scores.log_density - single.log_density))
-    return gain > -reach or float(scores.crps.mean()) < float(single.crps.mean())
+    is_near = _gain(scores, single) > -reach
+    return is_near or float(scores.crps.mean()) < float(single.crps.mean())
 
 
-def _train(trainer: Trainer, trial: Trial, num_steps: int, *, is_first: bool) -> None:
+def _gain(scores: RowScores, single: RowScores) -> float:
+    return float(np.sum(scores.log_density - single.log_density))
+
+
+class _Pace:
+    """Ends a first stage half-way where all of it would not come near a single layer.
+
+    That is so of a model out of reach which the second quarter brought nearer by less than a
+    quarter of what is missing.
+    """
+
+    def __init__(self, trainer: Trainer, single: RowScores, reach: float) -> None:
+        self._trainer, self._single, self._reach = trainer, single, reach
+        self._num_calls, self._missing = 0, np.inf
+
+    def __call__(self, progress: TrainingProgress) -> bool:
+        self._num_calls += 1
+        if self._num_calls not in (LOOKS // 4, LOOKS // 2):
+            return False
+        scores = _scores(self._trainer, progress.model)
+        before, self._missing = self._missing, -_gain(scores, self._single)
+        is_slow = before - self._missing < 0.25 * self._missing
+        return is_slow and not _in_reach(scores, self._single, self._reach)
+
+
+def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
+    return RowScores.of(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps, margin=2.0)
+
+
+def _train(
+    trainer: Trainer,
+    trial: Trial,
+    num_steps: int,
+    *,
+    is_first: bool,
+    callbacks: Sequence[Callback] = (),
+) -> None:
     """Take steps, and go back to where they began if they made it worse."""
     began, before = time.perf_counter(), read_values(trial.model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollapseWarning)  # it may not be kept
             history = trainer.take_steps(
-                trial.model, num_steps, is_first=is_first, seed=len(trial.histories)
+                trial.model,
+                num_steps,
+                is_first=is_first,
+                seed=len(trial.histories),
+                callbacks=callbacks,
             )
-        scores = RowScores.of(
-            leave_one_out(trial.model, _DRAWS), trainer.Y, trainer.steps, margin=2.0
-        )
+        scores = _scores(trainer, trial.model)
     except (CholeskyError, NonFiniteBoundError, np.linalg.LinAlgError, ValueError):
         scores = None
     if scores is not None and (is_first or scores.log_density.mean() >= trial.log_density):

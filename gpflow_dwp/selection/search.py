@@ -25,8 +25,10 @@ from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["Search"]
 
-# Gradient steps: of a deep regression, by effort, and of any other model.
+# Gradient steps: of a deep regression, by effort, of one with more rows than these, and of any
+# other model.
 _STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
+_STEPS_OF_MANY, _MANY_ROWS = 2_500, 500
 _STEPS_OF_OTHERS = 1_000
 _DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 # What is left of a model that gradient steps train, after the first stage, has to be so near to the
@@ -101,7 +103,7 @@ class Search:
         if best is single and may_vary:
             best = self._compare_bounds(best, heteroskedastic)
             if best is not single:
-                reason = "Heteroskedastic noise has a higher bound than the best single layer."
+                reason = _HETEROSKEDASTIC
         return self._selection(best, reason)
 
     @property
@@ -133,6 +135,8 @@ class Search:
         names = None if len({start.name for start in plain}) > 1 else [plain[0].name]
         first = 2 if depth == "auto" else int(depth)
         steps = self.num_steps or _STEPS[self.effort]
+        if self.num_steps is None and self.effort == "default" and len(self.trainer.X) > _MANY_ROWS:
+            steps = _STEPS_OF_MANY
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
         trial = halve(self.trainer, trials, scores, steps)
@@ -192,9 +196,11 @@ class Search:
                 other = self._trained(start, deeper, best)
                 if other is None or not other.candidate.elbo > best.candidate.elbo:
                     break
-                best = other
+                best, reason = other, f"Depth {deeper} has a higher bound than depth {deeper - 1}."
         if heteroskedastic is not None and first == 1:
-            best = self._compare_bounds(best, heteroskedastic)
+            before, best = best, self._compare_bounds(best, heteroskedastic)
+            if best is not before:
+                reason = _HETEROSKEDASTIC
         return self._selection(best, reason)
 
     def _compare_bounds(self, best: _Found, heteroskedastic: Start) -> _Found:
@@ -310,6 +316,7 @@ class _Found:
     scores: RowScores | None
 
 
+_HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than all other models."
 _SINGLE_FAR_AHEAD = (
     "A single layer predicts each row from all others far better than any deep candidate did after "
     "its first steps."

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_no
 from gpflow_dwp.selection.candidates import Auto
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.observations import are_copies
-from gpflow_dwp.training import PROTOCOLS, TrainingHistory
+from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 
 __all__ = ["Trainer", "deepened", "rows_of_batches"]
@@ -166,12 +167,19 @@ class Trainer:
         )
 
     def take_steps(
-        self, model: DeepWishartProcess, num_steps: int, *, is_first: bool = True, seed: int = 0
+        self,
+        model: DeepWishartProcess,
+        num_steps: int,
+        *,
+        is_first: bool = True,
+        seed: int = 0,
+        callbacks: Sequence[Callback] = (),
     ) -> TrainingHistory:
         """Train by gradients.
 
         :param is_first: Whether log ratios are annealed, as in a model that has not been trained.
         :param seed: Added to the trainer's.
+        :param callbacks: Called 20 times.
         :raises KeyboardInterrupt: If Ctrl-C has ended it, as ``fit`` alone would not tell.
         """
         annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps) if is_first else 0
@@ -184,6 +192,7 @@ class Trainer:
             kl_annealing_steps=annealing,
             batch_size=self.batch_size,
             seed=self.seed + seed,
+            callbacks=callbacks,
             progress=self.progress,
         )
         if history.stop_reason.startswith("interrupted"):

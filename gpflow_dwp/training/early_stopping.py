@@ -23,6 +23,7 @@ from gpflow_dwp.validation import check_integers, check_not_negative
 __all__ = ["EarlyStopping", "ValidationMetric", "fit_with_held_out"]
 
 _DRAWS = 20
+LOOKS = 20
 
 ValidationMetric = (
     Literal["log_density", "rmse"] | Callable[[VariationalModel, RegressionData], float]
@@ -206,6 +207,6 @@ def fit_with_held_out(
         num_steps,
         kl_annealing_steps=kl_annealing_steps,
         callbacks=callbacks,
-        callback_interval=max(1, num_steps // 20),
+        callback_interval=max(1, num_steps // LOOKS),
         **arguments,
     )

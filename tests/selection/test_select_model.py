@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
-from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection import depth, select_model
 from gpflow_dwp.selection.scores import RowScores, is_better
 from gpflow_dwp.selection.single_layers import SingleLayers
 
@@ -313,3 +313,17 @@ def test_a_sure_gain_outweighs_a_doubtful_loss() -> None:
     assert is_better(RowScores(sure, crps), reference)
     assert not is_better(RowScores(sure, crps + 0.03), reference)
     assert not is_better(RowScores(doubtful, crps), reference)
+
+
+@pytest.mark.parametrize(("gains", "ends"), [((-90, -80), True), ((-90, -60), False)])
+def test_only_a_slow_trial_out_of_reach_ends(
+    monkeypatch: pytest.MonkeyPatch, gains: tuple[float, float], ends: bool
+) -> None:
+    """Catches deep models that are given up although they come nearer, or trained in vain."""
+    single = RowScores(np.zeros(10), np.ones(10))
+    trials = iter(RowScores(np.full(10, gain / 10.0), np.full(10, 2.0)) for gain in gains)
+    monkeypatch.setattr(depth, "_scores", lambda *_: next(trials))
+    look = depth._Pace(None, single, 20.0)
+
+    told = [look(SimpleNamespace(model=None)) for _ in range(20)]
+    assert [step for step, end in enumerate(told) if end] == ([9] if ends else [])
