@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import WarpedGaussian
-from gpflow_dwp.selection import depth, select_model
+from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection.depth import _Pace
 from gpflow_dwp.selection.scores import RowScores, is_better
 from gpflow_dwp.selection.single_layers import SingleLayers
 
@@ -322,8 +323,8 @@ def test_only_a_slow_trial_out_of_reach_ends(
     """Catches deep models that are given up although they come nearer, or trained in vain."""
     single = RowScores(np.zeros(10), np.ones(10))
     trials = iter(RowScores(np.full(10, gain / 10.0), np.full(10, 2.0)) for gain in gains)
-    monkeypatch.setattr(depth, "_scores", lambda *_: next(trials))
-    look = depth._Pace(None, single, 20.0)
+    monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
+    look = _Pace(None, single, 20.0)
 
     told = [look(SimpleNamespace(model=None)) for _ in range(20)]
     assert [step for step, end in enumerate(told) if end] == ([9] if ends else [])
