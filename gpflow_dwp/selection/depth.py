@@ -37,6 +37,8 @@ _ONE_STAGE = ((1.0, None),)
 _REACH = (20.0, 0.0)
 _REACH_OF_FEW = (20.0, 10.0)
 _NATS_OF_A_ROW, _ROWS_IN_REACH = 0.2, 250
+# What is no further ahead then, nor by so much in CRPS, and has gained less in half a stage, ends.
+_NATS_OF_HALF_A_STAGE, _LESS = 2.0, 0.98
 _DRAWS = 40
 
 
@@ -124,13 +126,16 @@ def halve(
         reach = reaches[min(stage, len(reaches) - 1)]
         if stage == 0 and len(trainer.X) <= _ROWS_IN_REACH:
             reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
+        kept = []
         for trial in trials:
-            looks = [_Pace(trainer, single, reach)] if stage == 0 and single is not None else []
+            pace = _Pace(trainer, single, reach) if stage == 0 and single is not None else None
             num_stage = max(1, round(share * num_steps))
-            _train(trainer, trial, num_stage, is_first=stage == 0, callbacks=looks)
-        trials = [trial for trial in trials if np.isfinite(trial.log_density)]
-        if single is not None:
-            trials = [trial for trial in trials if _in_reach(trial.scores, single, reach)]
+            _train(trainer, trial, num_stage, [] if pace is None else [pace], is_first=stage == 0)
+            is_near = single is None or _in_reach(trial.scores, single, reach)
+            is_stuck = pace is not None and pace.has_ended_behind(trial.scores)
+            if np.isfinite(trial.log_density) and is_near and not is_stuck:
+                kept.append(trial)
+        trials = kept
         if not trials:
             return None
     return max(trials, key=lambda trial: trial.log_density)
@@ -165,6 +170,14 @@ class _Pace:
         is_slow = before - self._missing < 0.25 * self._missing
         return is_slow and not _in_reach(scores, self._single, self._reach)
 
+    def has_ended_behind(self, scores: RowScores) -> bool:
+        """Whether the second half has gained next to nothing, where the model is not ahead."""
+        missing = -_gain(scores, self._single)
+        is_ahead = scores.crps.mean() < _LESS * self._single.crps.mean()
+        is_still = self._missing - missing < _NATS_OF_HALF_A_STAGE
+        are_many = len(scores.crps) > _FEW_ROWS
+        return bool(are_many and is_still and not is_ahead and missing > -_NATS_OF_HALF_A_STAGE)
+
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:
     return RowScores.of(leave_one_out(model, _DRAWS), trainer.Y, trainer.steps, margin=2.0)
@@ -174,9 +187,9 @@ def _train(
     trainer: Trainer,
     trial: Trial,
     num_steps: int,
+    callbacks: Sequence[Callback],
     *,
     is_first: bool,
-    callbacks: Sequence[Callback] = (),
 ) -> None:
     """Take steps, and go back to where they began if they made it worse."""
     began, before = time.perf_counter(), read_values(trial.model)

@@ -146,7 +146,7 @@ class Search:
         if trial is None:
             if single is None:
                 raise CholeskyError("No deep model could be trained: none had a finite bound.")
-            return single, _SINGLE_FAR_AHEAD
+            return single, _SINGLE_AHEAD
         deep = self._found_trial(trial)
         if single is None or scores is None:
             return deep, f"Depth {depth} was asked for."
@@ -317,9 +317,9 @@ class _Found:
 
 
 _HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than all other models."
-_SINGLE_FAR_AHEAD = (
-    "A single layer predicts each row from all others far better than any deep candidate did after "
-    "its first steps."
+_SINGLE_AHEAD = (
+    "A single layer predicts each row from all others better than any deep candidate did after its "
+    "first steps."
 )
 
 

@@ -316,15 +316,17 @@ def test_a_sure_gain_outweighs_a_doubtful_loss() -> None:
     assert not is_better(RowScores(doubtful, crps), reference)
 
 
-@pytest.mark.parametrize(("gains", "ends"), [((-90, -80), True), ((-90, -60), False)])
+@pytest.mark.parametrize(("gains", "ends"), [((-90.0, -80.0), True), ((-90.0, -60.0), False)])
 def test_only_a_slow_trial_out_of_reach_ends(
     monkeypatch: pytest.MonkeyPatch, gains: tuple[float, float], ends: bool
 ) -> None:
     """Catches deep models that are given up although they come nearer, or trained in vain."""
-    single = RowScores(np.zeros(10), np.ones(10))
-    trials = iter(RowScores(np.full(10, gain / 10.0), np.full(10, 2.0)) for gain in gains)
+    trials = iter(RowScores(np.full(200, gain / 200.0), np.full(200, 2.0)) for gain in gains)
     monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
-    look = _Pace(None, single, 20.0)
+    look = _Pace(None, RowScores(np.zeros(200), np.ones(200)), 20.0)
 
     told = [look(SimpleNamespace(model=None)) for _ in range(20)]
     assert [step for step, end in enumerate(told) if end] == ([9] if ends else [])
+    last = np.full(200, (gains[1] + 1.0) / 200.0)
+    assert look.has_ended_behind(RowScores(last, np.full(200, 2.0)))
+    assert not look.has_ended_behind(RowScores(last, np.full(200, 0.9)))
