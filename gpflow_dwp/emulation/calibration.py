@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
-from gpflow_dwp.validation import as_real_array, check_integers
+from gpflow_dwp.validation import as_real_array
 
 __all__ = ["implausibility"]
 
@@ -21,51 +21,34 @@ def implausibility(
     *,
     observation_std: npt.ArrayLike = 0.0,
     discrepancy_std: npt.ArrayLike = 0.0,
-    rank: int = 1,
 ) -> Array:
     r"""Return how implausible inputs are, given what was observed of the real system.
 
     .. math:: I(x) = \frac{|z - \mu(x)|}
               {\sqrt{\sigma^2(x) + \sigma_\text{obs}^2 + \sigma_\text{dis}^2}}
 
-    with the emulator's mean and variance, the nugget included. Inputs with I above 3 are commonly
-    ruled out, by Pukelsheim's rule for distributions with one mode (Vernon, Goldstein and Bower,
-    "Galaxy formation: a Bayesian uncertainty analysis", 2010); in waves, with new runs among those
-    that are left.
+    with the emulator's mean and variance, the nugget included, and the largest one over outputs.
+    Inputs with I above 3 are commonly ruled out, by Pukelsheim's rule for distributions with one
+    mode (Vernon, Goldstein and Bower, "Galaxy formation: a Bayesian uncertainty analysis", 2010);
+    in waves, with new runs among those that are left.
 
     :param model: A fitted estimator or a trained model of Q outputs.
     :param x: Inputs, [N, D].
     :param observation: z, a number or [Q].
     :param observation_std: Standard deviation of the observation's error, a number or [Q].
     :param discrepancy_std: That of the simulator's discrepancy, a number or [Q].
-    :param rank: 1 for the largest implausibility over outputs, 2 for the second largest, which is
-        robust to an output that the simulator cannot match, and so on.
     :return: [N].
-    :raises ValueError: If the model is not fitted, the observation has another length, or a
-        deviation is negative.
+    :raises ValueError: If the model is not fitted, or the observation has another length.
     """
-    check_integers(rank=rank)
     emulator = as_emulator(model)
-    outputs = emulator.num_outputs
-    z = _of_outputs(outputs, observation=observation)
-    error = _of_outputs(outputs, 0.0, observation_std=observation_std)
-    discrepancy = _of_outputs(outputs, 0.0, discrepancy_std=discrepancy_std)
-    if rank > outputs:
-        raise ValueError(f"rank must be at most the number of outputs, {outputs}, got {rank}.")
-    mean, variance = (np.asarray(part) for part in emulator.moments(emulator.points("x", x)))
-    return np.sort(np.abs(z - mean) / np.sqrt(variance + error**2 + discrepancy**2), axis=1)[
-        :, -rank
-    ]
-
-
-def _of_outputs(outputs: int, least: float | None = None, **given: npt.ArrayLike) -> Array:
-    """Finite numbers, one for each output; where they have a least value, one may be for all."""
-    ((name, values),) = given.items()
-    array = as_real_array(name, values)
-    if array.ndim == 0 and (outputs == 1 or least is not None):
-        array = np.full(outputs, float(array))
-    if array.shape != (outputs,) or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be {outputs} finite numbers, got {values!r}.")
-    if least is not None and (array < least).any():
-        raise ValueError(f"{name} must not be negative, got {values!r}.")
-    return array
+    moments = [np.asarray(part) for part in emulator.moments(emulator.points("x", x))]
+    mean = emulator.shaped(moments[0], are_outputs=True).reshape(len(moments[0]), -1)
+    variance = emulator.shaped(moments[1]).reshape(mean.shape)
+    z = np.atleast_1d(as_real_array("observation", observation))
+    if z.shape != mean.shape[1:] or not np.isfinite(z).all():
+        raise ValueError(
+            f"observation must be {mean.shape[1]} finite numbers, got {observation!r}."
+        )
+    variance = variance + np.square(observation_std) + np.square(discrepancy_std)
+    implausible = np.abs(z - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return np.asarray(implausible.max(axis=1))

@@ -8,19 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.likelihoods import Gaussian
-from scipy.special import ndtr
-from scipy.stats import norm
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds
 from gpflow_dwp.emulation.sensitivity import sobol_points
-from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.validation import check_choice, check_integers
 
 __all__ = ["Criterion", "suggest"]
 
-Criterion = Literal["ALM", "ALC", "EI"]
-"""Largest variance (MacKay, 1992), integrated variance (Cohn, 1996), or expected improvement."""
+Criterion = Literal["ALM", "ALC"]
+"""Largest variance (MacKay, 1992), or integrated variance (Cohn, 1996)."""
 
 # Draws whose joint covariance of all candidates is taken.
 _DRAWS = 40
@@ -47,9 +44,7 @@ def suggest(
 
     Covariances are those of the mixture of all draws, and further runs of a batch are chosen given
     those before by the same rule of normals. Outputs count alike, in units of their deviations.
-    "EI" takes the largest expected improvement of a minimum, of the first output, in closed form
-    for each draw; a batch of it takes the next best candidates. Where failures are modelled, each
-    value is multiplied by the probability that the run succeeds.
+    Where failures are modelled, each value is multiplied by the probability that the run succeeds.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2]; there is no default for them.
@@ -66,7 +61,6 @@ def suggest(
     emulator = as_emulator(model)
     limits = check_bounds(bounds, emulator.model.num_inputs)
     if isinstance(candidates, int):
-        check_integers(at_least=batch, candidates=candidates)
         X = sobol_points(limits, candidates, emulator.model.num_data if seed is None else seed)
     else:
         X = emulator.points("candidates", candidates)
@@ -76,12 +70,8 @@ def suggest(
             f"candidates must lie within bounds, got {X[row, column]:g} in row {row + 1} for input "
             f"{column}, which goes from {low:g} to {high:g}."
         )
-    if len(X) < batch:
-        raise ValueError(f"candidates must be at least {batch}, the batch, got {len(X)}.")
+    check_integers(at_least=batch, candidates=len(X))
     success = emulator.success(X)
-    if criterion == "EI":
-        gain = _expected_improvement(emulator, X) * success
-        return X[np.argsort(-gain, kind="stable")[:batch]]
     covariance, noise = _covariance(emulator, X)
     chosen: list[int] = []
     for _ in range(batch):
@@ -114,15 +104,3 @@ def _covariance(emulator: Emulator, X: Array) -> tuple[Array, Array]:
     # A deterministic candidate that was chosen has no variance left.
     floor = 1e-10 * np.mean(np.diagonal(covariance.numpy()[:outputs], axis1=1, axis2=2), axis=1)
     return covariance.numpy()[:outputs], np.maximum(noise, floor)
-
-
-def _expected_improvement(emulator: Emulator, X: Array) -> Array:
-    """That of a minimum of the first output over the smallest mean at the runs so far, [N]."""
-    moments = emulator.posterior.predict_f_components(emulator.units.to_model(X))
-    mean, variance = (np.asarray(part)[:, :, 0] for part in moments)
-    runs = getattr(emulator.model.output_layer, "inputs", emulator.model.inducing_variable.Z)
-    means, _ = mixture_moments(*emulator.posterior.predict_f_components(tf.convert_to_tensor(runs)))
-    best = float(np.min(means[:, 0]))
-    deviation = np.sqrt(np.maximum(variance, 1e-300))
-    z = (best - mean) / deviation
-    return np.asarray(np.mean(deviation * (z * ndtr(z) + norm.pdf(z)), axis=0))

@@ -36,7 +36,7 @@ class Emulator:
 
     @property
     def num_outputs(self) -> int:
-        """Q."""
+        """P, those of the model: constant ones are no part of it."""
         standardiser = getattr(self.estimator, "output_standardiser_", None)
         return int(self.model.num_outputs or 1) if standardiser is None else len(standardiser.mean)
 
@@ -49,10 +49,9 @@ class Emulator:
             raise ValueError(f"{name} must have {self.model.num_inputs} columns, got {X.shape[1]}.")
         return X
 
-    def moments(self, X: Any, *, include_noise: bool = True) -> tuple[Any, Any]:
-        """Mean and variance of observations, or of the function, [N, Q] each."""
-        of = self.units.moments if include_noise else self.units.function_moments
-        mean, variance = of(self.posterior, X)
+    def moments(self, X: Any) -> tuple[Any, Any]:
+        """Mean and variance of observations, nugget included, [N, P] each."""
+        mean, variance = self.units.moments(self.posterior, X)
         return mean[:, : self.num_outputs], variance[:, : self.num_outputs]
 
     def success(self, X: Array) -> Array:
@@ -61,25 +60,30 @@ class Emulator:
             return np.ones(len(X))
         return np.asarray(1.0 - self.estimator.predict_failure(X))
 
-    def shaped(self, values: Array) -> Array:
-        """Without the axis of outputs, the last one, where the runs of an estimator had none."""
-        return values if self.estimator is None else np.asarray(self.estimator._shaped(values))
+    def shaped(self, values: Array, *, are_outputs: bool = False) -> Array:
+        """As the runs of an estimator: with constant outputs, and no last axis if they had none.
+
+        :param are_outputs: Whether these are values of outputs, and not deviations or effects,
+            which are 0 where an output is constant.
+        """
+        if self.estimator is None:
+            return values
+        constants = self.estimator._constants if are_outputs else 0.0
+        return np.asarray(self.estimator._shaped(values, constants))
 
 
 def as_emulator(model: Any) -> Emulator:
     """Take an estimator or a model.
 
-    :raises ValueError: If it is neither, an estimator that is not fitted, or one of labels.
+    :raises ValueError: If it is neither, or an estimator that is not fitted.
     """
     if isinstance(model, DeepKernelProcess):
         return Emulator(model, RawUnits(model), model.posterior(100, seed=0))
-    name = type(model).__name__
-    if not hasattr(model, "_raw_units"):
+    if not hasattr(model, "predict_failure"):
+        name = type(model).__name__
         raise ValueError(f"model must be a DeepWishartRegressor or a model of ours, got {name}.")
     if not hasattr(model, "model_"):
-        raise ValueError(f"model must be fitted: call fit(X, y) of the {name}.")
-    if not hasattr(model, "predict_failure"):
-        raise ValueError(f"model must predict numbers, got a {name}.")
+        raise ValueError("model must be fitted: call its fit(X, y).")
     return Emulator(model.model_, model._raw_units(), model._posterior(), model._seed, model)
 
 
@@ -91,9 +95,7 @@ def check_bounds(bounds: npt.ArrayLike, num_inputs: int) -> Array:
     limits = check_matrix("bounds", bounds)
     if limits.shape != (num_inputs, 2):
         raise ValueError(f"bounds must have shape {[num_inputs, 2]}, got {list(limits.shape)}.")
-    for index, (low, high) in enumerate(limits):
-        if not low < high:
-            raise ValueError(
-                f"bounds must be pairs (lower, upper), got ({low:g}, {high:g}) for input {index}."
-            )
+    for index in np.flatnonzero(limits[:, 0] >= limits[:, 1])[:1]:
+        pair = limits[index].tolist()
+        raise ValueError(f"bounds must be pairs (lower, upper), got {pair} for input {index}.")
     return limits

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from gpflow_dwp.base import Array
 from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.optional import import_optional
 from gpflow_dwp.selection.leave_one_out import leave_one_out as of_model
 
@@ -72,19 +71,17 @@ def leave_one_out(
         a mixture by itself.
     """
     emulator = as_emulator(model)
-    layer = emulator.model.output_layer
-    if not isinstance(layer, RegressionGPLayer):
-        raise ValueError("model must have a regression on its runs as its output layer.")
     found = of_model(emulator.model, num_samples, emulator.seed)
     target = getattr(emulator.estimator, "output_standardiser_", None)
     distribution, k_hat = dataclasses.replace(found, target=target), None
-    observed = np.asarray(emulator.units.to_raw(layer.targets.numpy()))
+    targets = emulator.model.output_layer.targets
+    observed = np.asarray(emulator.units.to_raw(targets.numpy()))
     if smoothed:
         distribution, k_hat = _smooth(distribution, observed)
     mean, variance = distribution.mean(), distribution.variance()
     return LeaveOneOutPredictions(
-        emulator.shaped(observed),
-        emulator.shaped(mean),
+        emulator.shaped(observed, are_outputs=True),
+        emulator.shaped(mean, are_outputs=True),
         emulator.shaped(np.sqrt(variance)),
         emulator.shaped(distribution.crps(observed)),
         emulator.shaped(distribution.log_density(observed)),

@@ -19,7 +19,6 @@ from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
 __all__ = [
-    "Gradient",
     "MainEffects",
     "SobolIndices",
     "gradient",
@@ -33,21 +32,6 @@ _GROUPS = 8
 # Random waves of each function, and values of them that may be there at a time.
 _WAVES, _BLOCK = 500, 2**23
 _LEVEL = 0.95
-
-
-class Gradient(NamedTuple):
-    """Moments and their slopes, in raw units; the axis of Q outputs is left out as in the runs.
-
-    :param mean: [N, Q].
-    :param std: Standard deviation, [N, Q].
-    :param mean_gradient: [N, D, Q].
-    :param std_gradient: [N, D, Q].
-    """
-
-    mean: Array
-    std: Array
-    mean_gradient: Array
-    std_gradient: Array
 
 
 class SobolIndices(NamedTuple):
@@ -80,26 +64,30 @@ class MainEffects(NamedTuple):
     upper: Array
 
 
-def gradient(model: Any, x: npt.ArrayLike, *, include_noise: bool = True) -> Gradient:
+def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
     """Differentiate the predicted mean and standard deviation by the inputs.
 
-    They are those of the predictions themselves, whose random numbers are the same at all points.
+    They are those of the predictions themselves, noise or nugget included, whose random numbers are
+    the same at all points.
 
     :param model: A fitted estimator or a trained model.
     :param x: Inputs, [N, D].
-    :param include_noise: Whether the deviation is that of observations, noise or nugget included.
+    :return: Slopes of the mean and of the standard deviation, [N, D, Q] each, or [N, D] as the
+        runs.
     :raises ValueError: If the model is not fitted, or ``x`` are no inputs of it.
     """
     emulator = as_emulator(model)
     X = tf.constant(emulator.points("x", x))
     with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(X)
-        mean, variance = emulator.moments(X, include_noise=include_noise)
-        parts = [mean, tf.sqrt(variance)]
+        mean, variance = emulator.moments(X)
         # Rows do not depend on each other, so that a sum's gradient is that of each.
-        columns = [tf.unstack(tf.reduce_sum(part, axis=0)) for part in parts]
-    slopes = [np.stack([tape.gradient(each, X).numpy() for each in of], -1) for of in columns]
-    return Gradient(*map(emulator.shaped, (*(part.numpy() for part in parts), *slopes)))
+        columns = [tf.unstack(tf.reduce_sum(part, 0)) for part in (mean, tf.sqrt(variance))]
+    of_mean, of_std = (
+        emulator.shaped(np.stack([tape.gradient(each, X).numpy() for each in part], -1))
+        for part in columns
+    )
+    return of_mean, of_std
 
 
 def sobol_indices(
@@ -198,7 +186,7 @@ def main_effects(
     mean = average(emulator.moments(flat)[0][None])[0]
     draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
     parts = mean, *_interval(np.concatenate(draws))
-    return MainEffects(grid, *map(emulator.shaped, parts))
+    return MainEffects(grid, *(emulator.shaped(part, are_outputs=True) for part in parts))
 
 
 def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
@@ -218,17 +206,14 @@ def _function_draws(
     """Eight sets of functions, each from [N, D] to [S, N, Q] in raw units, without noise."""
     units, warp = emulator.units, warp_of(emulator.model.likelihood)
     num_samples = -(-num_functions // _GROUPS)
-    size = max(1, _BLOCK // (num_samples * _WAVES))
     for group in range(_GROUPS):
         of_group = 1_000 * seed + group
         drawn = FunctionDraws(emulator.model, num_samples, num_features=_WAVES, seed=of_group)
 
         def functions(X: Array, drawn: FunctionDraws = drawn) -> Array:
-            starts = range(0, len(X), size)
-            blocks = [
-                drawn(tf.constant(units.to_model(X[start : start + size]))) for start in starts
-            ]
-            values = tf.concat(blocks, axis=1)
+            num_blocks = 1 + len(X) * num_samples * _WAVES // _BLOCK
+            blocks = np.array_split(units.to_model(X), num_blocks)
+            values = tf.concat([drawn(tf.constant(block)) for block in blocks], axis=1)
             values = values if warp is None else warp.inverse(values)
             return np.asarray(units.to_raw(values.numpy())[..., : emulator.num_outputs])
 

@@ -107,13 +107,14 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
         :param X: Inputs, [N, D].
         :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN are
-            missing; a row of NaN alone is a run that failed, which is left out.
+            missing; a row of NaN alone is a run that failed, which is left out. Outputs that are
+            constant are no part of the model, and predicted as such, without any variance.
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
-            rows, all runs failed, a target is constant, an argument of the constructor cannot be
-            used, or a model that goes on was fitted to other numbers of columns.
+            rows, all runs failed, all targets are constant, an argument of the constructor cannot
+            be used, or a model that goes on was fitted to other numbers of columns.
         """
         refuse_dates("y", y)
         everything, failed = X, _failed_runs(y)
@@ -144,18 +145,22 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
                 f"y must have shape {expected} to go on, as at first, got {list(targets.shape)}."
             )
         columns = targets.reshape(len(targets), -1)
+        constants = self._constants if self._goes_on() else _constants_of(columns)
+        steps = recorded_steps(columns)
+        if self.likelihood == "noise_free":  # all digits count
+            steps = np.zeros_like(steps)
+        columns, varies = _varying(columns, constants), np.isnan(constants)
         self._train(inputs, columns, weights, None)
+        self._constants: Array = constants
         self.num_failed_ = 0
         self.failure_classifier_: DeepWishartClassifier | None = None
         self._all_runs: tuple[Array, npt.NDArray[np.bool_]] | None = None
         if self.failures:
             self._learn_failures(check_array(everything, dtype=np.float64), failed)
         self.num_failed_ = int(failed.sum())
-        self.resolution_: Array = recorded_steps(columns)
-        if self.likelihood == "noise_free":  # all digits count
-            self.resolution_ = np.zeros_like(self.resolution_)
+        self.resolution_: Array = steps
         self._target_shape: tuple[int, ...] = targets.shape[1:]
-        num_copies = int(are_copies(inputs, columns, self.resolution_).sum())
+        num_copies = int(are_copies(inputs, columns, steps[varies]).sum())
         if num_copies and weights is None and self.likelihood != "noise_free":
             warnings.warn(
                 f"{num_copies} of {len(inputs)} rows are copies of others, inputs and targets "
@@ -163,7 +168,13 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
                 TargetWarning,
                 stacklevel=2,
             )
-        for index, column in enumerate(columns.T):
+        if not varies.all():
+            warnings.warn(
+                f"{np.sum(~varies)} of {len(varies)} targets are constant and predicted as such.",
+                TargetWarning,
+                stacklevel=2,
+            )
+        for index, column in zip(np.flatnonzero(varies), columns.T, strict=True):
             called = f"y[:, {index}]" if self._target_shape else str(name or "y")
             odd = odd_targets(column, called)
             if odd is not None and self.likelihood != "noise_free":
@@ -192,7 +203,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = targets.reshape(len(targets), -1)
+        columns = _varying(targets.reshape(len(targets), -1), self._constants)
         succeeded = self._note_failures(inputs, columns)
         if succeeded.any():
             X, Y = inputs[succeeded], columns[succeeded]
@@ -216,10 +227,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         inputs = self._check_inputs(X)
         units = self._raw_units()
         moments = units.moments if include_noise else units.function_moments
-        mean, variance = (
-            part[:, : self._num_targets] for part in moments(self._posterior(), inputs)
-        )
-        mean, deviation = self._shaped(mean), self._shaped(np.sqrt(variance))
+        num_targets = len(self.output_standardiser_.mean)
+        mean, variance = (part[:, :num_targets] for part in moments(self._posterior(), inputs))
+        mean, deviation = self._shaped(mean, self._constants), self._shaped(np.sqrt(variance))
         return (mean, deviation) if return_std else mean
 
     def predict_failure(self, X: npt.ArrayLike) -> Array:
@@ -265,7 +275,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             distribution.quantile(levels)
             for _, distribution in self._raw_units().distributions(self._posterior(), inputs)
         ]
-        return np.moveaxis(self._shaped(np.concatenate(values, axis=1)), 0, -1)
+        return np.moveaxis(self._shaped(np.concatenate(values, axis=1), self._constants), 0, -1)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Predict central intervals of observations.
@@ -288,7 +298,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
 
         Targets that are recorded to a step h, such as counts, have the probability of their cell by
         its width, P(y - h/2 < y' < y + h/2) / h: a density at a point that was observed again and
-        again has no upper limit.
+        again has no upper limit. Constant outputs do not count.
 
         :param X: Inputs, [N, D].
         :param y: Observations, [N] or [N, Q] as the targets of ``fit``.
@@ -301,8 +311,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         if targets.shape != (len(inputs), *self._target_shape):
             expected = [len(inputs), *self._target_shape]
             raise ValueError(f"y must have shape {expected}, got {list(targets.shape)}.")
-        columns = targets.reshape(len(targets), -1)
-        steps = self.resolution_ if step is None else np.asarray(step, np.float64)
+        columns = _varying(targets.reshape(len(targets), -1), self._constants)
+        steps = np.broadcast_to(self.resolution_ if step is None else step, self._constants.shape)
+        steps = steps[np.isnan(self._constants)]
         return self._raw_units().log_density(self._posterior(), inputs, columns, steps)
 
     def sample_y(
@@ -327,20 +338,37 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         posterior = self.model_.posterior(n_samples, seed=seed)
         samples = self._raw_units().sample(posterior, inputs, full_cov=True)
-        return np.moveaxis(self._shaped(samples), 0, -1)
+        return np.moveaxis(self._shaped(samples, self._constants), 0, -1)
 
-    @property
-    def _num_targets(self) -> int:
-        return self._target_shape[0] if self._target_shape else 1
-
-    def _shaped(self, values: Array) -> Array:
-        """Without the axis of outputs, the last one, where the targets had none."""
-        return values if self._target_shape else values[..., 0]
+    def _shaped(self, values: Array, constants: npt.ArrayLike = 0.0) -> Array:
+        """Put in outputs that are constant, in the last axis, and drop it if targets had none."""
+        varies = np.isnan(self._constants)
+        full = np.empty((*values.shape[:-1], len(varies)))
+        full[...] = constants
+        full[..., varies] = values
+        return full if self._target_shape else full[..., 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _constants_of(columns: Array) -> Array:
+    """The value of each target that is constant, [Q], and NaN of others, or if all are."""
+    low, high = np.fmin.reduce(columns), np.fmax.reduce(columns)
+    constants = np.where(low == high, low, np.nan)
+    return constants if np.isnan(constants).any() else np.full_like(low, np.nan)
+
+
+def _varying(columns: Array, constants: Array) -> Array:
+    """The targets that are not constant, [N, P]."""
+    for row, column in np.argwhere(np.abs(columns - constants) > 0.0)[:1]:
+        raise ValueError(
+            f"y must be {constants[column]:g} in column {column + 1}, as in all rows of fit, got "
+            f"{columns[row, column]:g} in row {row + 1}: fit anew."
+        )
+    return columns[:, np.isnan(constants)]
 
 
 def _failed_runs(y: Any) -> npt.NDArray[np.bool_]:
