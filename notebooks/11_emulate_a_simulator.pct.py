@@ -82,7 +82,7 @@ for offset, name in ((-0.1, "first"), (0.1, "total")):
 left.set(xticks=[0, 1], xticklabels=["x1", "x2"], ylabel="Sobol index")
 left.legend()
 for index in range(2):
-    right.fill_between(effects.points[index], effects.lower[index], effects.upper[index], alpha=0.3)
+    right.fill_between(effects.points[index], *effects.interval[:, index], alpha=0.3)
     right.plot(effects.points[index], effects.mean[index], label=f"x{index + 1}")
 right.set(xlabel="input", ylabel="expected output")
 _ = right.legend()

@@ -5,8 +5,7 @@ of this package, whose units are then raw units. Runs without noise are fitted w
 ``likelihood="noise_free"``, and taken in one after the other by the estimator's ``tell``.
 """
 
-from gpflow_dwp.emulation.calibration import implausibility
-from gpflow_dwp.emulation.design import suggest
+from gpflow_dwp.emulation.design import implausibility, suggest
 from gpflow_dwp.emulation.leave_one_out import leave_one_out, plot_leave_one_out
 from gpflow_dwp.emulation.sensitivity import gradient, main_effects, sobol_indices
 

@@ -43,8 +43,8 @@ class LeaveOneOutPredictions(NamedTuple):
 
     @property
     def standardised_errors(self) -> Array:
-        """(observed - mean) / std."""
-        return (self.observed - self.mean) / self.std
+        """(observed - mean) / std; 0 of outputs that are constant."""
+        return (self.observed - self.mean) / np.maximum(self.std, np.finfo(float).tiny)
 
     @property
     def outliers(self) -> npt.NDArray[np.int64]:

@@ -18,20 +18,12 @@ from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
-__all__ = [
-    "MainEffects",
-    "SobolIndices",
-    "gradient",
-    "main_effects",
-    "sobol_indices",
-    "sobol_points",
-]
+__all__ = ["MainEffects", "SobolIndices", "gradient", "main_effects", "sobol_indices"]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
 # Random waves of each function, and values of them that may be there at a time.
 _WAVES, _BLOCK = 500, 2**23
-_LEVEL = 0.95
 
 
 class SobolIndices(NamedTuple):
@@ -54,14 +46,12 @@ class MainEffects(NamedTuple):
 
     :param points: Values of each input, [D, K].
     :param mean: Expectation over the other inputs, [D, K, Q].
-    :param lower: Lower end of a 95% interval, [D, K, Q].
-    :param upper: Upper end, [D, K, Q].
+    :param interval: 95% intervals, [2, D, K, Q].
     """
 
     points: Array
     mean: Array
-    lower: Array
-    upper: Array
+    interval: Array
 
 
 def gradient(model: Any, x: npt.ArrayLike) -> tuple[Array, Array]:
@@ -112,13 +102,13 @@ def sobol_indices(
     :param bounds: Lower and upper bound of each input, [D, 2].
     :param num_points: Points of the two matrices of Saltelli et al. (2010); functions are evaluated
         at D + 2 times as many.
-    :param num_functions: Function draws, at least 8.
+    :param num_functions: Function draws, a multiple of eight.
     :param seed: Of points and draws.
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
     limits = check_bounds(bounds, emulator.model.num_inputs)
-    check_integers(at_least=_GROUPS, num_functions=num_functions, num_points=num_points)
+    check_integers(at_least=_GROUPS, num_points=num_points)
     size = 2 ** int(np.log2(num_points // _GROUPS))  # as scrambled Sobol points need
     X = sobol_points(limits, 512, seed)
     average = np.average(emulator.moments(X)[0], axis=0, weights=emulator.success(X))
@@ -163,14 +153,12 @@ def main_effects(
     :param bounds: Lower and upper bound of each input, [D, 2].
     :param resolution: Values of each input, K.
     :param num_points: Points that are averaged over.
-    :param num_functions: Function draws that bands are made of, at least 8.
+    :param num_functions: Function draws that bands are made of, a multiple of eight.
     :param seed: Of points and draws.
     :raises ValueError: If the model is not fitted, or the bounds are no bounds.
     """
     emulator = as_emulator(model)
     limits = check_bounds(bounds, emulator.model.num_inputs)
-    check_integers(resolution=resolution, num_points=num_points)
-    check_integers(at_least=_GROUPS, num_functions=num_functions)
     base = sobol_points(limits, num_points, seed)
     grid = np.linspace(limits[:, 0], limits[:, 1], resolution, axis=1)  # [D, K]
     X = np.broadcast_to(base, (*grid.shape, *base.shape)).copy()
@@ -185,7 +173,7 @@ def main_effects(
 
     mean = average(emulator.moments(flat)[0][None])[0]
     draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
-    parts = mean, *_interval(np.concatenate(draws))
+    parts = mean, _interval(np.concatenate(draws))
     return MainEffects(grid, *(emulator.shaped(part, are_outputs=True) for part in parts))
 
 
@@ -197,7 +185,7 @@ def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
 
 
 def _interval(draws: Array) -> Array:
-    return np.quantile(draws, (0.5 - 0.5 * _LEVEL, 0.5 + 0.5 * _LEVEL), axis=0)
+    return np.quantile(draws, (0.025, 0.975), axis=0)
 
 
 def _function_draws(

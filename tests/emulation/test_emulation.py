@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,17 @@ from gpflow_dwp.estimator import DeepWishartClassifier, DeepWishartRegressor
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes
 from gpflow_dwp.selection import leave_one_out as leave_one_out_of_model
+from gpflow_dwp.serving import export_model
 
 HERE = Path(__file__).parent
+CLIENT = """
+import json, sys
+sys.modules |= dict.fromkeys(("gpflow", "gpflow_dwp", "tensorflow_probability", "scipy"))
+import tensorflow as tf
+points = tf.constant(json.loads(sys.argv[2]), tf.float64)
+found = tf.saved_model.load(sys.argv[1]).predict_y(points)
+print(json.dumps({name: part.numpy()[:, 0].tolist() for name, part in found.items()}))
+"""
 BOUNDS = np.array([[-np.pi, np.pi]] * 3)
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
 
@@ -158,7 +169,8 @@ def test_sobol_indices_and_main_effects_of_ishigami(emulator: DeepWishartRegress
     effects = emulation.main_effects(emulator, BOUNDS, resolution=7, num_functions=8)
     curve = np.sin(effects.points[0]) * (1.0 + 0.1 * np.pi**4 / 5.0) + 3.5
     np.testing.assert_allclose(effects.mean[0], curve, atol=0.4)
-    assert (effects.lower <= effects.upper).all()
+    lower, upper = effects.interval
+    assert (lower <= upper).all()
 
 
 @pytest.mark.parametrize("criterion", ["ALM", "ALC"])
@@ -273,13 +285,17 @@ def test_bounds_have_to_hold_the_candidates(
         emulation.suggest(emulator, bounds, candidates=BOUNDS.T)
 
 
-def test_a_kept_emulator_loads_and_predicts_the_same() -> None:
-    """Catches a format that is no longer read, and draws that are others than they were."""
+def test_a_kept_emulator_loads_and_predicts_the_same(tmp_path: Path) -> None:
+    """Catches a format that is no longer read, other draws, and exports that need the package."""
     model = model_from_bytes((HERE / "kept_emulator.zip").read_bytes())
     kept = json.loads((HERE / "kept_predictions.json").read_text(encoding="utf-8"))
     mean, variance = model.posterior(20, seed=0).predict_y(np.array(kept["points"]))
-    np.testing.assert_allclose(mean.numpy()[:, 0], kept["mean"], rtol=1e-6)
-    np.testing.assert_allclose(variance.numpy()[:, 0], kept["variance"], rtol=1e-5)
+    export_model(model, tmp_path, num_samples=20)
+    client = [sys.executable, "-c", CLIENT, str(tmp_path), json.dumps(kept["points"])]
+    exported = json.loads(subprocess.run(client, check=True, capture_output=True).stdout)
+    for name, value, rtol in (("mean", mean, 1e-6), ("variance", variance, 1e-5)):
+        for found in (value.numpy()[:, 0], exported[name]):
+            np.testing.assert_allclose(found, kept[name], rtol=rtol)
 
 
 def test_what_is_no_emulator_is_refused() -> None:
