@@ -151,7 +151,8 @@ class Search:
         if single is None or scores is None:
             return deep, f"Depth {depth} was asked for."
         least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
-        if deep.candidate.elbo < least or not is_better(trial.scores, scores):
+        surely = is_noise_free(plain[0].likelihood)
+        if deep.candidate.elbo < least or not is_better(trial.scores, scores, surely=surely):
             is_ahead = trial.log_density > float(scores.log_density.mean())
             how = "not clearly better than" if is_ahead else "no better than"
             return single, _compared("Depth 2", how, deep, single)
@@ -175,7 +176,7 @@ class Search:
             if last is None:
                 break
             found = self._found_trial(last)
-            if not is_better(last.scores, trial.scores):
+            if not is_better(last.scores, trial.scores, surely=surely):
                 break
             reason = _compared(f"Depth {deeper}", "better than", found, best)
             best, trial = found, last

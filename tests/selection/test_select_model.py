@@ -314,6 +314,8 @@ def test_a_sure_gain_outweighs_a_doubtful_loss() -> None:
     assert is_better(RowScores(sure, crps), reference)
     assert not is_better(RowScores(sure, crps + 0.03), reference)
     assert not is_better(RowScores(doubtful, crps), reference)
+    fair = RowScores(np.where(np.arange(40) % 2, 2.0, -1.0), reference.crps)  # 2.1 errors ahead
+    assert is_better(fair, reference) and not is_better(fair, reference, surely=True)
 
 
 @pytest.mark.parametrize(("gains", "ends"), [((-90.0, -80.0), True), ((-90.0, -60.0), False)])
