@@ -164,7 +164,7 @@ def test_warped_targets_are_predicted_in_raw_units(noise: str) -> None:
 def test_heteroskedastic_noise_is_predicted_in_raw_units() -> None:
     """Catches a likelihood that does not arrive, and a scale of noise in the targets' unit."""
     short = {**SMALL, "depth": 1, "num_steps": 2, "kernel": gpflow.kernels.Matern52()}
-    regressor = DeepWishartRegressor(**short, likelihood="heteroskedastic").fit(X, Y)
+    regressor = DeepWishartRegressor(**{**short, "likelihood": "heteroskedastic"}).fit(X, Y)
     assert regressor.model_.likelihood.latent_dim == 2
 
     mean, std = regressor.predict(X, return_std=True)
