@@ -18,7 +18,14 @@ from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["MainEffects", "SobolIndices", "gradient", "main_effects", "sobol_indices"]
+__all__ = [
+    "MainEffects",
+    "SobolIndices",
+    "gradient",
+    "main_effects",
+    "sobol_indices",
+    "sobol_points",
+]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
