@@ -14,16 +14,14 @@ D, Q  input columns, output columns
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from gpflow.base import RegressionData, TensorData
 
-from gpflow_dwp.shapes import sizes
-
-__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData"]
+__all__ = ["Array", "Seed", "TargetBlocks", "TrainingData", "sizes"]
 
 Array = npt.NDArray[np.float64]
 """A NumPy array in double precision."""
@@ -80,3 +78,15 @@ class TargetBlocks(NamedTuple):
             return tf.expand_dims(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)
         groups = self.grouped(rows)
         return tf.matmul(groups, groups, transpose_b=True)
+
+
+def sizes(tensor: tf.Tensor) -> list[Any]:
+    """Return the sizes of a tensor's axes, as integers where a graph need not work them out.
+
+    :param tensor: Of known rank.
+    """
+    known = tensor.shape.as_list()
+    if None not in known:
+        return known
+    found = tf.unstack(tf.shape(tensor))
+    return [size if size is not None else found[axis] for axis, size in enumerate(known)]

@@ -16,8 +16,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import check_shapes
 
-from gpflow_dwp.base import Seed
-from gpflow_dwp.shapes import sizes
+from gpflow_dwp.base import Seed, sizes
 
 __all__ = [
     "as_generator",

@@ -1,7 +1,7 @@
-"""Checks of arguments that several parts of the package make.
+"""What arguments, and data that come as arrays, must be: each kind once.
 
 Arguments come by the names that the caller gave them. A :class:`ValueError` names the first one
-that cannot be used, with its value.
+that cannot be used, what was expected, and what came.
 """
 
 from __future__ import annotations
@@ -11,24 +11,30 @@ import functools
 import math
 import numbers
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
     "as_real_array",
+    "as_weighted",
     "check_all_positive",
+    "check_arrays",
     "check_choice",
     "check_flags",
     "check_instance",
     "check_integers",
+    "check_matrix",
     "check_memory",
     "check_not_negative",
-    "check_path",
     "check_positive",
+    "check_weights",
 ]
+
+Array = npt.NDArray[np.float64]
 
 # What limits a container, in the two versions of control groups.
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -37,55 +43,33 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
     """Refuse what is not an integer of at least ``at_least``."""
     wanted = "a positive integer" if at_least == 1 else f"an integer of at least {at_least}"
-    for name, value in arguments.items():
-        is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not is_integer or value < at_least:  # type: ignore[operator]
-            raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+    _check(wanted, lambda value: _is(numbers.Integral, value) and value >= at_least, arguments)
 
 
 def check_not_negative(**arguments: object) -> None:
     """Refuse what is not a number of at least 0."""
-    for name, value in arguments.items():
-        if not isinstance(value, numbers.Real):
-            raise ValueError(f"{name} must be a number, got {value!r}.")
-        if not float(value) >= 0.0:
-            raise ValueError(f"{name} must not be negative, got {value}.")
+    _check("a number of at least 0", lambda x: _is(numbers.Real, x) and float(x) >= 0, arguments)
 
 
 def check_positive(**arguments: object) -> None:
     """Refuse what is not a finite number above 0; arrays without axes are numbers, too."""
-    for name, value in arguments.items():
-        number = np.asarray(value)
-        is_number = number.ndim == 0 and number.dtype.kind in "iuf"
-        if not (is_number and 0.0 < number < np.inf):
-            raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    _check("a positive number", lambda value: _are_positive(value, ()), arguments)
 
 
 def check_all_positive(size: int, **arguments: object) -> None:
     """Refuse what is not ``size`` finite numbers above 0, on one axis."""
-    for name, value in arguments.items():
-        try:
-            array = np.asarray(value)
-        except ValueError:  # Lists of different lengths.
-            array = np.asarray(None)
-        are_numbers = array.shape == (size,) and array.dtype.kind in "iuf"
-        if not (are_numbers and ((array > 0.0) & (array < np.inf)).all()):
-            raise ValueError(f"{name} must be {size} positive numbers, got {value!r}.")
+    _check(f"{size} positive numbers", lambda values: _are_positive(values, (size,)), arguments)
 
 
 def check_flags(**arguments: object) -> None:
     """Refuse what is neither True nor False: the word "no" counts as true in Python."""
-    for name, value in arguments.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}.")
+    _check("True or False", lambda value: isinstance(value, bool | np.bool_), arguments)
 
 
 def check_choice(choices: Iterable[str], **arguments: object) -> None:
     """Refuse what is none of the choices; the message lists them."""
     names = tuple(choices)
-    for name, value in arguments.items():
-        if value not in names:
-            raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}.")
+    _check(f"one of {', '.join(names)}", lambda value: value in names, arguments)
 
 
 def check_instance(kind: type, **arguments: object) -> None:
@@ -95,6 +79,25 @@ def check_instance(kind: type, **arguments: object) -> None:
             raise ValueError(
                 f"{name} must be an instance of {kind.__name__}, got {type(value).__name__}."
             )
+
+
+def _check(expected: str, is_right: Callable[[Any], bool], arguments: Mapping[str, object]) -> None:
+    for name, value in arguments.items():
+        if not is_right(value):
+            raise ValueError(f"{name} must be {expected}, got {value!r}.")
+
+
+def _is(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _are_positive(values: Any, shape: tuple[int, ...]) -> bool:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # Lists of different lengths.
+        return False
+    are_numbers = array.shape == shape and array.dtype.kind in "iuf"
+    return are_numbers and bool(((array > 0.0) & (array < np.inf)).all())
 
 
 def check_memory(*shape: int, **sizes: int) -> None:
@@ -128,7 +131,7 @@ def _memory() -> float:
     return min(known)
 
 
-def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def as_real_array(name: str, values: npt.ArrayLike) -> Array:
     """Convert numbers to float64, and refuse what would change its meaning on the way.
 
     Text is refused even where it looks like numbers: "007" is most likely a label, and Python
@@ -162,8 +165,73 @@ def as_real_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return converted
 
 
-def check_path(**arguments: object) -> None:
-    """Refuse what is neither text nor a path."""
-    for name, value in arguments.items():
-        if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
-            raise ValueError(f"{name} must be a path, got {value!r}.")
+def check_matrix(name: str, values: npt.ArrayLike, *, may_miss: bool = False) -> Array:
+    """Return numbers, [rows, columns], as a matrix of float64.
+
+    :param may_miss: Whether NaN may stand for numbers that are missing.
+    :raises ValueError: If they are not finite real numbers in two axes; it names the first row at
+        fault.
+    """
+    array = as_real_array(name, values)
+    if array.ndim != 2:
+        hint = f"; for one column use {name}[:, None]" if array.ndim == 1 else ""
+        raise ValueError(
+            f"{name} must have two axes, [rows, columns], got shape {list(array.shape)}{hint}"
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{name} is empty: it has shape {list(array.shape)}")
+    wrong = np.argwhere(np.isinf(array) if may_miss else ~np.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(f"{name} holds {array[row, column]} in row {row + 1}, column {column + 1}")
+    return array
+
+
+def check_weights(weights: npt.ArrayLike, num_rows: int) -> Array:
+    """Return weights in float64, [N], that say of each of N rows how often it counts.
+
+    :raises ValueError: If they are not N numbers from 0, or all zero.
+    """
+    array = as_real_array("weights", weights)
+    if array.shape != (num_rows,):
+        raise ValueError(f"weights must have shape [{num_rows}], got {list(array.shape)}")
+    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
+        raise ValueError(
+            f"weights must be finite and not negative, got {array[row]:g} in row {row + 1}"
+        )
+    if not array.any():
+        raise ValueError("weights must not all be zero")
+    return array
+
+
+def check_arrays(
+    X: npt.ArrayLike, Y: npt.ArrayLike, *, may_miss: bool = False
+) -> tuple[Array, Array]:
+    """Check inputs and targets that come as arrays, and give them the shapes that models take.
+
+    :param X: Inputs, [N, D].
+    :param Y: Targets, [N, Q], or [N] for one column.
+    :param may_miss: Whether NaN may stand for targets that are missing.
+    :return: Both as float64, [N, D] and [N, Q].
+    :raises ValueError: If a value is no finite number, the shapes do not fit, or a target is
+        constant or missing in all rows.
+    """
+    inputs, targets = check_matrix("X", X), as_real_array("Y", Y)
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    targets = check_matrix("Y", targets, may_miss=may_miss)
+    if len(inputs) != len(targets):
+        raise ValueError(f"X and Y must have the same rows, got {len(inputs)} and {len(targets)}")
+    for column in np.flatnonzero(np.isnan(targets).all(axis=0)):
+        raise ValueError(f"Y is missing in all rows (column {column + 1})")
+    for column in np.flatnonzero(np.nanmin(targets, axis=0) == np.nanmax(targets, axis=0)):
+        raise ValueError(f"Y is constant (column {column + 1}): there is nothing to predict")
+    return inputs, targets
+
+
+def as_weighted(data: Any) -> tuple[Any, Any, Any]:
+    """Return data as X, Y and weights, which are None of a pair, or raise a :class:`ValueError`."""
+    if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+        raise ValueError(
+            f"data must be a pair (X, Y), or three, (X, Y, weights), got {type(data).__name__}."
+        )
+    return data[0], data[1], (data[2] if len(data) == 3 else None)

@@ -9,8 +9,6 @@ from package_source import MODULES, PACKAGE, SourceModule
 
 # A module imports from its own group and from those before it.
 ORDER = (
-    "autograph",
-    "shapes",
     "base",
     "exceptions",
     "files",

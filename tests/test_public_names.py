@@ -19,13 +19,11 @@ PROGRAMS = ("cli",)
 PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 # What the rooms share and a user does not type.
 SHARED = (
-    "autograph",
     "files",
     "interrupts",
     "optional",
     "parameter_checks",
     "random",
-    "shapes",
     "validation",
 )
 TOP_MODULES = [

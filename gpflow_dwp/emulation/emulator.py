@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
+from gpflow_dwp.validation import check_matrix
 
 __all__ = ["Emulator", "as_emulator", "check_bounds"]
 

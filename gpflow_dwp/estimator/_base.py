@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.data.table import Task, check_weights, split_rows
+from gpflow_dwp.data.table import Task, split_rows
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
@@ -37,7 +37,7 @@ from gpflow_dwp.selection import Candidate, select_model
 from gpflow_dwp.selection.candidates import Auto, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
-from gpflow_dwp.validation import check_flags, check_integers
+from gpflow_dwp.validation import check_flags, check_integers, check_weights
 
 __all__ = ["DeepWishartEstimator", "refuse_dates"]
 

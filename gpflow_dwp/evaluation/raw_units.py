@@ -93,16 +93,13 @@ class RawUnits:
         return self._to_raw_moments(X, *moments)
 
     def joint_moments(self, posterior: MixturePosterior, X: Any) -> MeanAndVariance:
-        """Return mean [..., N, Q] and covariance [..., Q, N, N] of functions that no warp bends.
-
-        :param X: Inputs, [..., N, D]: each batch of N points is drawn jointly.
-        """
+        """Return mean [N, Q] and covariance [Q, N, N] of functions that no warp bends."""
         if self._warp is not None:
             raise NotImplementedError("Functions of warped observations have no joint moments.")
         mean, covariance = posterior.predict_f(self.to_model(X), full_cov=True)
         mean, covariance = _as_given(X, mean), _as_given(X, covariance)
         scale = _constants(self._outputs, mean)[1]
-        return self.to_raw(mean), covariance * (scale * scale)[..., None, None]
+        return self.to_raw(mean), covariance * (scale * scale)[:, None, None]
 
     def sample(self, posterior: MixturePosterior, X: Any, *, full_cov: bool = False) -> Any:
         """Draw observations, [S, N, P]: see :meth:`MixturePosterior.sample_y`."""

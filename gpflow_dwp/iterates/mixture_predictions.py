@@ -24,7 +24,7 @@ from gpflow_dwp.files import read_arrays, write_whole
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.random import as_seed, fold_in
-from gpflow_dwp.validation import check_integers, check_path
+from gpflow_dwp.validation import check_integers
 
 __all__ = ["MixturePredictions"]
 
@@ -171,7 +171,6 @@ class MixturePredictions(abc.ABC):
 
 
 def _path(directory: str | os.PathLike[str]) -> Path:
-    check_path(directory=directory)
     return Path(directory) / "iterates.npz"
 
 

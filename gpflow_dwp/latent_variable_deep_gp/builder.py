@@ -8,7 +8,6 @@ from gpflow.likelihoods import Likelihood
 from scipy.cluster.vq import kmeans2
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.data.table import as_weighted, check_arrays
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LocalLayer
 from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
@@ -16,7 +15,13 @@ from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
 from gpflow_dwp.models.starting_values import warn_of_scales
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_instance, check_integers, check_memory
+from gpflow_dwp.validation import (
+    as_weighted,
+    check_arrays,
+    check_instance,
+    check_integers,
+    check_memory,
+)
 
 __all__ = ["build_latent_variable_deep_gp"]
 

@@ -14,13 +14,18 @@ from gpflow.kullback_leiblers import gauss_kl
 from gpflow.utilities import triangular
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.kernels.check import check_input_kernel
 from gpflow_dwp.layers.base import Description, Layer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.papers import LATENT_VARIABLES
-from gpflow_dwp.validation import check_instance, check_integers, check_memory, check_positive
+from gpflow_dwp.validation import (
+    check_instance,
+    check_integers,
+    check_matrix,
+    check_memory,
+    check_positive,
+)
 
 __all__ = ["LocalInducingGPLayer"]
 

@@ -10,8 +10,7 @@ from check_shapes import check_shapes
 from gpflow import Parameter
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.autograph import without_autograph
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, sizes
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.layers.latent_variable import append_latents
@@ -21,7 +20,6 @@ from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.objectives import BoundTerms, importance_weighted_bound
 from gpflow_dwp.random import as_seed, normal, split_seed
-from gpflow_dwp.shapes import sizes
 
 __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior", "LocalLayer"]
 
@@ -112,7 +110,7 @@ class LatentVariableDeepGP(VariationalModel):
             weights=weights,
         )
 
-    @without_autograph
+    @tf.autograph.experimental.do_not_convert
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> LatentVariablePosterior:

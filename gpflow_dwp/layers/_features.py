@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.base import TargetBlocks, sizes
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import (
@@ -17,7 +17,6 @@ from gpflow_dwp.linalg import (
     relative_jitter,
     whiten,
 )
-from gpflow_dwp.shapes import sizes
 
 __all__ = ["FeatureLayer", "moments_of_each", "moments_of_groups"]
 

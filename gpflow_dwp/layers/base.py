@@ -13,7 +13,7 @@ from check_shapes import check_shapes
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.layers.target_noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import (
     Factorised,
@@ -24,7 +24,6 @@ from gpflow_dwp.linalg import (
     rooted_moments,
 )
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_instance
 
 __all__ = [

@@ -15,11 +15,16 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, LinearCoregionalization, SeparateIndependent
 
 from gpflow_dwp.bijectors import ColumnScaledTril
-from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import as_real_array, check_integers, check_memory, check_positive
+from gpflow_dwp.validation import (
+    as_real_array,
+    check_integers,
+    check_matrix,
+    check_memory,
+    check_positive,
+)
 
 __all__ = ["GlobalInducingGPLayer", "as_inducing_points", "pseudo_target_parameters"]
 

@@ -11,7 +11,7 @@ from gpflow import Parameter, default_float
 from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.distributions.gamma import gamma_quantile
 from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
@@ -20,7 +20,6 @@ from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
 from gpflow_dwp.papers import DEEP_KERNEL_PROCESSES
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_flags, check_integers, check_memory, check_positive
 
 __all__ = ["InverseWishartLayer"]

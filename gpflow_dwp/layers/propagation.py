@@ -17,7 +17,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.kernels import Kernel, MultioutputKernel
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.exceptions import CholeskyError
 from gpflow_dwp.kernels import gram_K, gram_K_cross, gram_K_diag
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
@@ -27,7 +27,6 @@ from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
 from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_memory
 
 __all__ = [

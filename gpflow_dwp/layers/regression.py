@@ -15,8 +15,6 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data.array_checks import check_matrix
-from gpflow_dwp.data.table import check_weights
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import (
     as_jitter,
@@ -26,7 +24,14 @@ from gpflow_dwp.linalg import (
     relative_jitter,
 )
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import check_all_positive, check_integers, check_memory, check_positive
+from gpflow_dwp.validation import (
+    check_all_positive,
+    check_integers,
+    check_matrix,
+    check_memory,
+    check_positive,
+    check_weights,
+)
 
 __all__ = ["RegressionGPLayer"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpflow_dwp.base import Seed, TargetBlocks
+from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import cholesky
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_instance
 
 __all__ = ["SkipLayer"]

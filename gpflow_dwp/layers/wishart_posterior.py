@@ -11,9 +11,9 @@ import tensorflow_probability as tfp
 from gpflow import Parameter, default_float
 from gpflow.utilities import positive
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.distributions import GeneralisedBartlett
 from gpflow_dwp.distributions.kullback_leibler import expected_squared_norm, log_volume_over_minor
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Mixing", "PosteriorFamily", "ScaleMixture", "WishartPosterior"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg.factorisation import Factorised, Gradient, Tensors, sum_to
-from gpflow_dwp.shapes import sizes
 
 __all__ = ["conditional_mean", "conditional_moments", "projected_moments", "rooted_moments"]
 

@@ -21,8 +21,8 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow import default_jitter
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.exceptions import CholeskyError
-from gpflow_dwp.shapes import sizes
 from gpflow_dwp.validation import check_not_negative
 
 __all__ = [

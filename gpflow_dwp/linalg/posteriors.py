@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
     Gradient,
@@ -14,7 +15,6 @@ from gpflow_dwp.linalg.factorisation import (
     unwhiten_both_sides,
     whiten_both_sides,
 )
-from gpflow_dwp.shapes import sizes
 
 __all__ = ["pseudo_target_posterior", "regression_posterior"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from check_shapes import check_shapes
 
+from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
     Gradient,
@@ -13,7 +14,6 @@ from gpflow_dwp.linalg.factorisation import (
     sum_to,
     unwhiten_both_sides,
 )
-from gpflow_dwp.shapes import sizes
 
 __all__ = ["color", "relative_precision", "whiten"]
 

@@ -8,14 +8,19 @@ import numpy as np
 from gpflow.likelihoods import Gaussian, Likelihood, StudentT
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data.table import as_weighted, check_arrays
 from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.matrix_gaussian.covariance_root import CovarianceFamily
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.matrix_gaussian.network import Activation, MatrixGaussianNetwork
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
-from gpflow_dwp.validation import check_instance, check_integers, check_positive
+from gpflow_dwp.validation import (
+    as_weighted,
+    check_arrays,
+    check_instance,
+    check_integers,
+    check_positive,
+)
 
 __all__ = ["build_matrix_gaussian_network"]
 

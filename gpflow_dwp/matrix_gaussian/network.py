@@ -12,7 +12,6 @@ import tensorflow as tf
 from gpflow import default_float
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import Array, Seed
 from gpflow_dwp.matrix_gaussian.layer import MatrixGaussianLayer
 from gpflow_dwp.models import VariationalModel
@@ -110,7 +109,7 @@ class MatrixGaussianNetwork(VariationalModel):
             weights=weights,
         )
 
-    @without_autograph
+    @tf.autograph.experimental.do_not_convert
     def posterior(
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> NetworkPosterior:

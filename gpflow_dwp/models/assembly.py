@@ -17,7 +17,6 @@ from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers import (
     GlobalInducingGPLayer,
     GramLayer,
@@ -38,7 +37,14 @@ from gpflow_dwp.models.starting_values import (
     warn_of_scales,
 )
 from gpflow_dwp.random import as_generator
-from gpflow_dwp.validation import check_choice, check_integers, check_memory
+from gpflow_dwp.validation import (
+    as_weighted,
+    check_arrays,
+    check_choice,
+    check_integers,
+    check_memory,
+    check_weights,
+)
 
 __all__ = [
     "NOISE_VARIANCE",

@@ -10,7 +10,6 @@ import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels.check import check_gram_kernel, check_input_kernel
 from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, OutputLayer
 from gpflow_dwp.layers.global_inducing import as_inducing_points
@@ -111,7 +110,7 @@ class DeepKernelProcess(VariationalModel):
             weights=weights,
         )
 
-    @without_autograph
+    @tf.autograph.experimental.do_not_convert
     def posterior(
         self,
         num_samples: int | tf.Tensor | None = None,

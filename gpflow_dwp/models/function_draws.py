@@ -10,7 +10,6 @@ from check_shapes import check_shapes
 from gpflow.kernels import Kernel
 from gpflow.utilities import freeze, to_default_float
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 from gpflow_dwp.layers import GaussianPosterior
@@ -131,7 +130,7 @@ class FunctionDraws:
         self._mixing = None if output.mixing is None else tf.cast(output.mixing, _ACCURATE)
         self._mean_function = output.mean_function
 
-    @without_autograph
+    @tf.autograph.experimental.do_not_convert
     @check_shapes("X: [batch..., N, D]", "return: [S, N, Q]")
     def __call__(self, X: tf.Tensor) -> tf.Tensor:
         """Evaluate the functions.

@@ -14,10 +14,8 @@ from gpflow.likelihoods import Likelihood
 from gpflow.utilities import assert_params_false, freeze
 
 from gpflow_dwp.base import Seed
-from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
-from gpflow_dwp.models._leading_axes import over_leading_axes
 from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
@@ -28,7 +26,7 @@ from gpflow_dwp.models.predictive import (
     warped_moments,
 )
 from gpflow_dwp.random import fold_in, normal
-from gpflow_dwp.validation import check_memory
+from gpflow_dwp.validation import as_weighted, check_memory
 
 __all__ = ["MixturePosterior", "snapshot"]
 
@@ -61,10 +59,6 @@ class MixturePosterior(abc.ABC):
     drawn jointly, each draw has the same random numbers at all of them. Their Monte Carlo errors
     are therefore alike at nearby points, and fall as 1/√S. Long inputs are worked through in blocks
     by one compiled function, in memory that does not grow with their number.
-
-    Inputs, and observations with them, may have leading axes, as for GPflow's models: of Xnew
-    [batch..., N, D] each matrix is predicted by itself, and what is said here to have some shape
-    has [batch..., shape...].
 
     A posterior keeps the parameters that the model had, whatever becomes of the model: make another
     one after training on.
@@ -107,7 +101,6 @@ class MixturePosterior(abc.ABC):
         self._num_distinct = num_samples if num_distinct is None else num_distinct
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
 
-    @over_leading_axes()
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -143,7 +136,6 @@ class MixturePosterior(abc.ABC):
 
         return predict(X) if full_cov else self._in_blocks(("f", full_output_cov), predict, X)
 
-    @over_leading_axes(axis=1)
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
 
@@ -153,7 +145,6 @@ class MixturePosterior(abc.ABC):
         """
         return self._components("f components", Xnew, self._propagate)
 
-    @over_leading_axes()
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
@@ -170,7 +161,6 @@ class MixturePosterior(abc.ABC):
         X = check_inputs(self, Xnew, "Xnew")
         return self._in_blocks("y", lambda X: mixture_moments(*self._observe(X)), X)
 
-    @over_leading_axes(axis=1)
     def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of observations under every draw.
 
@@ -183,7 +173,6 @@ class MixturePosterior(abc.ABC):
         """
         return self._components("y components", Xnew, self._observe)
 
-    @over_leading_axes(axis=1)
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
 
@@ -203,7 +192,6 @@ class MixturePosterior(abc.ABC):
 
         return self._components("warped components", Xnew, observe)
 
-    @over_leading_axes()
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
@@ -219,7 +207,7 @@ class MixturePosterior(abc.ABC):
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
         )
-        X, Y = check_data(self, *as_pair(data))
+        X, Y = check_data(self, *as_weighted(data)[:2])
 
         def predict(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
             densities = predictive_log_densities(
@@ -232,7 +220,6 @@ class MixturePosterior(abc.ABC):
 
         return self._in_blocks("log density", predict, X, Y)
 
-    @over_leading_axes(axis=1)
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
 
@@ -247,6 +234,7 @@ class MixturePosterior(abc.ABC):
             self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
         )
 
+    @tf.autograph.experimental.do_not_convert
     def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
@@ -276,7 +264,6 @@ class MixturePosterior(abc.ABC):
             deviations = tf.matmul(deviations, self._mixing, transpose_b=True)
         return means + deviations
 
-    @over_leading_axes(axis=1)
     def sample_y(self, Xnew: InputData, full_cov: bool = False) -> tf.Tensor:
         """Draw observations, one at each point for each of the S draws.
 
@@ -339,6 +326,7 @@ class MixturePosterior(abc.ABC):
         mean, variance = self._in_blocks(name, points_first, check_inputs(self, Xnew, "Xnew"))
         return tf.transpose(mean, [1, 0, 2]), tf.transpose(variance, [1, 0, 2])
 
+    @tf.autograph.experimental.do_not_convert
     def _in_blocks(
         self, name: Hashable, predict: Callable[..., tf.Tensor], *rows: tf.Tensor
     ) -> tf.Tensor:

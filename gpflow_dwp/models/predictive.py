@@ -12,11 +12,10 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Ordinal, Softmax
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, sizes
 from gpflow_dwp.likelihoods import NormalMixture
 from gpflow_dwp.models.accepted_observations import observes_entries
 from gpflow_dwp.random import normal
-from gpflow_dwp.shapes import sizes
 
 __all__ = [
     "expected_log_likelihoods",

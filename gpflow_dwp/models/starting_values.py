@@ -13,11 +13,11 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.data.array_checks import check_matrix
 from gpflow_dwp.exceptions import ScaleWarning
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.accepted_observations import count_functions
+from gpflow_dwp.validation import check_matrix
 
 __all__ = [
     "initial_inducing",

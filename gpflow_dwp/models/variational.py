@@ -17,7 +17,6 @@ from gpflow.likelihoods import Likelihood
 from gpflow.models import BayesianModel, ExternalDataTrainingLossMixin
 from gpflow.utilities import tabulate_module_summary
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.layers import Encoder
@@ -238,7 +237,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
             data, num_importance_samples=num_importance_samples, seed=seed
         ).weighted_sum()
 
-    @without_autograph
+    @tf.autograph.experimental.do_not_convert
     def elbo_terms(
         self,
         data: TrainingData,

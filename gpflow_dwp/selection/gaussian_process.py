@@ -11,9 +11,9 @@ from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.data.table import as_weighted
 from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.validation import as_weighted
 
 __all__ = ["GaussianProcessFit", "fit_gaussian_process"]
 

@@ -9,7 +9,6 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Gaussian, Likelihood
 
 from gpflow_dwp.base import TrainingData
-from gpflow_dwp.data.table import as_weighted, check_arrays, check_weights
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
@@ -27,7 +26,13 @@ from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
 from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
-from gpflow_dwp.validation import check_choice, check_integers
+from gpflow_dwp.validation import (
+    as_weighted,
+    check_arrays,
+    check_choice,
+    check_integers,
+    check_weights,
+)
 
 __all__ = ["select_model"]
 

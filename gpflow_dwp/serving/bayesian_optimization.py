@@ -10,13 +10,12 @@ from gpflow import default_float
 from gpflow.base import MeanAndVariance, RegressionData, TensorType
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.autograph import without_autograph
 from gpflow_dwp.data import Standardiser
-from gpflow_dwp.data.table import check_arrays
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import DeepKernelProcess, FunctionDraws
 from gpflow_dwp.training import TrainingHistory, fit
+from gpflow_dwp.validation import check_arrays
 
 __all__ = ["BayesianOptimizationModel", "TrajectorySampler"]
 
@@ -53,16 +52,21 @@ class BayesianOptimizationModel:
 
     def predict(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of the function, [..., E] each."""
-        return self._moments("function_moments", query_points)
+        return self._by_row("function_moments", query_points)
 
     def predict_y(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean and variance of observations, noise included, [..., E] each."""
-        return self._moments("moments", query_points)
+        return self._by_row("moments", query_points)
 
     def predict_joint(self, query_points: TensorType) -> MeanAndVariance:
         """Return mean [..., B, E] and covariance [..., E, B, B] at B points, [..., B, D]."""
-        *leading, size, _ = query_points.shape
-        return self._moments("joint_moments", query_points, [*leading, self._width, size, size])
+
+        def predict(points: tf.Tensor) -> list[tf.Tensor]:
+            return _by_matrix(lambda X: self._units.joint_moments(self._posterior, X), points)
+
+        *leading, size, _ = (points := to_default_float(query_points)).shape
+        shapes = [*leading, size, self._width], [*leading, self._width, size, size]
+        return _call_back(predict, points, *shapes)
 
     def covariance_between_points(self, first: TensorType, second: TensorType) -> tf.Tensor:
         """Return the function's covariance, [..., E, N, M], between [..., N, D] and [M, D]."""
@@ -74,9 +78,9 @@ class BayesianOptimizationModel:
     def sample(self, query_points: TensorType, num_samples: int) -> tf.Tensor:
         """Draw S functions, each coherent over the N points [..., N, D]: [..., S, N, E]."""
 
-        def draw(points: tf.Tensor) -> tuple[tf.Tensor]:
+        def draw(points: tf.Tensor) -> list[tf.Tensor]:
             posterior = self.model.posterior(num_samples)
-            return (self._units.sample_functions(posterior, points),)
+            return _by_matrix(lambda X: [self._units.sample_functions(posterior, X)], points)
 
         *leading, size, _ = (points := to_default_float(query_points)).shape
         return _call_back(draw, points, [*leading, num_samples, size, self._width])[0]
@@ -115,12 +119,15 @@ class BayesianOptimizationModel:
         self._posterior = self.model.posterior(self._num_samples, seed=self._seed)
         return data
 
-    def _moments(self, method: str, points: TensorType, shape: Any = None) -> MeanAndVariance:
+    def _by_row(self, method: str, points: TensorType) -> MeanAndVariance:
+        def predict(points: tf.Tensor) -> list[tf.Tensor]:
+            rows = tf.reshape(points, [-1, points.shape[-1]])
+            shape = [*points.shape[:-1], self._width]
+            moments = getattr(self._units, method)(self._posterior, rows)
+            return [tf.reshape(moment, shape) for moment in moments]
+
         points = to_default_float(points)
-        shapes = (of_mean := [*points.shape[:-1], self._width]), shape or of_mean
-        return _call_back(
-            lambda points: getattr(self._units, method)(self._posterior, points), points, *shapes
-        )
+        return _call_back(predict, points, *[[*points.shape[:-1], self._width]] * 2)
 
 
 class TrajectorySampler:
@@ -134,7 +141,7 @@ class TrajectorySampler:
         drawn: list[FunctionDraws] = []
         units = self._model._units
 
-        @without_autograph
+        @tf.autograph.experimental.do_not_convert
         def trajectory(x: TensorType) -> tf.Tensor:
             points = tf.transpose(to_default_float(x), [1, 0, 2])
             if not drawn:
@@ -149,6 +156,15 @@ class TrajectorySampler:
         return self.get_trajectory()
 
     update_trajectory = resample_trajectory
+
+
+def _by_matrix(
+    predict: Callable[[tf.Tensor], Sequence[tf.Tensor]], points: tf.Tensor
+) -> list[tf.Tensor]:
+    """Call a function on each matrix of points, [..., B, D], and stack what it returns."""
+    matrices = tf.unstack(tf.reshape(points, [-1, *points.shape[-2:]]))
+    results = zip(*map(predict, matrices), strict=True)
+    return [tf.reshape(tf.stack(each), [*points.shape[:-2], *each[0].shape]) for each in results]
 
 
 def _call_back(

@@ -19,7 +19,7 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.validation import check_instance, check_integers, check_path
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["export_model"]
 
@@ -82,7 +82,6 @@ def export_model(
         columns, or another argument is none of its kind.
     """
     check_instance(VariationalModel, model=model)
-    check_path(directory=directory)
     directory = Path(directory).resolve()
     _check_free(directory)
     constant = freeze(model)

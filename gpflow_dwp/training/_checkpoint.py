@@ -26,7 +26,6 @@ from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.callbacks import Callback
 from gpflow_dwp.training.history import StepRecords, joined
 from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.validation import check_path
 
 __all__ = ["TrainingCheckpoint", "run_identity"]
 
@@ -64,7 +63,6 @@ class TrainingCheckpoint:
         seconds_between_saves: float,
         is_writer: bool,
     ) -> None:
-        check_path(checkpoint_directory=directory)
         self._directory = Path(directory)
         if self._directory.exists() and not self._directory.is_dir():
             raise ValueError(f"checkpoint_directory must be a folder, got a file, {directory}.")

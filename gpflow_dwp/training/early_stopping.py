@@ -12,13 +12,11 @@ from gpflow import default_float
 from gpflow.base import RegressionData
 
 from gpflow_dwp.base import Array, TrainingData
-from gpflow_dwp.data.array_checks import check_matrix
-from gpflow_dwp.data.table import as_pair
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.validation import check_integers, check_not_negative
+from gpflow_dwp.validation import as_weighted, check_integers, check_matrix, check_not_negative
 
 __all__ = ["EarlyStopping", "ValidationMetric", "fit_with_held_out"]
 
@@ -86,7 +84,7 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         if num_samples is not None:
             check_integers(num_samples=num_samples)
         check_not_negative(min_improvement=min_improvement)
-        X, Y = (check_matrix(f"data[{place}]", part) for place, part in enumerate(as_pair(data)))
+        X, Y = map(check_matrix, ("data[0]", "data[1]"), as_weighted(data)[:2])
         if len(X) != len(Y):
             raise ValueError(f"data must hold as many X as Y, got {len(X)} and {len(Y)} rows.")
         self._data: tuple[Array, Array] = X.astype(default_float()), Y.astype(default_float())

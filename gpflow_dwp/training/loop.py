@@ -19,7 +19,6 @@ from gpflow.utilities import reset_cache_bijectors
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.data_checks import as_misfit
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
@@ -166,8 +165,7 @@ class CompiledLoop:
     def run(self, num_steps: int) -> StepRecords:
         """Take ``num_steps`` steps, or fewer if one fails.
 
-        :raises ValueError: If a batch of a dataset does not fit the model, which is left as the
-            steps before made it, or there is none.
+        :raises ValueError: If a dataset has no batch.
         """
         try:
             with self._place():
@@ -193,7 +191,7 @@ class CompiledLoop:
                     "up the sums of a second one. Keep one for all models, or start the process, "
                     "or the kernel of a notebook, anew."
                 ) from error
-            raise as_misfit(error) from error
+            raise
         except tf.errors.OutOfRangeError as error:
             raise ValueError(
                 "data must hold a batch or more every time that they are gone through, got none: a "

@@ -40,7 +40,7 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     ),
     (WishartLayer, {"df": 0}, "df must be a positive integer, got 0"),
     (WishartLayer, {"posterior": "B"}, "posterior must be one of GW, A, AB, got 'B'"),
-    (WishartLayer, {"jitter": -1e-6}, "jitter must not be negative, got -1e-06"),
+    (WishartLayer, {"jitter": -1e-6}, "jitter must be a number of at least 0, got -1e-06"),
     (WishartLayer, {"whiten": "no"}, "whiten must be True or False, got 'no'"),
     (WishartLayer, {"stick_the_landing": 1}, "stick_the_landing must be True or False, got 1"),
     (InverseWishartLayer, {"df": 0.0}, "df must be a positive number, got 0.0"),

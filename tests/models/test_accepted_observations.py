@@ -15,7 +15,7 @@ from gpflow import likelihoods as gl
 
 from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.models import AcceptedObservations
-from gpflow_dwp.models.accepted_observations import accepted_observations, count_functions
+from gpflow_dwp.models.accepted_observations import accepted_observations
 from gpflow_dwp.models.data_checks import check_observations
 
 REAL = [[-1.5], [0.0], [2.0]]
@@ -23,10 +23,6 @@ ZERO_ONE, ONE_HOT = [[0.0], [1.0]], np.eye(3)
 COUNTS = [[0.0], [3.0], [1.0]]
 CLASSES = [[2.0], [0.0], [1.0]]
 OPEN = [[0.1], [0.9]]
-
-
-def switched() -> gl.SwitchedLikelihood:
-    return gl.SwitchedLikelihood([gl.Gaussian(), gl.Poisson()])
 
 
 def normal_with_two_functions() -> gl.HeteroskedasticTFPConditional:
@@ -50,11 +46,6 @@ TABLE: list[tuple[Callable[[], Any], list[Any], list[Any]]] = [
     (lambda: gl.Ordinal(np.array([-1.0, 1.0])), [CLASSES], [REAL, COUNTS, OPEN, [[-1.0]]]),
     (lambda: gl.Softmax(3), [CLASSES], [REAL, COUNTS, ONE_HOT, OPEN, [[-1.0]]]),
     (lambda: gl.MultiClass(3), [CLASSES], [REAL, COUNTS, ONE_HOT, OPEN, [[-1.0]]]),
-    (
-        switched,
-        [[[-1.5, 0.0], [3.0, 1.0]]],
-        [[[0.5, 1.0]], [[1.0, 2.0]], [[1.0, -1.0]], [[1.0, 0.5]]],
-    ),
 ]
 
 
@@ -82,8 +73,11 @@ def test_the_table_has_all_of_gpflows_likelihoods() -> None:
         and not inspect.isabstract(each)
     }
 
-    # The last two are what the table's likelihood of two functions inherits from.
-    assert concrete - tried <= {gl.MultiLatentTFPConditional, gl.MultiLatentLikelihood}
+    # These are what the table's likelihood of two functions inherits from, and one that is refused.
+    bases = {gl.MultiLatentTFPConditional, gl.MultiLatentLikelihood}
+    assert concrete - tried <= {*bases, gl.SwitchedLikelihood}
+    with pytest.raises(ValueError, match="likelihood must be one for all rows"):
+        accepted_observations(gl.SwitchedLikelihood([gl.Gaussian(), gl.Poisson()]))
 
 
 class _NegativeBinomial(gl.Poisson):
@@ -102,14 +96,6 @@ def test_a_users_likelihood_inherits_or_says_what_it_takes() -> None:
         check_observations(_NegativeBinomial(), [[0.5]])
     with pytest.raises(ValueError, match="even numbers for the likelihood _Even, got 3 in row 2"):
         check_observations(_Even(), [[2.0], [3.0]])
-
-
-def test_labels_have_no_latent_function() -> None:
-    assert count_functions(switched(), 2) == 1
-    assert count_functions(gl.Gaussian(), 2) == 2
-    assert count_functions(gl.Softmax(3), 1) == 3
-    with pytest.raises(ValueError, match="at least 2 columns for a SwitchedLikelihood"):
-        count_functions(switched(), 1)
 
 
 def test_conditions_are_those_of_compiled_code_in_float32() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,7 +13,7 @@ from model_reference import tiny_model, toy_data
 from gpflow_dwp import fit
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
-from gpflow_dwp.models.data_checks import check_data, check_dataset
+from gpflow_dwp.models.data_checks import check_data
 
 X, Y = toy_data()
 WITH_INF = np.where(np.arange(12)[:, None] == 7, np.inf, Y)
@@ -63,8 +62,8 @@ def test_every_way_in_refuses_what_does_not_fit(model: Any) -> None:
         with pytest.raises(ValueError, match=re.escape(message)):
             fit(model, data, 1)
     for predict in (model.predict_f, model.predict_y, model.predict_f_samples):
-        for wrong in (X[:, :1], X[None, :, :1]):
-            with pytest.raises(ValueError, match="Xnew must have 2 columns|two axes"):
+        for wrong, message in ((X[:, :1], "must have 2 columns"), (X[None], "must have two axes")):
+            with pytest.raises(ValueError, match=f"Xnew {message}"):
                 predict(wrong)
 
 
@@ -92,7 +91,7 @@ def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
         (dataset(X[:, :1], Y), "X must have 2 columns, as the model has, got shape (None, 1)"),
         (dataset(X, Y[:, [0, 0]]), "Y must have 1 column"),
         (dataset(X, Y[:, 0]), "Y must have two axes"),
-        (dataset(X), "data must hold pairs (X, Y)"),
+        (dataset(X), "data must be a pair (X, Y)"),
         (tf.data.Dataset.from_tensors({"X": X, "Y": Y}), "data must hold pairs (X, Y)"),
         (dataset(X, Y).take(0), "data must hold at least one batch"),
     ):
@@ -100,31 +99,11 @@ def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
             fit(model, data, 1)
 
 
-def test_values_of_a_dataset_are_checked_as_they_are_drawn() -> None:
-    for wrong, likelihood, message in (
-        (WITH_INF, "gaussian", "Y must hold finite numbers"),
-        (np.full_like(Y, 0.5), gpflow.likelihoods.Poisson(), "Y must hold whole numbers from 0"),
-    ):
-        labels = None if likelihood == "gaussian" else (X, np.arange(12.0)[:, None])
-        model = tiny_model(1, data=labels, likelihood=likelihood)
-        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            list(check_dataset(model, dataset(X, wrong)))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="weights must be finite and not neg"):
-        list(check_dataset(tiny_model(1), dataset(X, Y, -(Y[:, 0] ** 2))))
-
-
-def test_rows_may_be_missing_but_not_half_a_row_of_a_joint_likelihood() -> None:
+def test_half_a_row_of_a_joint_likelihood_may_not_be_missing() -> None:
     """Catches observations of a joint likelihood that would be dropped without a word."""
-    switched = gpflow.likelihoods.SwitchedLikelihood(
-        [gpflow.likelihoods.Gaussian(), gpflow.likelihoods.StudentT()]
-    )
-    part = (np.arange(12.0) % 2)[:, None]
-    model = tiny_model(1, data=(X, np.hstack([Y, part])), likelihood=switched)
     gone = np.where(np.arange(12)[:, None] == 7, np.nan, Y)
+    model = build_matrix_gaussian_network((X, np.hstack([Y, -Y])), width=3)
 
-    check_data(model, X, np.hstack([gone, part]))
-    with pytest.raises(ValueError, match="Y must hold .* got nan in row 8, column 2"):
-        check_data(model, X, np.hstack([Y, np.where(np.isnan(gone), gone, part)]))
-    two = build_matrix_gaussian_network((X, np.hstack([Y, -Y])), width=3)
+    check_data(model, X, np.hstack([gone, gone]))
     with pytest.raises(ValueError, match="Y must hold .* got nan in row 8, column 1"):
-        check_data(two, X, np.hstack([gone, Y]))
+        check_data(model, X, np.hstack([gone, Y]))

@@ -201,28 +201,6 @@ def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     )
 
 
-def test_switched_likelihood() -> None:
-    X, Y = DATA
-    parts = [gpflow.likelihoods.Gaussian(variance) for variance in (0.1, 2.0)]
-    switched = np.concatenate([Y, (np.arange(len(Y)) % 2)[:, None]], axis=1)
-    model = DeepWishartProcess(
-        [hidden_layer(), output_layer(num_outputs=1)],
-        gpflow.likelihoods.SwitchedLikelihood(parts),
-        X[:5],
-        num_data=len(X),
-        num_samples=3,
-    )
-
-    value = model.elbo_terms((X, switched), seed=0).data
-
-    expected = 0.0
-    for index, part in enumerate(parts):
-        model.likelihood = part
-        rows = slice(index, None, 2)
-        expected += 0.5 * model.elbo_terms((X[rows], Y[rows]), seed=0).data
-    np.testing.assert_allclose(value, expected, rtol=1e-10)
-
-
 def batches() -> Any:
     return iter(tf.data.Dataset.from_tensor_slices(DATA).repeat().shuffle(12, seed=0).batch(4))
 

@@ -127,7 +127,7 @@ def test_classes_have_their_probabilities(kind: Any) -> None:
 
 
 def test_a_likelihood_that_cannot_be_drawn_from_is_named() -> None:
-    likelihood = likelihoods.SwitchedLikelihood([likelihoods.Gaussian(), likelihoods.Gaussian()])
+    likelihood = likelihoods.SwitchedLikelihood([likelihoods.Gaussian()])
 
     with pytest.raises(NotImplementedError, match="of the likelihood SwitchedLikelihood cannot"):
         draw(likelihood, F, num_draws=2)

@@ -56,42 +56,6 @@ def model_reference_kernel(model: DeepWishartProcess, gram: np.ndarray) -> np.nd
     return kernel.variance.numpy() * np.exp(-0.5 * squares / kernel.lengthscales.numpy() ** 2)
 
 
-BATCHED: dict[str, Any] = {
-    "predict_f": lambda posterior, X: posterior.predict_f(X),
-    "both": lambda posterior, X: posterior.predict_f(X, True, True),
-    "predict_f_components": lambda posterior, X: posterior.predict_f_components(X),
-    "predict_y": lambda posterior, X: posterior.predict_y(X),
-    "predict_y_components": lambda posterior, X: posterior.predict_y_components(X),
-    "predict_log_density": lambda posterior, X: posterior.predict_log_density((X, X)),
-    "sample_f": lambda posterior, X: posterior.sample_f(X),
-    "sample_y": lambda posterior, X: posterior.sample_y(X, True),
-}
-
-
-# Eager code knows shapes that compiled code does not; where they are used does not depend on all.
-@pytest.mark.parametrize(
-    ("name", "compiled"),
-    [*((name, False) for name in BATCHED), ("both", True), ("predict_y", True), ("sample_y", True)],
-)
-def test_leading_axes_are_matrices_one_by_one(
-    model: DeepWishartProcess, name: str, compiled: bool
-) -> None:
-    posterior, batch = model.posterior(4, seed=0), np.stack([XNEW[:3], XNEW[3:6]])[:, None]
-
-    def predict(X: tf.Tensor) -> Any:
-        return BATCHED[name](posterior, X)
-
-    signature = [tf.TensorSpec([None, None, None, 2], tf.float64)]
-    results = (
-        tf.function(predict, input_signature=signature, autograph=False) if compiled else predict
-    )(batch)
-
-    for index in (0, 1):
-        expected = tf.nest.flatten(predict(batch[index, 0]))
-        for part, other in zip(tf.nest.flatten(results), expected, strict=True):
-            np.testing.assert_allclose(part[index, 0], other, atol=1e-9)
-
-
 @pytest.mark.parametrize("several", [False, True])
 def test_mixed_outputs_are_drawn_as_they_covary(several: bool) -> None:
     """Catches draws, or covariances, in which outputs that share a function are independent."""

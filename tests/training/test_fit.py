@@ -105,7 +105,7 @@ def test_a_batch_that_is_not_finite_stops_the_run() -> None:
     dataset = tf.data.Dataset.from_tensor_slices((inputs, np.tile(Y, [10, 1, 1])))
     model, shorter = tiny_model(1), tiny_model(1)
 
-    with pytest.raises(ValueError, match="a batch of data does not fit: X must hold finite"):
+    with pytest.raises(NonFiniteBoundError):
         run(model, 10, data=dataset, optimizer=tf_keras.optimizers.SGD(1e-3), kl_annealing_steps=0)
 
     run(shorter, 7, optimizer=tf_keras.optimizers.SGD(1e-3), kl_annealing_steps=0)
@@ -174,7 +174,10 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
     [
         ({"num_steps": 0}, "num_steps must be a positive integer, got 0"),
         ({"kl_annealing_steps": -1}, "kl_annealing_steps must be an integer of at least 0"),
-        ({"seconds_between_checkpoints": -1.0}, "seconds_between_checkpoints must not be negative"),
+        (
+            {"seconds_between_checkpoints": -1.0},
+            "seconds_between_checkpoints must be a number of at least 0",
+        ),
         ({"data": (X, np.full_like(Y, np.inf))}, "Y holds inf in row 1"),
         (
             {"data": tf.data.Dataset.from_tensors(DATA), "batch_size": 3},
@@ -186,7 +189,6 @@ def test_ctrl_c_ends_the_run_and_keeps_what_was_learned() -> None:
         ),
         ({"data": X}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
         ({"jit_compile": 1}, "jit_compile must be True or False, got 1"),
-        ({"checkpoint_directory": b"state"}, "checkpoint_directory must be a path, got b'state'"),
         ({"callbacks": [3]}, r"callbacks must be a sequence of functions, got \[3\]"),
         ({"optimizer": Adam}, "optimizer must be a Keras optimiser, .*, got <class"),
         (

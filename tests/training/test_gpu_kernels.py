@@ -102,23 +102,18 @@ def heteroskedastic() -> likelihoods.Likelihood:
     )
 
 
-def switched() -> likelihoods.Likelihood:
-    """Each likelihood of one function and one observation, for some rows."""
-    names = ("Bernoulli", "Beta", "Exponential", "Gamma", "Poisson", "StudentT")
-    ordinal = likelihoods.Ordinal(np.array([0.5, 1.5]))
-    return likelihoods.SwitchedLikelihood(
-        [*(getattr(likelihoods, name)() for name in names), ordinal]
-    )
-
-
-SWITCHED = np.array([[1.0, 0], [0.2, 1], [0.5, 2], [0.5, 3], [2.0, 4], [-1.0, 5], [1.0, 6]])
 LIKELIHOODS: dict[str, tuple[Callable[[], likelihoods.Likelihood], np.ndarray]] = {
     "GammaGaussian": (GammaGaussian, REAL),
     "GaussianMC": (likelihoods.GaussianMC, REAL),
     "HeteroskedasticTFPConditional": (heteroskedastic, REAL),
     "MultiClass": (lambda: likelihoods.MultiClass(CLASSES), LABELS),
     "Softmax": (lambda: likelihoods.Softmax(CLASSES), LABELS),
-    "SwitchedLikelihood": (switched, SWITCHED),
+    "Ordinal": (lambda: likelihoods.Ordinal(np.array([0.5, 1.5])), LABELS),
+    "Beta": (likelihoods.Beta, np.full_like(REAL, 0.2)),
+    **{
+        name: (getattr(likelihoods, name), np.full_like(REAL, 1.0))
+        for name in ("Bernoulli", "Exponential", "Gamma", "Poisson", "StudentT")
+    },
 }
 ON_THE_HOST: dict[str, set[str]] = {
     # The gradient of GPflow's product over classes orders its axes: TensorFlow's own choice.
