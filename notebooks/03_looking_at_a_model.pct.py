@@ -60,11 +60,10 @@ X = np.sort(rng.uniform(-2.0, 2.0, (60, 1)), axis=0)
 Y = np.sign(X) * (1.0 + 0.3 * np.sin(4.0 * X)) + 0.1 * rng.standard_normal(X.shape)
 model = build_deep_wishart_process((X, Y), depth=3, width=5, num_inducing=30)
 history = fit(model, (X, Y), NUM_STEPS, progress=False)
-model
 
 # %% [markdown]
-# A notebook shows a model as its parts. `model_summary` adds what each layer's posterior costs,
-# its divergence from the prior in nats; a layer that costs nothing does nothing.
+# `model_summary` shows a model's parts, and what each layer's posterior costs, its divergence from
+# the prior in nats; a layer that costs nothing does nothing.
 
 # %%
 from gpflow_dwp.models import model_summary

@@ -164,7 +164,9 @@ class LatentVariablePosterior(MixturePosterior):
             function_seed=function_seed,
         )
 
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         def noise(seed: Seed, width: int) -> tf.Tensor:
             if full_cov:
                 # Joint draws need numbers that are independent even where two points coincide.

@@ -223,6 +223,8 @@ class NetworkPosterior(MixturePosterior):
         noise = None if full_cov else own
         return self._model.sample(X, self.num_samples, self._seed, noise)
 
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         noise = None if full_cov else functools.partial(self._shared_normal, X)
         return self._model.propagate(X, self.num_samples, self._seed, noise)

@@ -16,7 +16,7 @@ from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.named_kernels import KERNELS
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.saving import load_model, model_from_bytes, model_to_bytes, save_model
-from gpflow_dwp.models.summary import ModelSummary, collapsed_layers, model_summary
+from gpflow_dwp.models.summary import ModelSummary, model_summary
 from gpflow_dwp.models.variational import VariationalModel
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",
     "build_deep_wishart_process",
-    "collapsed_layers",
     "load_model",
     "model_from_bytes",
     "model_summary",

@@ -14,7 +14,7 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -28,7 +28,7 @@ from gpflow.quadrature import NDiagGHQuadrature
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["Archive", "from_config", "to_config"]
+__all__ = ["Arrays", "from_config", "to_config"]
 
 # Where classes and functions may come from, besides this package's rooms and what the user passes.
 _TFP = {"tfp.bijectors": tfp.bijectors, "tfp.distributions": tfp.distributions}
@@ -47,7 +47,6 @@ _HOMES: dict[str, Any] = {
 # Arguments of GPflow's constructors that are kept under another name. Classes of this package, and
 # those of users, say so in ``kept_as``.
 _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (gpflow.likelihoods.SwitchedLikelihood, "likelihood_list"): operator.attrgetter("likelihoods"),
     (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
@@ -68,23 +67,14 @@ _KINDS = (tf.Module, NDiagGHQuadrature)
 _OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
 
 
-class Archive(NamedTuple):
-    """Where a description has its arrays.
-
-    :param arrays: Arrays by the names that the description has.
-    :param names: Names of arrays that are there, by the identity of the parameters that they are
-        the values of.
-    """
-
-    arrays: dict[str, npt.NDArray[Any]]
-    names: Mapping[int, str] = {}
+Arrays = dict[str, npt.NDArray[Any]]
 
 
-def to_config(value: Any, archive: Archive | None = None) -> Any:
+def to_config(value: Any, arrays: Arrays | None = None) -> Any:
     """Describe an object as plain data that JSON can hold.
 
     :param value: A model, layer, kernel, likelihood, or anything that one is made of.
-    :param archive: Takes arrays; None for a description that has them itself.
+    :param arrays: Takes arrays, by names; None for a description that has them itself.
     :raises SavedModelError: If the object, or a part of it, cannot be described; the message
         names it.
     """
@@ -93,9 +83,9 @@ def to_config(value: Any, archive: Archive | None = None) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, gpflow.Parameter | tf.Tensor | tf.Variable | np.ndarray):
-        return {"array": _put(value, archive)}
+        return {"array": _put(value, arrays)}
     if isinstance(value, list | tuple):
-        return [to_config(item, archive) for item in value]
+        return [to_config(item, arrays) for item in value]
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if callable(value) and (name := _home_name(value)):
@@ -113,7 +103,7 @@ def to_config(value: Any, archive: Archive | None = None) -> Any:
         if not (name := _home_name(type(value))):
             raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
         return {"class": name, "arguments": arguments}
-    described = {"class": _class_name(type(value)), "arguments": _arguments(value, archive)}
+    described = {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
     settings = {
         name: to_config(getattr(value, name))
         for name, usual in _SETTINGS.items()
@@ -123,26 +113,22 @@ def to_config(value: Any, archive: Archive | None = None) -> Any:
 
 
 def from_config(
-    config: Any, custom_classes: Sequence[type] = (), archive: Archive | None = None
+    config: Any, custom_classes: Sequence[type] = (), arrays: Arrays | None = None
 ) -> Any:
     """Build an object from what :func:`to_config` returned.
 
     :param config: The description.
     :param custom_classes: Classes other than GPflow's and this package's that it may name.
-    :param archive: Has its arrays; None where it has them itself.
+    :param arrays: Its arrays; None where it has them itself.
     :raises SavedModelError: If the description is damaged, or names an unknown class.
     """
     if isinstance(config, list):
-        return [from_config(item, custom_classes, archive) for item in config]
+        return [from_config(item, custom_classes, arrays) for item in config]
     if not isinstance(config, Mapping):
         return config
     if "array" in config:
         found = config["array"]
-        if isinstance(found, str):
-            if archive is None or found not in archive.arrays:
-                raise SavedModelError(f"The array {found!r} is not known here.")
-            found = archive.arrays[found]
-        array = np.array(found)
+        array = np.array((arrays or {})[found] if isinstance(found, str) else found)
         if array.dtype.kind not in "biuf":
             raise SavedModelError("An array that does not hold numbers.")
         return array
@@ -157,7 +143,7 @@ def from_config(
         raise SavedModelError(f"{config['class']} is no class of parts.")
     known = inspect.signature(cls).parameters
     arguments = {
-        name: from_config(argument, custom_classes, archive)
+        name: from_config(argument, custom_classes, arrays)
         for name, argument in config["arguments"].items()
         # None of what a class had in an earlier version.
         if argument is not None or name in known
@@ -180,16 +166,16 @@ def from_config(
     return built
 
 
-def _put(value: Any, archive: Archive | None) -> Any:
+def _put(value: Any, arrays: Arrays | None) -> Any:
     array = np.asarray(value)
-    if archive is None or array.ndim == 0:
+    if arrays is None or array.ndim == 0:
         return array.tolist()
-    name = archive.names.get(id(value), f"argument {len(archive.arrays)}")
-    archive.arrays.setdefault(name, array)
+    name = f"argument {len(arrays)}"
+    arrays[name] = array
     return name
 
 
-def _arguments(instance: Any, archive: Archive | None) -> dict[str, Any]:
+def _arguments(instance: Any, arrays: Arrays | None) -> dict[str, Any]:
     (_, *parameters) = inspect.signature(type(instance).__init__).parameters.values()
     required = {
         each.name: each.default is each.empty
@@ -217,7 +203,7 @@ def _arguments(instance: Any, archive: Archive | None) -> dict[str, Any]:
                 ) from None
             continue
         try:
-            arguments[name] = to_config(value, archive)
+            arguments[name] = to_config(value, arrays)
         except SavedModelError as error:
             raise SavedModelError(f"{type(instance).__name__}.{name}: {error}") from error
     return arguments

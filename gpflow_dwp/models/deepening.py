@@ -7,7 +7,6 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
-from gpflow_dwp.validation import check_instance
 
 __all__ = ["make_nearly_linear", "start_at", "start_at_smaller"]
 
@@ -27,32 +26,12 @@ def start_at(model: DeepKernelProcess, shallower: DeepKernelProcess) -> None:
 
     :param model: The deeper model, of which values are overwritten.
     :param shallower: One of the same sizes with one hidden layer less.
-    :raises ValueError: If one is no deep kernel process, or they differ in more than the layer;
-        nothing has been changed then.
     """
-    check_instance(DeepKernelProcess, model=model)
-    check_instance(DeepKernelProcess, shallower=shallower)
     top = shallower.num_hidden_layers
-    if model.num_hidden_layers != top + 1:
-        raise ValueError(
-            f"model must have {top + 1} hidden layers, one more than shallower, got "
-            f"{model.num_hidden_layers}."
-        )
     parameters = parameter_dict(model)
-    values = {
-        _path_in_deeper(path, top): value
-        for path, value in parameter_dict(shallower).items()
-        if path not in {f".layers[{top}].{name}" for name in _DATA}
-    }
-    for path, value in values.items():
-        needed = parameters[path].shape if path in parameters else None
-        if needed is None or not needed.is_compatible_with(value.shape):
-            raise ValueError(
-                f"shallower must have the parts of model, got {path} of shape {list(value.shape)} "
-                f"for {'none' if needed is None else list(needed)}."
-            )
-    for path, value in values.items():
-        parameters[path].assign(value)
+    for path, value in parameter_dict(shallower).items():
+        if path not in {f".layers[{top}].{name}" for name in _DATA}:
+            parameters[_path_in_deeper(path, top)].assign(value)
     added = model.layers[top].kernel
     if hasattr(added, "lengthscales"):
         scale = 1.0

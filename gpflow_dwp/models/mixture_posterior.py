@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -60,6 +61,9 @@ class MixturePosterior(abc.ABC):
     are therefore alike at nearby points, and fall as 1/√S. Long inputs are worked through in blocks
     by one compiled function, in memory that does not grow with their number.
 
+    All methods raise a :class:`ValueError` for inputs that are no finite matrix with D columns.
+    ``full_cov`` and ``full_output_cov`` of what observations do raise, as GPflow's models do.
+
     A posterior keeps the parameters that the model had, whatever becomes of the model: make another
     one after training on.
 
@@ -116,15 +120,14 @@ class MixturePosterior(abc.ABC):
         :param full_output_cov: Whether covariances between the outputs are wanted.
         :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
             ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a joint covariance
-            would not fit into the machine's memory.
+        :raises ValueError: If a joint covariance would not fit into the machine's memory.
         """
         X = self._checked_points(Xnew, full_cov=full_cov)
 
         def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             means, variances = self._propagate(X, full_cov=full_cov)
             if full_output_cov and self._mixing is not None:
-                _, variances = self._propagate_unmixed(X, full_cov=full_cov)
+                _, variances = self._propagate(X, full_cov=full_cov, mixed=False)
             return mixture_covariance(
                 means,
                 variances,
@@ -141,7 +144,6 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, Q] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
         return self._components("f components", Xnew, self._propagate)
 
@@ -151,11 +153,7 @@ class MixturePosterior(abc.ABC):
         """Return mean and variance of observations.
 
         :param Xnew: Inputs, [N, D].
-        :param full_cov: Not supported, as in GPflow.
-        :param full_output_cov: Not supported, as in GPflow.
         :return: Mean and variance, [N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
-        :raises NotImplementedError: If a covariance is asked for.
         """
         assert_params_false(self.predict_y, full_cov=full_cov, full_output_cov=full_output_cov)
         X = check_inputs(self, Xnew, "Xnew")
@@ -169,7 +167,6 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
         return self._components("y components", Xnew, self._observe)
 
@@ -182,7 +179,6 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] or [K S, N, P] each.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         """
 
         def observe(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -198,11 +194,8 @@ class MixturePosterior(abc.ABC):
         """Return the logarithm of the mixture's predictive density of each observation.
 
         :param data: Inputs, [N, D], and observations, [N, P], of which NaN are missing.
-        :param full_cov: Not supported, as in GPflow.
-        :param full_output_cov: Not supported, as in GPflow.
         :return: [N]; NaN where a row has no observation.
         :raises ValueError: As :func:`check_data` does.
-        :raises NotImplementedError: If a covariance is asked for.
         """
         assert_params_false(
             self.predict_log_density, full_cov=full_cov, full_output_cov=full_output_cov
@@ -227,8 +220,7 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether each draw is one coherent function of all points, or drawn point by
             point, which is quicker: right at each point, but not between points.
         :return: [S, N, Q].
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns, or a joint covariance
-            would not fit into the machine's memory.
+        :raises ValueError: If a joint covariance would not fit into the machine's memory.
         """
         return self._sample_functions(
             self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
@@ -242,11 +234,8 @@ class MixturePosterior(abc.ABC):
         width = means.shape[-1]
         if self._mixing is not None:
             width = self._mixing.shape[1]
-            _, variances = (
-                self._propagate_unmixed(X, full_cov=True)
-                if full_cov
-                else self._components("unmixed", X, self._propagate_unmixed)
-            )
+            unmixed = functools.partial(self._propagate, full_cov=full_cov, mixed=False)
+            _, variances = unmixed(X) if full_cov else self._components("unmixed", X, unmixed)
         shape = [self.num_samples, tf.shape(means)[1], width]
         noise = normal(shape, self._function_seed, means.dtype)
         if not full_cov:
@@ -271,7 +260,6 @@ class MixturePosterior(abc.ABC):
         :param full_cov: Whether the latent functions of a draw are coherent, as in
             :meth:`sample_f`, or drawn point by point, which is quicker.
         :return: [S, N, P], as in training data: labels, [S, N, 1], of classifiers.
-        :raises ValueError: If ``Xnew`` is not a finite matrix with D columns.
         :raises NotImplementedError: If it is not known how to draw from the likelihood.
         """
         X = check_inputs(self, Xnew, "Xnew")
@@ -279,17 +267,14 @@ class MixturePosterior(abc.ABC):
         return sample_observations(self.likelihood, X, functions, fold_in(self._function_seed, 0))
 
     @abc.abstractmethod
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean [S, N, Q] and variance, [S, N] or [S, N, Q], of f at X under every draw.
 
-        With ``full_cov`` the covariance between points, [S, N, N] or [S, Q, N, N].
+        With ``full_cov`` the covariance between points, [S, N, N] or [S, Q, N, N]. Not ``mixed``:
+        of the L functions that the outputs mix, where there is a ``mixing``.
         """
-
-    def _propagate_unmixed(
-        self, X: tf.Tensor, *, full_cov: bool = False
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """As :meth:`_propagate`, of the L functions that the outputs mix, with ``mixing``."""
-        raise NotImplementedError
 
     def _observe(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return predictive_moments(

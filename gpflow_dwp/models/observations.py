@@ -30,8 +30,7 @@ def sample_observations(
 
     Observations are as in training data: labels from 0, [S, N, 1], of classifiers.
 
-    :param likelihood: GPflow's, but for ``SwitchedLikelihood``, whose observations also say which
-        of its parts they belong to; or one that inherits from them.
+    :param likelihood: One of GPflow's or of this package's, or one that inherits from them.
     :param X: Inputs, which a likelihood may read, [N, D].
     :param functions: Draws of f, [S, N, Q].
     :param seed: A stateless seed, [2].
@@ -72,48 +71,27 @@ def _gamma_gaussian(likelihood: GammaGaussian, X: tf.Tensor, F: tf.Tensor, seed:
 @_sample.register
 def _warped(likelihood: WarpedGaussian, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
     scale = tf.sqrt(likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1])
-    return likelihood.warp.inverse(F + scale * normal(tf.shape(F), seed, F.dtype))
-
-
-@_sample.register
-def _warped_student_t(
-    likelihood: WarpedStudentT, X: tf.Tensor, F: tf.Tensor, seed: Seed
-) -> tf.Tensor:
-    normal_seed, gamma_seed = split_seed(seed, 2)
-    half_df = tf.cast(0.5 * likelihood.df, F.dtype)
-    precision = _gamma(tf.fill(tf.shape(F), half_df), gamma_seed) / half_df
-    variance = likelihood.warped_mean_and_variance(X, F, tf.zeros_like(F))[1]
-    scale = tf.sqrt(variance * (half_df - 1.0) / half_df / precision)
-    return likelihood.warp.inverse(F + scale * normal(tf.shape(F), normal_seed, F.dtype))
+    if not isinstance(likelihood, WarpedStudentT):
+        return likelihood.warp.inverse(F + scale * normal(tf.shape(F), seed, F.dtype))
+    df = tf.cast(likelihood.df, F.dtype)
+    return likelihood.warp.inverse(F + scale * tf.sqrt((df - 2.0) / df) * _student(F, df, seed))
 
 
 @_sample.register
 def _student_t(
     likelihood: likelihoods.StudentT, X: tf.Tensor, F: tf.Tensor, seed: Seed
 ) -> tf.Tensor:
-    normal_seed, gamma_seed = split_seed(seed, 2)
     scale = evaluate_parameter_or_function(
         likelihood.scale, X, lower_bound=likelihood.scale_lower_bound
     )
-    half_df = tf.cast(0.5 * likelihood.df, F.dtype)
-    # A normal over the root of χ²/df.
-    precision = _gamma(tf.fill(tf.shape(F), half_df), gamma_seed) / half_df
-    return F + scale * normal(tf.shape(F), normal_seed, F.dtype) / tf.sqrt(precision)
+    return F + scale * _student(F, tf.cast(likelihood.df, F.dtype), seed)
 
 
-@_sample.register
-def _exponential(
-    likelihood: likelihoods.Exponential, X: tf.Tensor, F: tf.Tensor, seed: Seed
-) -> tf.Tensor:
-    unit = -tf.math.log(uniform(tf.shape(F), seed, F.dtype))
-    return likelihood.conditional_mean(X, F) * unit
-
-
-@_sample.register
-def _of_gamma(likelihood: likelihoods.Gamma, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    mean = likelihood.conditional_mean(X, F)
-    scale = likelihood.conditional_variance(X, F) / mean
-    return scale * _gamma(mean / scale, seed)
+@_sample.register(likelihoods.Exponential)
+@_sample.register(likelihoods.Gamma)
+def _of_gamma(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
+    mean, variance = likelihood.conditional_mean(X, F), likelihood.conditional_variance(X, F)
+    return variance / mean * _gamma(tf.square(mean) / variance, seed)
 
 
 @_sample.register
@@ -136,8 +114,7 @@ def _poisson(likelihood: likelihoods.Poisson, X: tf.Tensor, F: tf.Tensor, seed: 
 def _bernoulli(
     likelihood: likelihoods.Bernoulli, X: tf.Tensor, F: tf.Tensor, seed: Seed
 ) -> tf.Tensor:
-    probability = likelihood.conditional_mean(X, F)
-    return tf.cast(uniform(tf.shape(F), seed, F.dtype) < probability, F.dtype)
+    return uniform(tf.shape(F), seed, F.dtype) < likelihood.conditional_mean(X, F)
 
 
 @_sample.register
@@ -160,6 +137,13 @@ def _of_distribution(
     likelihood: likelihoods.MultiLatentTFPConditional, X: tf.Tensor, F: tf.Tensor, seed: Seed
 ) -> tf.Tensor:
     return likelihood.conditional_distribution(F).sample(seed=seed)
+
+
+def _student(F: tf.Tensor, df: tf.Tensor, seed: Seed) -> tf.Tensor:
+    """Numbers of Student's t of the shape of F: a normal over the root of χ²/df."""
+    normal_seed, gamma_seed = split_seed(seed, 2)
+    precision = _gamma(tf.fill(tf.shape(F), 0.5 * df), gamma_seed) / (0.5 * df)
+    return normal(tf.shape(F), normal_seed, F.dtype) / tf.sqrt(precision)
 
 
 def _gamma(concentration: tf.Tensor, seed: Seed) -> tf.Tensor:

@@ -77,15 +77,9 @@ class DeepPosterior(MixturePosterior):
         X = check_inputs(self, Xnew, "Xnew")
         return sample_gram_matrices(self._hidden, self._output, self.path, X, self._target_seed)
 
-    def _propagate(self, X: tf.Tensor, *, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._moments(X, full_cov=full_cov, mixed=True)
-
-    def _propagate_unmixed(
-        self, X: tf.Tensor, *, full_cov: bool = False
+    def _propagate(
+        self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._moments(X, full_cov=full_cov, mixed=False)
-
-    def _moments(self, X: tf.Tensor, *, full_cov: bool, mixed: bool) -> tuple[tf.Tensor, tf.Tensor]:
         parts = self._hidden, self._output, self.path
         if full_cov:
             return propagate_jointly(*parts, X, self._target_seed, mixed=mixed)

@@ -14,20 +14,19 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import gpflow
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from gpflow import Parameter, default_float
 from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import read_archive, read_arrays, write_whole
-from gpflow_dwp.models.configuration import Archive, from_config, to_config
+from gpflow_dwp.models.configuration import Arrays, from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.validation import check_instance
 
@@ -59,21 +58,12 @@ def save_model(model: VariationalModel, directory: str | os.PathLike[str]) -> No
 
     :param model: The model.
     :param directory: Where to; made if it is missing.
-    :raises ValueError: If ``model`` is none of this package's, or ``directory`` is no path.
-    :raises SavedModelError: If a part of the model cannot be described, or the directory holds
-        another ``model.zip``. Nothing has been written then.
+    :raises ValueError: If ``model`` is none of this package's.
+    :raises SavedModelError: If a part of the model cannot be described; nothing has been written.
     """
-    path = Path(directory) / _FILE
     content = model_to_bytes(model)
-    if path.exists():
-        try:
-            _parse(path.read_bytes())
-        except SavedModelError as error:
-            raise SavedModelError(
-                f"{path} is there and is no model that is saved: {error}."
-            ) from error
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    write_whole(Path(directory) / _FILE, content)
 
 
 def load_model(
@@ -89,8 +79,7 @@ def load_model(
         predictions are identical.
     :raises SavedModelError: If the directory is missing, foreign or damaged, was written by
         another format, or names classes that are not known.
-    :raises ValueError: If an argument is of another kind, or the model's dtype is not GPflow's
-        present default.
+    :raises ValueError: If the model's dtype is not GPflow's present default.
     """
     path = Path(directory) / _FILE
     try:
@@ -115,15 +104,10 @@ def model_to_bytes(model: VariationalModel) -> bytes:
     check_instance(VariationalModel, model=model)
     originals = parameter_dict(model)
     arrays = {path: _variable(value).numpy() for path, value in originals.items()}
-    names = {
-        id(value): path
-        for path, value in originals.items()
-        if not isinstance(value, Parameter) or value.transform is None
-    }
     try:
-        config = to_config(model, Archive(arrays, names))
+        config = to_config(model, arrays)
         custom = list({type(module) for module in model.submodules})
-        rebuilt = from_config(config, custom, Archive(arrays))
+        rebuilt = from_config(config, custom, arrays)
         parameters = _described_parameters(originals, parameter_dict(rebuilt))
         _set_parameters(rebuilt, parameters, arrays)
         for path, value in parameter_dict(rebuilt).items():
@@ -155,8 +139,6 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     :param custom_classes: As for :func:`load_model`, like all that is returned and raised.
     """
     check_instance(bytes, content=content)
-    if not all(isinstance(cls, type) for cls in custom_classes):
-        raise ValueError(f"custom_classes must hold classes, got {custom_classes!r}.")
     description, packed = _parse(content)
     dtype, present = description["dtype"], np.dtype(default_float()).name
     if dtype != present:
@@ -167,7 +149,7 @@ def model_from_bytes(content: bytes, *, custom_classes: Sequence[type] = ()) -> 
     try:
         arrays = read_arrays(packed)
         _check_sizes(description["model"], arrays)
-        model = from_config(description["model"], custom_classes, Archive(arrays))
+        model = from_config(description["model"], custom_classes, arrays)
         check_instance(VariationalModel, model=model)
         _set_parameters(model, description["parameters"], arrays)
     except SavedModelError:
@@ -193,7 +175,7 @@ def warn_of_parts(model: VariationalModel) -> None:
                     stacklevel=3,
                 )
     try:
-        to_config(model, Archive({}))
+        to_config(model, {})
     except SavedModelError as error:
         warnings.warn(f"The model cannot be saved: {error}. {_WAY_OUT}", stacklevel=3)
 
@@ -228,9 +210,7 @@ def _described_parameters(
     return described
 
 
-def _set_parameters(
-    model: VariationalModel, described: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
+def _set_parameters(model: VariationalModel, described: Mapping[str, Any], arrays: Arrays) -> None:
     """Give a new model's parameters what is described of them, and their values."""
     for path, parameter in parameter_dict(model).items():
         entry = described.get(path, {})
@@ -305,30 +285,28 @@ def _parse(content: bytes) -> tuple[dict[str, Any], bytes]:
         raise SavedModelError(f"it is not a saved model, or damaged: {error}") from error
 
 
-def _check_sizes(config: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def _check_sizes(config: Any, arrays: Arrays) -> None:
     """Refuse a description of more objects, or of larger ones, than its arrays are those of."""
-    described = list(_objects(config))
-    if len(described) > _OBJECTS_OF_ARRAY * len(arrays) + _SMALL_NUMBER:
-        raise SavedModelError(f"{len(described)} objects, but {len(arrays)} arrays")
     largest = max([_SMALL_SIZE, *(size for array in arrays.values() for size in array.shape)])
-    for each in described:
-        for name, value in each["arguments"].items():
-            sizes = value if isinstance(value, list) else [value]
-            is_size = name in _SIZES and not str(each["class"]).startswith("custom.")
-            if is_size and any(isinstance(size, int) and size > largest for size in sizes):
-                raise SavedModelError(f"{name} is {value}, but its arrays have at most {largest}")
-            if isinstance(value, Mapping) and len(str(value.get("array", ""))) > _SMALL_SIZE:
-                raise SavedModelError(f"{name} is an array that is not in the archive")
-
-
-def _objects(config: Any) -> Iterator[Mapping[str, Any]]:
-    """Descriptions of objects within a description."""
-    waiting = [config]
+    num_objects, waiting = 0, [config]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, Mapping):
-            if "class" in each:
-                yield each
-            waiting.extend(each.values())
-        elif isinstance(each, list):
+        if isinstance(each, list):
             waiting.extend(each)
+        if not isinstance(each, Mapping):
+            continue
+        waiting.extend(each.values())
+        num_objects += "class" in each
+        if not isinstance(each.get("array", ""), str) and len(str(each["array"])) > _SMALL_SIZE:
+            raise SavedModelError("an array that is not in the archive")
+        sizes = (
+            {} if str(each.get("class", "")).startswith("custom.") else each.get("arguments", {})
+        )
+        for name in sizes.keys() & {*_SIZES}:
+            values = sizes[name] if isinstance(sizes[name], list) else [sizes[name]]
+            if any(isinstance(size, int) and size > largest for size in values):
+                raise SavedModelError(
+                    f"{name} is {sizes[name]}, but its arrays have at most {largest}"
+                )
+    if num_objects > _OBJECTS_OF_ARRAY * len(arrays) + _SMALL_NUMBER:
+        raise SavedModelError(f"{num_objects} objects, but {len(arrays)} arrays")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gpflow
@@ -15,7 +15,6 @@ from gpflow import default_float
 from gpflow.base import InputData
 from gpflow.likelihoods import Likelihood
 from gpflow.models import BayesianModel, ExternalDataTrainingLossMixin
-from gpflow.utilities import tabulate_module_summary
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
@@ -25,7 +24,6 @@ from gpflow_dwp.likelihoods.gamma_gaussian import HasDivergence
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
-from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.validation import check_instance, check_integers, check_memory
 
@@ -183,6 +181,15 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         terms = [self._estimate_terms(Batch(X, Y), 1, seed + draw) for draw in range(_BOUNDS)]
         return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
 
+    def collapsed_layers(self, nats: Iterable[float]) -> list[int]:
+        """Return the layers that have learned nothing, as ``least_nats`` of their classes says.
+
+        :param nats: Divergence of each layer's posterior from its prior, [L].
+        :return: Their indices, bottom first.
+        """
+        pairs = enumerate(zip(self.layers, nats, strict=False))
+        return [index for index, (layer, found) in pairs if found < layer.least_nats]
+
     def check_training_data(self, data: TrainingData) -> Batch:
         """Check that data are those that the model is of.
 
@@ -272,12 +279,6 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         self, num_samples: int | tf.Tensor | None = None, *, seed: int | tf.Tensor | None = None
     ) -> MixturePosterior:
         """Draw all layers below the output, for predictions with the present parameters."""
-
-    def _repr_html_(self) -> str:
-        """The parts as a table, and all parameters, folded away: what a notebook shows."""
-        summary = model_summary(self, kl=False)._repr_html_()
-        parameters = tabulate_module_summary(self, "html")
-        return f"{summary}<details><summary>all parameters</summary>{parameters}</details>"
 
     def maximum_log_likelihood_objective(self, data: TrainingData) -> tf.Tensor:
         """Return :meth:`elbo`, with fresh draws."""

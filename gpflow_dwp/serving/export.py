@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -14,7 +13,7 @@ from gpflow.utilities import freeze
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation import RawUnits
-from gpflow_dwp.files import held, sync, sync_tree
+from gpflow_dwp.files import sync, sync_tree
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
@@ -24,13 +23,6 @@ from gpflow_dwp.validation import check_instance, check_integers
 __all__ = ["export_model"]
 
 Outputs = dict[str, tf.Tensor]
-
-_ASSETS = "assets.extra"
-_PARTIAL = ".export.partial"
-_PROGRAM = "saved_model.pb"
-_LAST = ".export.last"
-# What an export has in its directory before the program itself; one of the last two is there, too.
-_LEFT = (_ASSETS, "assets", "fingerprint.pb", "variables", _PARTIAL, _LAST)
 
 
 def export_model(
@@ -67,7 +59,7 @@ def export_model(
     its batch).
 
     :param model: The model, with GPflow's default float as it is now.
-    :param directory: Where to; made if it is missing.
+    :param directory: Where to: one that does not exist. It is written beside and renamed once.
     :param input_standardiser: What the model's inputs went through; None for nothing.
     :param output_standardiser: What its observations went through; None for nothing, as for labels
         and counts. Means, variances, samples and log densities come back in raw units.
@@ -75,15 +67,14 @@ def export_model(
     :param seed: The default seed.
     :param assets: Texts by the name of a file that each is written to, in the folder
         ``assets.extra``, which TensorFlow keeps for its users and does not read.
-    :raises FileExistsError: If the directory exists and is not empty; it stays as it is. What a
-        killed export left in it is cleared away.
-    :raises BlockingIOError: If another export writes to the directory.
+    :raises FileExistsError: If the directory exists.
     :raises ValueError: If ``model`` is none of this package's, the standardisers do not have its
         columns, or another argument is none of its kind.
     """
     check_instance(VariationalModel, model=model)
     directory = Path(directory).resolve()
-    _check_free(directory)
+    if directory.exists():
+        raise FileExistsError(f"{directory} exists.")
     constant = freeze(model)
     units = RawUnits(constant, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples
@@ -94,62 +85,20 @@ def export_model(
     for name, function in functions.items():
         setattr(program, name, function)
 
-    with _filled(directory) as partial:
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # what a killed export left
+    try:
         tf.saved_model.save(program, str(partial), functions)
         for name, text in (assets or {}).items():
-            path = partial / _ASSETS / name
+            path = partial / "assets.extra" / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-
-
-def _check_free(directory: Path) -> None:
-    """Refuse a directory that holds more than a killed export."""
-    if not directory.exists():
-        return
-    names = {path.name for path in directory.iterdir()} if directory.is_dir() else {""}
-    if names and (names.isdisjoint((_PARTIAL, _LAST)) or not names <= {*_LEFT}):
-        raise FileExistsError(f"{directory} exists and is not an empty directory.")
-
-
-@contextlib.contextmanager
-def _filled(directory: Path) -> Iterator[Path]:
-    """Give a folder whose content fills a directory, also one that somebody is in.
-
-    Nothing is a program without its last file.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    partial, last = directory / _PARTIAL, directory / _LAST
-    with held(directory):
-        try:
-            _check_free(directory)
-            _clear(directory)
-            partial.mkdir()
-            try:
-                yield partial
-                sync_tree(partial)
-                (partial / _PROGRAM).rename(last)
-                for path in partial.iterdir():
-                    path.rename(directory / path.name)
-                partial.rmdir()
-                sync(directory)
-                last.rename(directory / _PROGRAM)
-                sync(directory)
-            except BaseException:
-                _clear(directory)
-                raise
-        finally:
-            with contextlib.suppress(OSError):
-                directory.rmdir()  # where it stayed empty
-
-
-def _clear(directory: Path) -> None:
-    """Remove what an export has left that was not ended, its marks last."""
-    for name in (_PROGRAM, *_LEFT):
-        path = directory / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        sync_tree(partial)
+        partial.rename(directory)
+        sync(directory.parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _functions(

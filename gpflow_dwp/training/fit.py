@@ -14,7 +14,7 @@ from gpflow.keras import tf_keras
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
-from gpflow_dwp.models import VariationalModel, collapsed_layers
+from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.saving import warn_of_parts
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
@@ -121,7 +121,8 @@ def fit(
     :raises UserWarning: As a warning, if :func:`save_model` will refuse the model, or a network
         within it is not trained.
     :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
-        everything as noise: see :func:`collapsed_layers`.
+        everything as noise: see
+        :meth:`VariationalModel.collapsed_layers`.
     :raises ValueError: If an argument or the data cannot be used, ``checkpoint_directory`` cannot
         be written or holds another run, or no state in it is intact; nothing has been computed
         then.
@@ -208,7 +209,7 @@ def _warn_of_collapse(model: VariationalModel, history: TrainingHistory) -> None
     if history.num_steps < _STEPS_TO_JUDGE:
         return
     output = len(model.layers) - 1
-    if output in collapsed_layers(model, history.nats):
+    if output in model.collapsed_layers(history.nats):
         warnings.warn(
             "The model explains everything as noise: its functions have learned "
             f"{history.nats[output]:.2g} nats from the data. If there is a signal in these, "

@@ -242,19 +242,19 @@ def test_an_export_is_the_model(trained: Trained, capsys: Printed) -> None:
     """Would catch a graph in other units than the table's."""
     result = trained("regression")
     capsys.readouterr()
-    assert run("export", result.directory, "-o", ".", "--num-samples", 7) == 0
-    assert "tf.saved_model.load('.')" in capsys.readouterr().out
+    assert run("export", result.directory, "-o", "program", "--num-samples", 7) == 0
+    assert "tf.saved_model.load('program')" in capsys.readouterr().out
     train = result.rows()[0]
     inputs, target = Standardiser.fit(train.X), Standardiser.fit(train.Y)
     X = np.array(list(NEW.values())).T
-    got = tf.saved_model.load(".").predict_y(X)
+    got = tf.saved_model.load("program").predict_y(X)
     mean, variance = result.model().predict_y(inputs.transform(X), num_samples=7)
     # The inducing points' covariance is as singular as its relative jitter of 1e-6 lets it be, with
     # a condition number of 1e7, so that compiled and eager arithmetic differ by up to some 1e-9.
     np.testing.assert_allclose(got["mean"], target.inverse_transform(mean), rtol=1e-8)
     wanted = target.inverse_transform_variance(variance)
     np.testing.assert_allclose(got["variance"], wanted, rtol=1e-8)
-    columns = json.loads(Path("assets.extra/columns.json").read_text())
+    columns = json.loads(Path("program/assets.extra/columns.json").read_text())
     encoder = {"columns": ["a", "b"], "categories": {}, "fill": {}, "origins": {}}
     assert columns == {"X": ["a", "b"], "Y": ["price"], "classes": None, "encoder": encoder}
 
@@ -268,7 +268,7 @@ def test_an_export_names_classes_and_replaces_nothing(
     Path("full/notes.txt").write_text("precious")
     for out in ("full", "full/notes.txt"):
         message = refused("export", result.directory, "-o", out)
-        assert f"{out} exists and is not an empty directory" in message
+        assert f"{out} exists" in message
     monkeypatch.setattr("gpflow_dwp.serving.export_model", lambda *_, **named: given.append(named))
     assert run("export", result.directory, "-o", "model") == 0
     (named,) = given

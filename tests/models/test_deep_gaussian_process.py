@@ -15,10 +15,8 @@ from scipy import stats
 from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers import (
     GaussianPosterior,
-    GramDraw,
     GramLayer,
     OutputLayer,
-    TargetNoise,
     WishartLayer,
 )
 from gpflow_dwp.layers.propagation import propagate_jointly, sample_inducing_path
@@ -120,39 +118,12 @@ def log_densities(
     return tf.reduce_sum(prior.log_prob(u), 1), tf.reduce_sum(posterior.log_prob(u), 1)
 
 
-class Rotated(GramLayer):
-    """A layer whose features are multiplied by an orthogonal matrix once they are drawn."""
-
-    def __init__(self, layer: GramLayer, rotation: np.ndarray) -> None:
-        super().__init__(layer.kernel, layer.num_inducing)
-        self.layer, self.rotation = layer, tf.constant(rotation)
-
-    def sample_inducing(self, covariance: tf.Tensor, num_samples: int, seed: Any) -> GramDraw:
-        draw = self.layer.sample_inducing(covariance, num_samples, seed)
-        root = draw.features @ self.rotation
-        prior, posterior = log_densities(self.layer, covariance, root)
-        gram = tf.matmul(root, root, transpose_b=True)
-        return draw._replace(features=root, gram=gram, log_ratio=prior - posterior)
-
-    def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        rotated = model_reference.GivenNoise(noise.normal(WIDTH) @ self.rotation)
-        return self.layer.condition(draw, blocks, rotated)
-
-
 WIDTH = 3
 ROTATIONS = stats.ortho_group.rvs(WIDTH, size=2, random_state=0)
 
 
 def build(kind: str, **arguments: Any) -> DeepKernelProcess:
     return tiny_model(2, BUILDERS[kind], width=WIDTH, num_inducing=4, num_samples=2, **arguments)
-
-
-def rotated_bound(model: DeepKernelProcess, rotation: np.ndarray) -> float:
-    layers = [Rotated(model.layers[0], rotation), *model.layers[1:]]
-    process = DeepKernelProcess(
-        layers, model.likelihood, model.inducing_variable, model.num_data, 2
-    )
-    return float(process.elbo(DATA, seed=1))
 
 
 def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
@@ -164,7 +135,6 @@ def test_rotations_leave_the_deep_wishart_process_as_it_is() -> None:
     for rotation in ROTATIONS:
         after = log_densities(layer, covariance, features @ rotation)
         np.testing.assert_allclose(after, before, rtol=1e-9)
-        np.testing.assert_allclose(rotated_bound(model, rotation), model.elbo(DATA, seed=1))
 
 
 def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -> None:
@@ -172,10 +142,8 @@ def test_rotations_change_the_posterior_density_of_the_deep_gaussian_process() -
     layer, covariance = model.layers[0], model_reference.covariances(2, 4)
     features = layer.sample_inducing(covariance, 2, as_seed(0)).features
     prior, posterior = log_densities(layer, covariance, features)
-    unrotated = rotated_bound(model, np.eye(WIDTH))
 
     for rotation in ROTATIONS:
         rotated_prior, rotated_posterior = log_densities(layer, covariance, features @ rotation)
         np.testing.assert_allclose(rotated_prior, prior, rtol=1e-9)
         assert np.all(np.abs(rotated_posterior - posterior) > 0.1)
-        assert abs(rotated_bound(model, rotation) - unrotated) > 0.1

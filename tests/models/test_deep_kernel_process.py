@@ -268,10 +268,6 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             r"layers\[1\] is .* rows of its pseudo_targets.* has 5",
         ),
         (
-            [hidden_layer(kernel=gk.ChangePoints([gk.White(), gk.RBF()], [0.1])), output_layer()],
-            "ChangePoints cannot be the first kernel: it does not take inputs of 2 columns",
-        ),
-        (
             [output_layer(mean_function=gpflow.functions.Linear(np.ones((2, 3))))],
             r"mean_function must return shape \[3, 1\] .* got \(3, 3\)",
         ),
@@ -279,18 +275,11 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             [output_layer(mean_function=gpflow.functions.Linear(np.ones((3, 1))))],
             r"mean_function must return shape \[3, 1\] .* which it refuses",
         ),
-        ([layer := hidden_layer(), layer, output_layer()], r"layers\[1\] must be .* of its own"),
-        (
-            [
-                hidden_layer(kernel=gk.White() + gk.RBF(lengthscales=[1.0, 2.0, 3.0])),
-                output_layer(),
-            ],
-            "lengthscales of SquaredExponential must have .* 2 columns .* got 3",
-        ),
         (
             [hidden_layer(kernel=gk.SeparateIndependent([gk.RBF()])), output_layer()],
             "SeparateIndependent cannot be a hidden layer's kernel: it has several outputs",
         ),
+        ([layer := hidden_layer(), layer, output_layer()], r"layers\[1\] must be .* of its own"),
         (
             [hidden_layer(kernel=gk.RBF(active_dims=[0, 2])), output_layer()],
             r"active_dims of SquaredExponential must be among the 2 columns .* got \[0 2\]",

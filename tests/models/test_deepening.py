@@ -82,17 +82,3 @@ def test_data_of_a_regression_are_its_own() -> None:
     model = build_deep_wishart_process(DATA, 3, num_inducing=6, output="regression")
     start_at(model, shallower)
     np.testing.assert_array_equal(model.rows[0], X)
-
-
-def test_a_model_that_does_not_fit_changes_nothing() -> None:
-    """Catches values that were assigned before the first that does not fit."""
-    model = build_deep_wishart_process(DATA, 3, num_inducing=6)
-    before = [parameter.numpy() for parameter in model.parameters]
-    with pytest.raises(ValueError, match="model must have 1 hidden layers, .* got 2"):
-        start_at(model, build_deep_wishart_process(DATA, 1, num_inducing=6))
-    with pytest.raises(ValueError, match=r"parts of model, got .* for \[6, 2\]"):
-        start_at(model, build_deep_wishart_process(DATA, 2, num_inducing=5))
-    with pytest.raises(ValueError, match="got .layers.*for none"):
-        start_at(model, build_deep_gaussian_process(DATA, 2, num_inducing=6))
-    for parameter, value in zip(model.parameters, before, strict=True):
-        np.testing.assert_array_equal(parameter, value)

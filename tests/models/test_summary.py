@@ -7,14 +7,13 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-from gpflow.utilities import parameter_dict, set_trainable
+from gpflow.utilities import parameter_dict
 from model_reference import set_to_prior, tiny_model, toy_data
 
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
-    collapsed_layers,
     model_summary,
 )
 
@@ -23,7 +22,6 @@ DATA = toy_data()
 
 def test_a_deep_wishart_process() -> None:
     model = tiny_model(2, posterior="A", width=3)
-    set_trainable(model.inducing_variable, False)
 
     summary = model_summary(model, kl=False)
 
@@ -40,9 +38,8 @@ def test_a_deep_wishart_process() -> None:
         ("likelihood", "Gaussian", "", "", ""),
     ]
     sizes = [p.unconstrained_variable.shape.num_elements() for p in parameter_dict(model).values()]
-    assert summary.num_parameters == sum(sizes)
-    assert summary.num_parameters - summary.num_trainable == 10
-    assert (summary.num_inputs, summary.num_data) == (2, 12)
+    assert sum(part.num_parameters for part in summary.parts) == sum(sizes)
+    assert summary.title == "DeepWishartProcess: 2 inputs, 12 training data"
 
 
 def test_divergences_are_those_of_the_bound() -> None:
@@ -51,11 +48,9 @@ def test_divergences_are_those_of_the_bound() -> None:
 
     summary = model_summary(model)
 
-    assert summary.kl is not None
     found = [part.kl for part in summary.parts if part.name.startswith("layers")]
     # Layers above the first have a ratio with heavy tails.
     np.testing.assert_allclose(found, expected, rtol=0.1)
-    np.testing.assert_allclose(summary.kl, sum(part.kl or 0.0 for part in summary.parts))
     assert summary == model_summary(model)
 
 
@@ -96,7 +91,7 @@ def test_the_table_can_be_read() -> None:
     assert lines[0] == "DeepWishartProcess: 2 inputs, 12 training data"
     assert lines[1].split()[-3:] == ["parameters", "KL", "(nats)"]
     assert len(lines) == 3 + 5
-    assert lines[-1].split()[-1] == f"{summary.kl:,.2f}"
+    assert lines[-1].split()[-1] == f"{sum(part.kl or 0.0 for part in summary.parts):,.2f}"
     assert "KL" not in str(model_summary(tiny_model(2), kl=False))
 
 
@@ -110,5 +105,5 @@ def test_layers_that_have_learned_nothing_are_named() -> None:
     assert [part.name for part in summary.parts if part.collapsed] == ["layers[0]"]
     assert str(summary).endswith("\nlayers[0] has learned next to nothing")
     assert "layers[0] has learned next to nothing" in summary._repr_html_()
-    assert collapsed_layers(model, [0.5, 2.0, 2.9]) == [0, 2]
-    assert collapsed_layers(build_matrix_gaussian_network(DATA), [0.0, 0.0]) == []
+    assert model.collapsed_layers([0.5, 2.0, 2.9]) == [0, 2]
+    assert build_matrix_gaussian_network(DATA).collapsed_layers([0.0, 0.0]) == []

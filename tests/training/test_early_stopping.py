@@ -138,7 +138,7 @@ def test_a_run_that_was_cut_off_stops_where_it_would_have(tmp_path: Path) -> Non
         ({"start_step": -1}, "start_step must be an integer of at least 0, got -1"),
         ({"num_samples": 0}, "num_samples must be a positive integer, got 0"),
         ({"min_improvement": np.nan}, "min_improvement must be a number of at least 0, got nan"),
-        ({"data": DATA[0]}, r"data must be a pair \(X, Y\), got ndarray"),
+        ({"data": DATA[0]}, r"data must be a pair \(X, Y\), or three, .* got ndarray"),
         ({"data": (DATA[0], DATA[1][:3])}, "data must hold as many X as Y, got 12 and 3 rows"),
         ({"data": (DATA[0], DATA[1][:, 0])}, r"data\[1\] must have two axes, \[rows, columns\]"),
         ({"data": (DATA[0], DATA[1] * np.nan)}, r"data\[1\] holds nan in row 1, column 1"),
