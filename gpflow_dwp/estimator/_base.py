@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.models.assembly import InducingChoice, OutputPosterior
+from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
 from gpflow_dwp.selection import Candidate, select_model
-from gpflow_dwp.selection.candidates import Auto, Effort
+from gpflow_dwp.selection.choice import Auto, Choice, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_weights
@@ -45,59 +46,35 @@ Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
-# Arguments that models are chosen and built with under the same names.
+# Arguments that models are built with under the same names.
 _OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeepWishartEstimator(BaseEstimator):
     """A deep Wishart process behind scikit-learn's interface; see its two subclasses."""
 
-    def __init__(
-        self,
-        *,
-        depth: int | Auto = "auto",
-        posterior: PosteriorFamily = "AB",
-        whiten: bool = False,
-        output: OutputPosterior | None = None,
-        likelihood: LikelihoodName | Auto = "auto",
-        effort: Effort = "default",
-        width: int | None = None,
-        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
-        num_inducing: int | Auto = "auto",
-        inducing: InducingChoice = "subset",
-        num_steps: int | None = None,
-        batch_size: int | None = None,
-        num_samples: int = 2,
-        num_prediction_samples: int = 100,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        warm_start: bool = False,
-        failures: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.depth = depth
-        self.posterior = posterior
-        self.whiten = whiten
-        self.output = output
-        self.likelihood = likelihood
-        self.effort = effort
-        self.width = width
-        self.kernel = kernel
-        self.num_inducing = num_inducing
-        self.inducing = inducing
-        self.num_steps = num_steps
-        self.batch_size = batch_size
-        self.num_samples = num_samples
-        self.num_prediction_samples = num_prediction_samples
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.failures = failures
-        self.random_state = random_state
-        self.verbose = verbose
+    depth: int | Auto = "auto"
+    posterior: PosteriorFamily = "AB"
+    whiten: bool = False
+    output: OutputPosterior | None = None
+    likelihood: LikelihoodName | Auto = "auto"
+    effort: Effort = "default"
+    width: int | None = None
+    kernel: str | Kernel | Sequence[str | Kernel] = "auto"
+    num_inducing: int | Auto = "auto"
+    inducing: InducingChoice = "subset"
+    num_steps: int | None = None
+    batch_size: int | None = None
+    num_samples: int = 2
+    num_prediction_samples: int = 100
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    warm_start: bool = False
+    failures: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
     def _check_rows(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
@@ -146,8 +123,6 @@ class DeepWishartEstimator(BaseEstimator):
         def standardise(X: Array, Y: Array) -> tuple[Array, Array]:
             return inputs.transform(X), Y if targets is None else targets.transform(Y)
 
-        of_models = {name: getattr(self, name) for name in _OF_MODELS}
-        of_models["seed"] = seed
         X, Y = standardise(X, Y)
         data = (X, Y) if weights is None else (X, Y, weights)
         held_out = None if held_out is None else standardise(*held_out)
@@ -156,9 +131,9 @@ class DeepWishartEstimator(BaseEstimator):
             model.set_data(data)
             history = self._take_steps(model, data, held_out, seed, kl_annealing_steps=0)
         elif isinstance(self.kernel, str):
-            model, history = self._select(data, held_out, self.kernel, likelihood, of_models)
+            model, history = self._select(data, held_out, likelihood, seed)
         else:
-            model = self._build(data, self.kernel, likelihood, of_models)
+            model = self._build(data, self.kernel, likelihood, seed)
             history = self._take_steps(model, data, held_out, seed)
         model.num_prediction_samples = self.num_prediction_samples
         self.input_standardiser_: Standardiser = inputs
@@ -193,24 +168,20 @@ class DeepWishartEstimator(BaseEstimator):
         self,
         data: TrainingData,
         held_out: RegressionData | None,
-        kernel: str,
         likelihood: Likelihood | None,
-        of_models: dict[str, Any],
+        seed: int,
     ) -> tuple[DeepWishartProcess, TrainingHistory]:
+        asked = self.get_params(deep=False)
+        asked = {each.name: asked[each.name] for each in fields(Choice) if each.name in asked}
+        if likelihood is not None:
+            asked["likelihood"] = likelihood
         selection = select_model(
             data,
-            depth=self.depth,
-            kernel=kernel,
-            likelihood=likelihood or self.likelihood,
-            effort=self.effort,
-            num_inducing=self.num_inducing,
-            output=self.output,
-            num_steps=self.num_steps,
-            batch_size=self.batch_size,
             validation_data=held_out,
             patience=self.n_iter_no_change,
+            seed=seed,
             progress=bool(self.verbose),
-            **of_models,
+            **asked,
         )
         self.candidates_: tuple[Candidate, ...] = selection.candidates
         self.reason_: str = selection.reason
@@ -221,7 +192,7 @@ class DeepWishartEstimator(BaseEstimator):
         data: TrainingData,
         kernel: Kernel | Sequence[str | Kernel],
         likelihood: Likelihood | None,
-        of_models: dict[str, Any],
+        seed: int,
     ) -> DeepWishartProcess:
         """Build the one model of these kernels, of which the estimator's own stay as they are."""
         depth = self.depth
@@ -245,7 +216,8 @@ class DeepWishartEstimator(BaseEstimator):
             num_inducing=100 if self.num_inducing == "auto" else self.num_inducing,
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood or named,
-            **of_models,
+            seed=seed,
+            **{name: getattr(self, name) for name in _OF_MODELS},
         )
 
     def _take_steps(

@@ -60,7 +60,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     :param width: Degrees of freedom of every Wishart layer; None for the number of inputs, or 5
         where that is less than 5 and predicts better.
     :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
-        the first layer; "auto" for one of :data:`gpflow_dwp.selection.CANDIDATE_KERNELS`; a GPflow
+        the first layer; "auto" for a squared exponential, Matérn 5/2 or 3/2; a GPflow
         kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
         on standardised inputs and stay as they are: copies are trained.
     :param num_inducing: Inducing points, at most; "auto" for 100, with minibatches for 200, and in

@@ -1,6 +1,7 @@
 """Models with GPflow's contract, and builders that hold their defaults."""
 
 from gpflow_dwp.models.accepted_observations import AcceptedObservations
+from gpflow_dwp.models.architecture import Architecture
 from gpflow_dwp.models.builders import (
     build_deep_gaussian_process,
     build_deep_inverse_wishart_process,
@@ -16,19 +17,19 @@ from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.named_kernels import KERNELS
 from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.saving import load_model, model_from_bytes, model_to_bytes, save_model
-from gpflow_dwp.models.summary import ModelSummary, model_summary
+from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.models.variational import VariationalModel
 
 __all__ = [
     "KERNELS",
     "AcceptedObservations",
+    "Architecture",
     "DeepGaussianProcess",
     "DeepInverseWishartProcess",
     "DeepKernelProcess",
     "DeepPosterior",
     "DeepWishartProcess",
     "FunctionDraws",
-    "ModelSummary",
     "VariationalModel",
     "build_deep_gaussian_process",
     "build_deep_inverse_wishart_process",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict, TypeVar, cast, get_args
+from typing import TypeVar
 
 import gpflow
 import numpy as np
 import numpy.typing as npt
 from gpflow.functions import MeanFunction
-from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, LinearCoregionalization, MultioutputKernel
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import to_default_float
@@ -24,8 +21,9 @@ from gpflow_dwp.layers import (
     RegressionGPLayer,
 )
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
-from gpflow_dwp.likelihoods.named import LikelihoodName, likelihood_by_name
+from gpflow_dwp.likelihoods.named import likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
+from gpflow_dwp.models.architecture import Architecture, OutputPosterior
 from gpflow_dwp.models.data_checks import check_mean_function, check_observations
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
@@ -40,7 +38,6 @@ from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
     as_weighted,
     check_arrays,
-    check_choice,
     check_integers,
     check_memory,
     check_weights,
@@ -48,87 +45,15 @@ from gpflow_dwp.validation import (
 
 __all__ = [
     "NOISE_VARIANCE",
-    "Architecture",
-    "InducingChoice",
-    "InducingInputs",
-    "ModelProtocol",
-    "OutputPosterior",
     "assemble",
     "suitable_output",
-    "takes_architecture",
 ]
 
 Model = TypeVar("Model", bound=DeepKernelProcess)
-Built = TypeVar("Built", bound=Callable[..., DeepKernelProcess])
-
-InducingChoice = Literal["subset", "kmeans"]
-"""Where inducing inputs start: on random training rows, or on cluster centres."""
-
-InducingInputs = InducingChoice | InducingPoints | npt.NDArray[np.float64]
-"""The same, or on given points."""
-
-OutputPosterior = Literal["pseudo_targets", "regression"]
-"""What the output layer's posterior comes from: pseudo-targets that are learned, or all data."""
-
-ModelProtocol = Literal["fast", "papers"]
-"""Whose choices a model is built with: this package's, or the papers'."""
 
 # At a noise standard deviation of e⁻² the published code starts; the papers do not say.
 NOISE_VARIANCE = float(np.exp(-4.0))
 _LARGEST_REGRESSION = 2_000
-
-# What GPflow's users call an argument, and what stands for it.
-_OF_GPFLOW = {
-    "Z": "inducing",
-    "inducing_variable": "inducing",
-    "kernels": "kernel",
-    "noise_variance": "the variance of a likelihood, gpflow.likelihoods.Gaussian(0.01),",
-    "num_data": "the rows of data",
-    "num_latent_gps": "the columns of Y, or num_functions",
-    "num_layers": "depth",
-}
-
-
-class Architecture(TypedDict, total=False):
-    """What models with any hidden layers can be told; :func:`assemble` has the defaults."""
-
-    num_inducing: int
-    inducing: InducingInputs
-    kernel: str | Kernel | Sequence[str | Kernel]
-    mean_function: MeanFunction | None
-    num_functions: int | None
-    likelihood: Likelihood | LikelihoodName
-    output: OutputPosterior | None
-    num_samples: int | None
-    jitter: float | None
-    protocol: ModelProtocol
-    seed: int
-
-
-def takes_architecture(build: Built) -> Built:
-    """Spell out the arguments of an :class:`Architecture` in the signature of a builder."""
-    own = inspect.signature(build)
-    *named, _ = own.parameters.values()
-    shared = (
-        parameter
-        for parameter in inspect.signature(assemble).parameters.values()
-        if parameter.name in Architecture.__annotations__
-    )
-    signature = own.replace(parameters=[*named, *shared])
-
-    @functools.wraps(build)
-    def checked(*arguments: Any, **settings: Any) -> DeepKernelProcess:
-        try:
-            signature.bind(*arguments, **settings)
-        except TypeError as error:
-            ours = [
-                f"{word!r} is {here} here" for word, here in _OF_GPFLOW.items() if word in settings
-            ]
-            raise TypeError(f"{build.__name__}: {'; '.join([str(error), *ours])}.") from None
-        return build(*arguments, **settings)
-
-    checked.__signature__ = signature  # type: ignore[attr-defined]
-    return cast(Built, checked)
 
 
 def assemble(
@@ -136,54 +61,45 @@ def assemble(
     make_layer: Callable[..., GramLayer],
     data: TrainingData,
     depth: int,
+    architecture: Architecture,
     *,
     width: int | None,
-    num_inducing: int = 100,
-    inducing: InducingInputs = "subset",
-    kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential",
-    mean_function: MeanFunction | None = None,
-    num_functions: int | None = None,
-    likelihood: Likelihood | LikelihoodName = "gaussian",
-    output: OutputPosterior | None = None,
-    num_samples: int | None = None,
-    jitter: float | None = None,
-    protocol: ModelProtocol = "fast",
-    seed: int = 0,
 ) -> Model:
     """Build a model of hidden layers of one kind; all else as for the builders.
 
     :param make_layer: Takes the layer's kernel, width and number of inducing points, and by name
         ``jitter`` and ``seed``.
     """
-    check_choice(get_args(ModelProtocol), protocol=protocol)
-    of_papers = protocol == "papers"
-    num_samples = (10 if of_papers else 2) if num_samples is None else num_samples
-    output = "pseudo_targets" if output is None and of_papers else output
+    of_papers = architecture.protocol == "papers"
+    num_samples, num_inducing = architecture.num_samples, architecture.num_inducing
+    if num_samples is None:
+        num_samples = 10 if of_papers else 2
+    likelihood, kernel = architecture.likelihood, architecture.kernel
+    num_functions, mean_function = architecture.num_functions, architecture.mean_function
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
-    if num_functions is not None:
-        check_integers(num_functions=num_functions)
     if not isinstance(likelihood, Likelihood):
         with positive_by_exp():
             likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
     reason = _against_regression(Y, likelihood, num_functions, kernel)
+    output = architecture.output
     if output is None:
-        output = suitable_output(len(X), likelihood) if not reason else "pseudo_targets"
-    check_choice(get_args(OutputPosterior), output=output)
+        is_learned = of_papers or reason
+        output = "pseudo_targets" if is_learned else suitable_output(len(X), likelihood)
     if output == "regression" and reason:
         raise ValueError(f"output must be 'pseudo_targets' {reason}, got 'regression'.")
     num_inputs = X.shape[1]
     named = {} if width is None else {"width": width}
     width = num_inputs if width is None else width
-    check_integers(depth=depth, num_inducing=num_inducing, width=width)
-    jitter = as_jitter(jitter)  # also where no layer has it
+    check_integers(depth=depth, width=width)
+    jitter = as_jitter(architecture.jitter)  # also where no layer has it
     largest = min(num_inducing, len(X))
     named |= {"depth": depth, "num_inducing": largest}
     check_memory(depth, largest, max(largest, width, num_inputs), **named)
     if weights is not None:
         weights = check_weights(weights, len(X))
-    rng = as_generator(seed)
-    Z, pseudo_observations = initial_inducing(X, Y, num_inducing, inducing, rng)
+    rng = as_generator(architecture.seed)
+    Z, pseudo_observations = initial_inducing(X, Y, num_inducing, architecture.inducing, rng)
     check_observations(likelihood, Y)
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
     warn_of_scales(4, X=X, **({"Y": Y} if has_scale else {}))
@@ -214,7 +130,7 @@ def assemble(
         num_data=len(X),
         num_samples=num_samples,
     )
-    model.protocol = protocol
+    model.protocol = architecture.protocol
     return model
 
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.training import TrainingHistory
 
-__all__ = ["CANDIDATE_KERNELS", "Auto", "Candidate", "Effort", "LeaveOneOut", "Selection"]
-
-Auto = Literal["auto"]
-"""What leaves a choice to the scores."""
-
-Effort = Literal["quick", "default", "thorough"]
-"""How much is tried: a single layer; depth 2 as well; more steps and depth 3, too."""
-
-CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
-"""Kernels that are tried where none is asked for."""
+__all__ = ["Candidate", "LeaveOneOut", "Selection"]
 
 
 class LeaveOneOut(NamedTuple):

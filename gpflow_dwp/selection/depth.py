@@ -97,7 +97,7 @@ def deep_trials(
         if num_data > _FEW_ROWS:
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
-    widths: list[int | None] = [trainer.architecture["width"]]
+    widths: list[int | None] = [trainer.choice.width]
     if widths == [None] and num_inputs < _ROOM and not is_asked_for:
         widths.append(_ROOM)
     nothing = RowScores.none(num_data)

@@ -14,7 +14,8 @@ from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.selection._starts import Start, num_lengthscales
-from gpflow_dwp.selection.candidates import Auto, Candidate, Effort, Selection
+from gpflow_dwp.selection.candidates import Candidate, Selection
+from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_auto
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
 from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_heteroskedastic
 from gpflow_dwp.selection.observations import is_recorded_finely
@@ -50,15 +51,14 @@ class Search:
     """What was tried, and how."""
 
     trainer: Trainer
-    effort: Effort
-    num_steps: int | None
     candidates: list[Candidate] = dataclasses.field(default_factory=list)
 
     # Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
     @threadpool_limits.wrap(limits=1, user_api="blas")
-    def of_numbers(self, kernels: tuple[str, ...], likelihood: str, depth: int | Auto) -> Selection:
+    def of_numbers(self) -> Selection:
         """Choose among models of numbers."""
-        trainer = self.trainer
+        trainer, choice = self.trainer, self.choice
+        depth, likelihood = choice.depth, str(choice.likelihood)
         X, Y, weights = trainer.X, trainer.Y, trainer.weights_of_kernels
         is_whole = ~np.isnan(Y).any(axis=1)
         if is_whole.sum() >= min(len(X), _FEWEST_WHOLE_ROWS):
@@ -71,33 +71,33 @@ class Search:
             Y,
             weights,
             trainer.steps,
-            100 if self.num_steps is None else self.num_steps,
+            100 if choice.num_steps is None else choice.num_steps,
             trainer.seed,
             likelihood == "noise_free",
             self._record_start,
         )
-        plain = singles.plain(kernels)
+        plain = singles.plain(CANDIDATE_KERNELS if is_auto(choice.kernel) else [choice.kernel])
         heteroskedastic = trainer.heteroskedastic(plain[0])
         if likelihood == "heteroskedastic":
-            return self.by_bound(heteroskedastic, depth)
+            return self.by_bound(heteroskedastic)
         start = (
             singles.best_likelihood(plain)
             if likelihood == "auto"
             else singles.with_likelihood(plain[0], likelihood)
         )
-        may_vary = likelihood == "auto" and trainer.output != "regression" and is_whole.all()
+        may_vary = likelihood == "auto" and choice.output != "regression" and is_whole.all()
         if not self._has_leave_one_out:
-            return self.by_bound(start, depth, heteroskedastic if may_vary else None)
-        deepest = _DEEPEST[self.effort] if depth == "auto" else int(depth)
+            return self.by_bound(start, heteroskedastic if may_vary else None)
+        deepest = _DEEPEST[choice.effort] if depth == "auto" else int(depth)
         best = single = self._single(start) if depth in (1, "auto") else None
         reason = "A single layer was asked for." if depth == 1 else "Only single layers were tried."
         if deepest > 1:
             starts = plain if likelihood in ("auto", "gaussian", "noise_free") else [start]
-            best, reason = self._deepen(single, starts, depth)
+            best, reason = self._deepen(single, starts)
             is_warped = isinstance(start.likelihood, WarpedGaussian)
             few = len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH
             if best is single and is_warped and few and self._depth_gains(plain[0]):
-                best, reason = self._deepen(single, [start], depth)
+                best, reason = self._deepen(single, [start])
         if best is None:
             raise ValueError(f"depth must be 1 or more, got {depth!r}.")
         if best is single and may_vary:
@@ -107,9 +107,13 @@ class Search:
         return self._selection(best, reason)
 
     @property
+    def choice(self) -> Choice:
+        """What is asked for."""
+        return self.trainer.choice
+
+    @property
     def _has_leave_one_out(self) -> bool:
-        trainer = self.trainer
-        return trainer.batch_size is None and trainer.output != "pseudo_targets"
+        return self.choice.batch_size is None and self.choice.output != "pseudo_targets"
 
     def _depth_gains(self, plain: Start) -> bool:
         """Whether a plain deep model that was tried predicts better than a plain single layer."""
@@ -127,15 +131,18 @@ class Search:
             history = self.trainer.take_steps(model, self._steps // 2)
         return self._found(model, history, start, began)
 
-    def _deepen(
-        self, single: _Found | None, plain: list[Start], depth: int | Auto
-    ) -> tuple[_Found, str]:
+    def _deepen(self, single: _Found | None, plain: list[Start]) -> tuple[_Found, str]:
         """Train deep candidates, and compare the last of them with a single layer."""
         scores = None if single is None else single.scores
         names = None if len({start.name for start in plain}) > 1 else [plain[0].name]
+        depth = self.choice.depth
         first = 2 if depth == "auto" else int(depth)
-        steps = self.num_steps or _STEPS[self.effort]
-        if self.num_steps is None and self.effort == "default" and len(self.trainer.X) > _MANY_ROWS:
+        steps = self.choice.num_steps or _STEPS[self.choice.effort]
+        if (
+            self.choice.num_steps is None
+            and self.choice.effort == "default"
+            and len(self.trainer.X) > _MANY_ROWS
+        ):
             steps = _STEPS_OF_MANY
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
@@ -157,7 +164,7 @@ class Search:
             how = "not clearly better than" if is_ahead else "no better than"
             return single, _compared("Depth 2", how, deep, single)
         best, reason = deep, _compared("Depth 2", "better than", deep, single)
-        for deeper in range(3, _DEEPEST[self.effort] + 1):
+        for deeper in range(3, _DEEPEST[self.choice.effort] + 1):
             last = halve(
                 self.trainer,
                 [
@@ -182,10 +189,9 @@ class Search:
             best, trial = found, last
         return best, reason
 
-    def by_bound(
-        self, start: Start, depth: int | Auto, heteroskedastic: Start | None = None
-    ) -> Selection:
+    def by_bound(self, start: Start, heteroskedastic: Start | None = None) -> Selection:
         """Choose among depths, and noise, by the bound."""
+        depth = self.choice.depth
         first = 1 if depth == "auto" else int(depth)
         best = self._trained(start, first)
         if best is None:
@@ -193,7 +199,7 @@ class Search:
         reason = f"Depth {depth} was asked for."
         if depth == "auto":
             reason = "No other model that was tried has a higher bound."
-            for deeper in range(2, _DEEPEST[self.effort] + 1):
+            for deeper in range(2, _DEEPEST[self.choice.effort] + 1):
                 other = self._trained(start, deeper, best)
                 if other is None or not other.candidate.elbo > best.candidate.elbo:
                     break
@@ -247,7 +253,7 @@ class Search:
 
     @property
     def _steps(self) -> int:
-        return _STEPS_OF_OTHERS if self.num_steps is None else self.num_steps
+        return _STEPS_OF_OTHERS if self.choice.num_steps is None else self.choice.num_steps
 
     def _found(
         self, model: DeepWishartProcess, history: TrainingHistory, start: Start, began: float

@@ -8,7 +8,6 @@ import functools
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,11 @@ from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
-from gpflow_dwp.models.assembly import OutputPosterior, suitable_output
+from gpflow_dwp.models.assembly import suitable_output
 from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.selection._starts import Start, single_layer_jitter, with_own_noise
-from gpflow_dwp.selection.candidates import Auto
+from gpflow_dwp.selection.choice import Choice
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.observations import are_copies
 from gpflow_dwp.training import PROTOCOLS, Callback, TrainingHistory
@@ -52,21 +51,17 @@ _MOST_ITERATIONS = 50
 class Trainer:
     """Builds models of the data from fitted single layers, and trains them.
 
-    Fields are arguments of :func:`select_model`; ``steps`` are what observations are recorded to.
+    Of the choice all but "auto" is settled; ``steps`` are what observations are recorded to.
     """
 
     X: Array
     Y: Array
     weights: Array | None
     steps: Array
-    num_inducing: int | Auto
-    output: OutputPosterior | None
-    batch_size: int | None
-    progress: bool
-    architecture: dict[str, Any]
+    choice: Choice
     seed: int
-    validation_data: RegressionData | None = None
-    patience: int = 10
+    progress: bool
+    validation_data: RegressionData | None
 
     def rows(self, index: slice | npt.NDArray[np.int64] = slice(None)) -> TrainingData:
         """Some of the data, or all."""
@@ -87,7 +82,7 @@ class Trainer:
     def build(self, start: Start, depth: int, width: int | None = None) -> DeepWishartProcess:
         """Build a model of some depth with the kernel and likelihood of a single layer.
 
-        :param width: Degrees of freedom; None for what the architecture says.
+        :param width: Degrees of freedom; None for what was chosen.
         """
         num_data, num_inputs = self.X.shape
         with positive_by_exp():
@@ -102,18 +97,20 @@ class Trainer:
                 make_nearly_linear(kernel)
         # The scale of the functions is that of the last layer.
         kernels[-1].variance.assign(start.kernel.variance)
-        num_inducing = self.num_inducing
+        num_inducing = self.choice.num_inducing
         if num_inducing == "auto":
             num_inducing = self._num_inducing(start, depth)
-        output = self.output
+        output = self.choice.output
         if output is None and depth == 1 and start.is_gaussian:
             output = "regression"  # It is fitted to all rows as fast as to some.
         if output is None:
-            output = suitable_output(num_data, start.likelihood, self.batch_size)
+            output = suitable_output(num_data, start.likelihood, self.choice.batch_size)
         likelihood = with_own_noise(start.likelihood, self.Y.shape[1])
         if depth > 1 and start.is_gaussian:
             likelihood.variance.assign(np.maximum(likelihood.variance, _LEAST_NOISE))
-        architecture = self.architecture if width is None else {**self.architecture, "width": width}
+        of_models = self.choice.of_models
+        if width is not None:
+            of_models["width"] = width
         jitter = None
         if output == "regression" and depth == 1:
             jitter = single_layer_jitter(likelihood)
@@ -126,7 +123,7 @@ class Trainer:
             output=output,
             jitter=jitter,
             seed=self.seed,
-            **architecture,
+            **of_models,
         )
         layer = model.output_layer
         if isinstance(layer, RegressionGPLayer) and layer.precisions is not None:
@@ -188,9 +185,9 @@ class Trainer:
             self.rows(),
             self.validation_data,
             num_steps,
-            patience=self.patience,
+            patience=self.choice.patience,
             kl_annealing_steps=annealing,
-            batch_size=self.batch_size,
+            batch_size=self.choice.batch_size,
             seed=self.seed + seed,
             callbacks=callbacks,
             progress=self.progress,
@@ -216,7 +213,7 @@ class Trainer:
             if num_data <= _EXACT_ROWS:
                 return num_data
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
-        if self.batch_size is None or not start.is_of_numbers:
+        if self.choice.batch_size is None or not start.is_of_numbers:
             return least
         return min(num_data, _INDUCING_OF_BATCHES[depth > 1])
 

@@ -1,0 +1,103 @@
+"""What models are chosen among, and how they are trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from gpflow.likelihoods import Gaussian, Likelihood
+
+from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
+from gpflow_dwp.likelihoods.named import LikelihoodName
+from gpflow_dwp.models import KERNELS
+from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
+from gpflow_dwp.validation import check_choice, check_integers
+
+__all__ = ["CANDIDATE_KERNELS", "Auto", "Choice", "Effort", "is_auto"]
+
+Auto = Literal["auto"]
+"""What leaves a choice to the scores."""
+
+Effort = Literal["quick", "default", "thorough"]
+"""How much is tried: a single layer; depth 2 as well; more steps and depth 3, too."""
+
+CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
+"""Kernels that are tried where none is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What is chosen, of what, and how models are trained meanwhile.
+
+    :func:`select_model` takes each of these by name.
+
+    :param depth: GP layers of the equivalent deep GP; "auto" for 1, or more where that pays.
+    :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, for all layers; "auto" for
+        a squared exponential, Matérn 5/2 or 3/2, with or without a lengthscale for each input, or
+        the first of them for a likelihood that is given.
+    :param likelihood: One that is given, or the name of one; "auto" for the one that predicts best:
+        see :data:`gpflow_dwp.likelihoods.LikelihoodName`.
+    :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
+        more steps, and tries depth 3, too.
+    :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
+        at most 500 above in a single layer; where gradient steps are taken, for 100, and with
+        minibatches of numbers for 300 in a single layer and 200 in deeper models.
+    :param posterior: Posterior family of every Wishart layer; like the next five, as for
+        :func:`build_deep_wishart_process`.
+    :param whiten: Whether posteriors are relative to the prior's scale.
+    :param width: Degrees of freedom of every Wishart layer, ν; None for the number of inputs, or 5
+        where that predicts better.
+    :param output: What the output layer's posterior comes from, at all depths.
+    :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
+    :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
+        single layer, unless its noise is heteroskedastic; None for 1,000, and in deep regressions
+        for 3,000, 2,500 above 500 rows, or 8,000 if ``effort`` is "thorough".
+    :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
+        1,000 above; of another likelihood, for all up to 500 and for 500 above.
+    :param num_samples: Number of draws in each of these steps, S.
+    :param patience: After how many judgements without a better density a run ends.
+    :raises ValueError: If a field is not one of its choices, or not a positive integer.
+    """
+
+    depth: int | Auto = "auto"
+    kernel: str | Auto = "auto"
+    likelihood: Likelihood | LikelihoodName | Auto = "auto"
+    effort: Effort = "default"
+    num_inducing: int | Auto = "auto"
+    posterior: PosteriorFamily = "AB"
+    whiten: bool = False
+    width: int | None = None
+    output: OutputPosterior | None = None
+    inducing: InducingInputs = "subset"
+    num_steps: int | None = None
+    batch_size: int | None = None
+    num_samples: int = 2
+    patience: int = 10
+
+    def __post_init__(self) -> None:
+        counts = {
+            name: getattr(self, name)
+            for name in ("depth", "num_inducing", "num_steps", "batch_size")
+            if not (getattr(self, name) is None or is_auto(getattr(self, name)))
+        }
+        check_integers(**counts, num_samples=self.num_samples, patience=self.patience)
+        if not is_auto(self.kernel):
+            check_choice(KERNELS, kernel=self.kernel)
+        if not isinstance(self.likelihood, Likelihood):
+            check_choice((*get_args(LikelihoodName), "auto"), likelihood=self.likelihood)
+        if isinstance(self.likelihood, Gaussian):
+            raise ValueError(
+                "likelihood must be a name where the noise is Gaussian, got an object."
+            )
+        check_choice(get_args(Effort), effort=self.effort)
+
+    @property
+    def of_models(self) -> dict[str, Any]:
+        """What builders call by the same names, and nothing here changes."""
+        names = ("posterior", "whiten", "width", "inducing", "num_samples")
+        return {name: getattr(self, name) for name in names}
+
+
+def is_auto(choice: Any) -> bool:
+    """Whether a choice is left to the scores, also of what is compared entry by entry."""
+    return isinstance(choice, str) and choice == "auto"
