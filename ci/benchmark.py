@@ -10,10 +10,9 @@ import csv
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from benchmarks import bound as bounds
 from benchmarks import peers as libraries
 from benchmarks.floor import floor_operations
@@ -63,13 +62,15 @@ def step(
 ) -> None:
     """Time training steps against the dense linear algebra of a step alone by LAPACK and BLAS.
 
+    :param shapes: Names, or sizes such as 1000,6,100,5,3: rows, inputs, inducing points, draws and
+        depth.
     :param peers: Other libraries to compare with: gpflow, an exact GP, of which the gradient is
         timed, and deep GPs of gpflux and gpytorch. A step of the defaults is timed with them.
     :param peer_python: Interpreter of an environment that has them.
     :param show_floor: Print the dense operations of a step instead, and time nothing.
     """
     for name in shapes:
-        shape, subjects = SHAPES[name], []
+        shape, subjects = named_shape(name), []
         if show_floor:
             for operation in floor_operations(shape, models[0]):
                 print(*operation)
@@ -87,6 +88,11 @@ def step(
                 *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
             ]
         show("step", name, step_figures(measure(subjects, turns, threads), dtypes), out)
+
+
+def named_shape(name: str) -> Shape:
+    """Return the shape of a name, or of sizes with commas between them."""
+    return SHAPES[name] if name in SHAPES else Shape(*map(int, name.split(",")))
 
 
 def step_figures(timings: Mapping[str, Timings], dtypes: Sequence[str]) -> list[Figure]:
@@ -131,71 +137,6 @@ def gpu(
             figures.append(summary(f"{title}, ms", 1e3 * np.array(timing.seconds)))
             figures.append(Figure(f"{title}, first, s", timing.first_step))
         show("gpu", name, figures, out)
-
-
-class Grid(NamedTuple):
-    """Sizes along one axis, all else held; what the exponent of growth is meant to be at most."""
-
-    base: Shape
-    field: str
-    values: tuple[int, ...]
-    at_most: float
-
-
-GRIDS = {
-    "N": Grid(Shape(0, 6, 100, 5, 3), "num_data", (500, 1_000, 2_000, 4_000, 8_000), 1.0),
-    "S": Grid(Shape(500, 6, 100, 0, 3), "num_samples", (2, 4, 8, 16, 32), 1.0),
-    "depth": Grid(Shape(500, 6, 100, 5, 0), "depth", (2, 4, 8, 12), 1.0),
-    "M": Grid(Shape(1_000, 6, 0, 2, 3), "num_inducing", (50, 100, 200, 400, 800), 3.0),
-}
-
-
-@app.command
-def scale(
-    *,
-    axes: tuple[str, ...] = tuple(GRIDS),
-    model: str = "AB",
-    turns: int = 7,
-    threads: int = 1,
-    out: Path | None = None,
-) -> None:
-    """Tell how the time of a step grows with rows, draws, depth and inducing points: exponents.
-
-    They are of processor time: over the two largest sizes, and that of the growth beyond the
-    smallest, which is 1 for any a + b x.
-    """
-    for axis in axes:
-        grid = GRIDS[axis]
-        subjects = [
-            Subject(
-                f"{axis} = {value}",
-                prepare_step,
-                (model, grid.base._replace(**{grid.field: value}), "float64"),
-            )
-            for value in grid.values
-        ]
-        timings = measure(subjects, turns, threads)
-        seconds = np.array([timing.processor_seconds for timing in timings.values()])
-        values = np.array(grid.values, float)
-        beyond = exponents(values[-2:] - values[0], seconds[-2:] - seconds[0])
-        figures = [
-            summary(f"exponent of {axis}, two largest", exponents(values[-2:], seconds[-2:])),
-            summary(f"exponent of growth beyond {axis} = {grid.values[0]}", beyond, grid.at_most),
-        ]
-        show("scale", axis, figures, out)
-
-
-def exponents(values: npt.ArrayLike, seconds: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Fit c in seconds ~ valueᶜ by least squares of logarithms, in each turn.
-
-    :param values: Sizes, [V].
-    :param seconds: Times at each size, [V, T].
-    :return: c of each turn, [T].
-    """
-    logarithms = np.log(np.asarray(values, float))
-    deviations = logarithms - logarithms.mean()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return deviations @ np.log(np.asarray(seconds)) / np.sum(deviations**2)
 
 
 @app.command

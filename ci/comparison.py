@@ -39,7 +39,7 @@ from matplotlib.figure import Figure
 from scipy.cluster.vq import kmeans2
 from scipy.stats import norm
 from sklearn import datasets
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -105,7 +105,7 @@ CLASSIFICATION = ("breast_cancer", "wine", "digits")
 
 _LEVELS = (np.arange(99) + 0.5) / 99
 _UNRANKED = ("coverage_90", "fit_seconds", "predict_seconds")
-_MOST_EXACT_ROWS, _NUM_INDUCING, _ADAM_STEPS = 2_000, 100, 1_000
+_MOST_EXACT_ROWS, _NUM_INDUCING = 2_000, 100
 
 
 def load_split(table: str, split: int, uci_folder: str | None = None) -> tuple[Array, ...]:
@@ -193,40 +193,6 @@ class GPflowRegressor(RegressorMixin, BaseEstimator):
         return (mean, deviation) if return_std else mean
 
 
-class GPflowClassifier(ClassifierMixin, BaseEstimator):
-    """GPflow's SVGP with 100 inducing inputs, by 1,000 steps of Adam."""
-
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: Array, y: Array) -> GPflowClassifier:
-        """Fit; Bernoulli for two classes, softmax for more."""
-        tf.random.set_seed(self.random_state)
-        self.classes_ = np.unique(y)
-        count = len(self.classes_)
-        likelihoods = gpflow.likelihoods
-        self.model_ = gpflow.models.SVGP(
-            gpflow.kernels.SquaredExponential(lengthscales=np.ones(X.shape[1])),
-            likelihoods.Bernoulli() if count == 2 else likelihoods.Softmax(count),
-            _centres(X, np.random.default_rng(self.random_state)),
-            num_latent_gps=1 if count == 2 else count,
-            num_data=len(X),
-        )
-        targets = y[:, None] if count == 2 else y[:, None].astype(np.int32)
-        rows = tf.data.Dataset.from_tensor_slices((X, targets))
-        rows = rows.shuffle(len(X), seed=self.random_state).repeat().batch(min(1_000, len(X)))
-        loss = self.model_.training_loss_closure(iter(rows))
-        optimizer = gpflow.keras.tf_keras.optimizers.Adam(1e-2)
-        for _ in range(_ADAM_STEPS):
-            optimizer.minimize(loss, self.model_.trainable_variables)
-        return self
-
-    def predict_proba(self, X: Array) -> Array:
-        """Return the probabilities of classes, [N, C]."""
-        mean = self.model_.predict_y(X)[0].numpy()
-        return np.hstack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean
-
-
 def _centres(X: Array, rng: np.random.Generator) -> Array:
     """Return at most 100 centres of rows, [M, D]."""
     distinct = np.unique(X, axis=0)
@@ -296,14 +262,13 @@ def make_model(name: str, is_regression: bool, seed: int, own: Mapping[str, Any]
         "hist-gb": lambda: HistGradientBoostingClassifier(random_state=seed),
         "random-forest": lambda: RandomForestClassifier(random_state=seed),
         "svc": lambda: scaled(machine),
-        "svgp": lambda: scaled(GPflowClassifier(seed)),
         "dwp": lambda: DeepWishartClassifier(**{"random_state": seed, **own}),
     }[name]()
 
 
 MODELS = {
     True: ("exact-gp", "bayesian-ridge", "hist-gb", "random-forest", "ngboost", "dwp"),
-    False: ("logistic", "hist-gb", "random-forest", "svc", "svgp", "dwp"),
+    False: ("logistic", "hist-gb", "random-forest", "svc", "dwp"),
 }
 """By whether targets are numbers."""
 

@@ -122,14 +122,6 @@ display(bounds.pivot(index=["dataset", "depth"], columns="pair", values="text"))
 figures.plot_differences(differences)
 
 # %% [markdown]
-# Mean ranks over data sets, depths and splits, 1 for the best:
-
-# %% tags=["hide-input"]
-ranks = tables.model_ranks(regression)
-index = ["metric", "compared", "comparisons"]
-ranks.pivot(index=index, columns="model", values="mean_rank").rename(columns=NAMES).round(2)
-
-# %% [markdown]
 # All cells are of one recipe and of all 20 splits.
 #
 # ## Depth

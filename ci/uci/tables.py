@@ -194,26 +194,6 @@ def paired_differences(cells: pd.DataFrame) -> pd.DataFrame:
     return _beside(found.drop(columns="order"), printed, on, "printed")
 
 
-def model_ranks(cells: pd.DataFrame) -> pd.DataFrame:
-    """Mean rank of each model, from 1 for the best, over data sets, depths and splits.
-
-    Models are ranked within each data set, depth, split and configuration. Each set of models that
-    was measured together (``compared``) has ranks of its own.
-    """
-    block = ["metric", "dataset", "depth", "configuration", "split"]
-    long = cells.melt([*block[1:], "model"], list(LARGER_IS_BETTER), "metric")
-    long = long[long.groupby(block)["value"].transform("count") > 1]
-    sign = long["metric"].map(
-        {name: -1 if is_up else 1 for name, is_up in LARGER_IS_BETTER.items()}
-    )
-    long = long.assign(signed=sign * long["value"], compared=long["model"].map(NAMES))
-    blocks = long.groupby(block)
-    long["rank"] = blocks["signed"].rank()
-    long["compared"] = blocks["compared"].transform(", ".join)
-    ranks = long.groupby(["metric", "compared", "model"], sort=False)["rank"]
-    return ranks.agg(mean_rank="mean", comparisons="size").reset_index()
-
-
 def density_table(cells: pd.DataFrame) -> pd.DataFrame:
     """Log-likelihoods of standardised test targets, means over splits, in nats per row.
 
@@ -267,7 +247,6 @@ def all_tables(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "configurations": configurations(cells),
         "scores": score_table(cells),
         "differences": paired_differences(cells),
-        "ranks": model_ranks(cells),
         "runtimes": runtime_table(cells),
         "calibration": calibration_table(cells),
         "densities": density_table(cells),

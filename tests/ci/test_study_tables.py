@@ -17,20 +17,13 @@ from uci.tables import KEPT, as_frame, published
 AS_PRINTED = [
     # Ober, Anson, Milsom and Aitchison (2023): Tables 3, 5, 6, 4 and 2.
     (("elbo", "improved"), "naval 5 AB", 3.63, 0.22),
-    (("test_log_likelihood", "improved"), "protein 2 DGP", -2.82, 0.00),
-    (("rmse", "improved"), "concrete 5 AB", 5.24, 0.11),
     (("elbo_difference", "improved"), "yacht 5 A GW", 0.20, 0.03),
-    (("seconds_per_epoch", "improved"), "protein 5 AB", 1.839, np.nan),
     # Ober and Aitchison (2021): Tables 2, 3 and 4.
     (("elbo", "original"), "yacht 5 DGP", 1.37, 0.03),
-    (("test_log_likelihood", "original"), "protein 4 GW", -2.73, 0.01),
-    (("seconds_per_epoch", "original"), "boston 5 DGP", 0.668, np.nan),
     # Louizos and Welling (2016): Table 1.
     (("rmse", "vmg"), "boston 2 VMG", 2.81, 0.11),
-    (("rmse", "vmg"), "protein 2 Dropout", 4.36, 0.04),
     # Salimbeni, Dutordoir, Hensman and Deisenroth (2019): Table 1.
     (("log_likelihood_kernel", "iwvi"), "energy LV-GP-GP-GP IWVI", 2.28, 0.01),
-    (("log_likelihood_kernel", "iwvi"), "houseelectric LV-GP-GP-GP VI", 1.77, 0.06),
 ]
 
 
@@ -92,15 +85,11 @@ def test_means_and_errors_are_over_splits_of_one_configuration() -> None:
 
 
 def test_differences_are_paired_by_split() -> None:
-    """The splits' own difficulty drops out; ranks are those of each split."""
+    """The splits' own difficulty drops out."""
     row = only(tables.paired_differences(STUDY), metric="elbo", model="A", baseline="DGP")
     differences = np.array([0.5, 1.5, 2.5])
     assert row["mean"] == pytest.approx(1.5) and row["splits"] == 3
     assert row["standard_error"] == pytest.approx(differences.std(ddof=1) / np.sqrt(3))
-    ranks = tables.model_ranks(STUDY)
-    best = only(ranks, metric="elbo", model="A")
-    assert (best["mean_rank"], best["comparisons"], best["compared"]) == (1.0, 3, "DGP, A-GW")
-    assert only(ranks, metric="rmse", model="A")["mean_rank"] == 1.5
     times = only(tables.runtime_table(STUDY), model="A", splits=3)
     assert times["step_over_dgp"] == pytest.approx(0.5)
     assert only(tables.calibration_table(STUDY), model="A", splits=3)["coverage_90"] == 0.9
