@@ -13,7 +13,8 @@ from cyclopts import Argument
 
 from gpflow_dwp.cli import main
 from gpflow_dwp.cli.program import COMMANDS, app
-from gpflow_dwp.data import Standardiser, Table, read_table
+from gpflow_dwp.data import Standardiser, Table
+from gpflow_dwp.data.tables import read_to_split
 from gpflow_dwp.models import DeepWishartProcess, load_model
 
 TASKS = ("regression", "three classes")
@@ -114,8 +115,9 @@ class TrainedRun(NamedTuple):
         """Training and test rows, in raw units."""
         description = self.description
         task = "regression" if description["classes"] is None else "classification"
-        table = read_table(self.table, description["target_name"], task)
-        return table.split(TEST_FRACTION, 0)
+        return read_to_split(self.table, description["target_name"], task).split(TEST_FRACTION, 0)[
+            :2
+        ]
 
     def standardised(self, table: Table) -> np.ndarray:
         return Standardiser.fit(self.rows()[0].X).transform(table.X)

@@ -233,9 +233,7 @@ def _describe(run: Run) -> dict[str, Any]:
 
 def _tell(command: str, trained: TrainedRun, rows: TableFile) -> None:
     """Say what was found out of a table."""
-    from gpflow_dwp.cli.reports import encoding_notes
-
-    for note in [*rows.notes, *encoding_notes(trained.encoder, rows.frame)]:
+    for note in [*rows.notes, *trained.encoder.notes(rows.frame)]:
         print(f"gpflow-dwp {command}: {note}", file=sys.stderr)
 
 

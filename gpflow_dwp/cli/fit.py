@@ -12,7 +12,6 @@ import numpy as np
 
 from gpflow_dwp.cli.errors import UsageError, user_mistakes
 from gpflow_dwp.cli.options import FitOptions, complete, read
-from gpflow_dwp.cli.reports import encoding_notes
 from gpflow_dwp.cli.runs import OPTIONS, Run, load_tensorflow, new_run
 from gpflow_dwp.data import Standardiser, Table, load_yacht
 from gpflow_dwp.data.encoding import ColumnEncoder
@@ -43,7 +42,7 @@ def fit(options: FitOptions = _DEFAULTS) -> None:
         gpflow-dwp fit
         gpflow-dwp fit houses.csv --target price
         gpflow-dwp fit irises.csv --target species --task classification --depth 2
-        gpflow-dwp fit houses.parquet --target price --categorical town style --impute median
+        gpflow-dwp fit houses.parquet --target price --categorical town style --impute
         gpflow-dwp fit houses.csv --target price --model DGP --depth 2
         gpflow-dwp fit --resume runs/houses-1
     """
@@ -130,7 +129,7 @@ def read_fit_data(options: FitOptions) -> FitData:
             impute=options.impute,
         )
         train, test, encoder = read.split(options.test_fraction, options.seed)
-        for note in [*read.notes, *encoding_notes(encoder, read.file.frame)]:
+        for note in [*read.notes, *encoder.notes(read.file.frame)]:
             print(f"gpflow-dwp fit: {note}", file=sys.stderr)
     # The other rows may have all rows of a class, or all variation of the target.
     values = np.unique(train.Y)

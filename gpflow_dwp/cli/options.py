@@ -62,8 +62,8 @@ class FitOptions(Format, _TableArgument):
     :param drop: Columns that are no inputs, such as names of rows.
     :param categorical: Inputs of numbers that are categories, as text and Boolean columns are: the
         model gets a column of 0 and 1 for each.
-    :param impute: Fill missing numbers of inputs with this of the column's training rows (default:
-        they are refused); a missing category is one of its own in any case.
+    :param impute: Fill missing numbers of inputs with the median of the column's training rows
+        (default: they are refused); a missing category is one of its own in any case.
     :param test_fraction: Share of rows that are held out.
     :param model: Deep Wishart process, or the deep GP with the same prior.
     :param depth: Layers: N - 1 hidden layers and an output GP; auto for a DWP whose depth, kernel
@@ -91,7 +91,7 @@ class FitOptions(Format, _TableArgument):
     task: Annotated[Task, _DATA] = "regression"
     drop: Annotated[tuple[str, ...], _DATA] = ()
     categorical: Annotated[tuple[str, ...], _DATA] = ()
-    impute: Annotated[Literal["mean", "median", "most_frequent"] | None, _DATA] = None
+    impute: Annotated[bool, _DATA] = False
     test_fraction: Annotated[float, Parameter(validator=Number(gt=0, lt=1)), _DATA] = 0.1
     model: Annotated[Literal["DWP", "DGP"], _MODEL] = "DWP"
     depth: Annotated[int | Literal["auto"] | None, _MODEL] = None

@@ -7,13 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.data.table import Task
 
 if TYPE_CHECKING:
     from gpflow_dwp.evaluation.scores import Scores
 
-__all__ = ["as_json", "encoding_notes", "named_scores", "plain", "scores_as_text"]
+__all__ = ["as_json", "named_scores", "plain", "scores_as_text"]
 
 _SCORES = {
     "elbo": ("ELBO per datum", ".3f"),
@@ -42,21 +41,6 @@ def plain(values: Any) -> Any:
     if isinstance(values, (list, tuple)):
         return [plain(value) for value in values]
     return None if isinstance(values, float) and not math.isfinite(values) else values
-
-
-def encoding_notes(encoder: ColumnEncoder, frame: Any) -> list[str]:
-    """Say which categories training did not see, and which cells are filled."""
-    notes = list[str]()
-    for name, counts in encoder.unseen(frame).items():
-        found = ", ".join(f"{value!r} ({count} rows)" for value, count in counts.items())
-        notes.append(
-            f"column {name!r} holds categories that training did not see, taken as none of the "
-            f"known ones: {found}"
-        )
-    return notes + [
-        f"column {name!r}: {count} missing cells filled with {encoder.fill[name]}"
-        for name, count in encoder.count_filled(frame).items()
-    ]
 
 
 def named_scores(scores: Scores, task: Task) -> dict[str, Any]:

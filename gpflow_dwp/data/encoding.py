@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from gpflow_dwp.data.reading import check_columns, refuse
 from gpflow_dwp.optional import import_optional
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnEncoder",
-    "Imputation",
     "Kind",
     "as_names",
     "as_numbers",
@@ -29,9 +26,6 @@ __all__ = [
     "problem_of_categories",
 ]
 
-Imputation = Literal["mean", "median", "most_frequent"]
-"""What a missing number is replaced by, of the column in the training rows. A missing category is
-one of its own in any case."""
 Kind = Literal["number", "category", "time"]
 
 _MISSING = "(missing)"
@@ -58,10 +52,8 @@ class ColumnEncoder:
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def fit(
-        cls, frame: Any, kinds: Mapping[str, Kind], impute: Imputation | None = None
-    ) -> ColumnEncoder:
-        """Look up categories, fillings and first times of columns in training rows."""
+    def fit(cls, frame: Any, kinds: Mapping[str, Kind], *, impute: bool = False) -> ColumnEncoder:
+        """Look up categories, medians and first times of columns in training rows."""
         categories, fill, origins = {}, {}, {}
         for name, kind in kinds.items():
             if kind == "category":
@@ -69,12 +61,8 @@ class ColumnEncoder:
                 continue
             if kind == "time":
                 origins[name] = _as_times(frame[name]).min().isoformat()
-            if impute is not None:
-                cells = import_optional("pandas", "cli").Series(
-                    as_numbers(frame[name], origins.get(name))
-                )
-                most = impute == "most_frequent"
-                fill[name] = float(cells.mode()[0] if most else getattr(cells, impute)())
+            if impute:
+                fill[name] = float(np.nanmedian(as_numbers(frame[name], origins.get(name))))
         return cls(tuple(kinds), categories, fill, origins)
 
     @property
@@ -89,8 +77,8 @@ class ColumnEncoder:
     def transform(self, frame: Any, *, where: object = "the table") -> Array:
         """Return the columns as numbers, [N, D]: a category has 1 in its own column.
 
-        A category that the training rows do not have is 0 in all of them: see :meth:`unseen`. A
-        missing one is the category "(missing)".
+        A category that the training rows do not have is 0 in all of them. A missing one is the
+        category "(missing)".
 
         :raises TableError: If a column is missing, or cells cannot be used; it names all columns.
         """
@@ -108,18 +96,22 @@ class ColumnEncoder:
         refuse(where, problems)
         return np.hstack(parts).astype(np.float64)
 
-    def unseen(self, frame: Any) -> dict[str, dict[str, int]]:
-        """Return by column which categories the training rows do not have, and in how many rows."""
-        counts = {
-            name: Counter(value for value in as_names(frame[name]) if value not in known)
-            for name, known in self.categories.items()
-        }
-        return {name: dict(sorted(count.items())) for name, count in counts.items() if count}
-
-    def count_filled(self, frame: Any) -> dict[str, int]:
-        """Return by column how many missing cells are filled."""
-        counts = {name: int(frame[name].isna().sum()) for name in self.fill}
-        return {name: count for name, count in counts.items() if count}
+    def notes(self, frame: Any) -> list[str]:
+        """Say which categories the training rows do not have, and which cells are filled."""
+        notes = []
+        for name, known in self.categories.items():
+            counts = Counter(value for value in as_names(frame[name]) if value not in known)
+            if counts:
+                found = ", ".join(f"{value!r} ({n} rows)" for value, n in sorted(counts.items()))
+                notes.append(
+                    f"column {name!r} holds categories that training did not see, taken as none of "
+                    f"the known ones: {found}"
+                )
+        for name, value in self.fill.items():
+            count = int(frame[name].isna().sum())
+            if count:
+                notes.append(f"column {name!r}: {count} missing cells filled with {value}")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and dictionaries, for JSON: the arguments of the class by name."""
@@ -184,12 +176,14 @@ def problem_of(column: Any, numbers: Array, *, may_miss: bool = False, hint: str
     missing = column.isna().to_numpy()
     wrong = np.isnan(numbers) & ~missing
     inexact = "whole numbers beyond 2**53 are not told apart as numbers"
+    large = np.abs(numbers) >= _EXACT
+    large[large] = [bool(re.fullmatch(r"[+-]?\d+", str(cell))) for cell in column[large]]
     for rows, what in (
         (missing & (not may_miss), "has no value in {place}; --impute fills missing inputs"),
         (wrong, "is not numeric: {cell!r} in {place}{hint}"),
         (np.abs(numbers) >= _LARGEST, "holds {cell} in {place}, too large to be computed with"),
         (
-            _is_inexact(column, numbers),
+            large,
             "holds {cell} in {place}: {inexact}; {drop}, or subtract their least",
         ),
     ):
@@ -202,16 +196,6 @@ def problem_of(column: Any, numbers: Array, *, may_miss: bool = False, hint: str
             given = {"cell": cell, "place": place, "hint": hint, "inexact": inexact}
             return f"column {column.name!r} {what.format(**given, drop=_drop(column))}"
     return ""
-
-
-def _is_inexact(column: Any, numbers: Array) -> npt.NDArray[np.bool_]:
-    """Which cells are whole numbers that no float is equal to."""
-    inexact = (np.abs(numbers) >= _EXACT) & np.isfinite(numbers)
-    cells = column[inexact].map(str)
-    inexact[inexact] = [
-        bool(re.fullmatch(r"[+-]?\d+", cell)) and int(cell) != int(float(cell)) for cell in cells
-    ]
-    return inexact
 
 
 def problem_of_categories(column: Any) -> str:

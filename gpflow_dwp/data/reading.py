@@ -157,8 +157,6 @@ def _cleaned(column: Any, form: Format) -> Any:
         return column
     column = column.astype(object)
     kinds = {type(value).__name__ for value in column.dropna()}
-    if kinds & {"date", "datetime", "Timestamp"}:
-        return pandas.to_datetime(column)
     if kinds & {"list", "dict", "ndarray", "bytes", "tuple"}:
         raise TableError(f"column {column.name!r} holds {', '.join(kinds)}, and no numbers or text")
     column = column.where(column.isna(), column.map(str)).str.strip()
@@ -214,19 +212,16 @@ def _read_text(content: bytes, form: Format) -> tuple[Any, Format, list[str]]:
 
 def _decode(content: bytes, encoding: str | None) -> tuple[str, str, list[str]]:
     """The text of a file, its encoding, and what is to be said of that."""
-    notes, is_known = [], encoding is not None
+    notes, name = [], encoding or "UTF-8"
     if encoding is None:
         encoding = "utf-8-sig"
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = "utf-16"
-        else:
-            try:
-                content.decode()
-            except UnicodeDecodeError:
-                encoding = "cp1252"  # what Windows means by latin-1
-    name = (
-        encoding if is_known else {"cp1252": "UTF-8", "utf-8-sig": "UTF-8"}.get(encoding, encoding)
-    )
+            encoding = name = "utf-16"
+        elif not _is_utf8(content):
+            encoding = "cp1252"  # what Windows means by latin-1
+        if encoding != "utf-8-sig":
+            found = encoding.replace("cp1252", "latin-1")
+            notes.append(f"the text is not UTF-8, and read as {found}; --encoding names another")
     try:
         text = content.decode(encoding)
     except (LookupError, UnicodeError) as error:
@@ -235,10 +230,15 @@ def _decode(content: bytes, encoding: str | None) -> tuple[str, str, list[str]]:
     if wrong:
         place = f"line {text[: wrong.start()].count(chr(10)) + 1} holds the byte {ord(wrong[0])}"
         raise TableError(f"not a text file in {name}: {place}; --encoding names another")
-    if encoding in ("utf-16", "cp1252") and not is_known:
-        found = encoding.replace("cp1252", "latin-1")
-        notes.append(f"the text is not UTF-8, and read as {found}; --encoding names another")
     return text, encoding, notes
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:

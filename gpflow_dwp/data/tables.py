@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from gpflow_dwp.data.encoding import (
     ColumnEncoder,
-    Imputation,
     Kind,
     as_names,
     as_numbers,
@@ -24,12 +23,11 @@ from gpflow_dwp.data.encoding import (
 from gpflow_dwp.data.reading import UNKNOWN, Format, TableFile, check_columns, read_file, refuse
 from gpflow_dwp.data.table import Table, Task, split_rows
 from gpflow_dwp.exceptions import TableError
-from gpflow_dwp.validation import check_choice
 
 if TYPE_CHECKING:
     from gpflow_dwp.base import Array
 
-__all__ = ["TableToSplit", "read_table", "read_target", "read_to_split"]
+__all__ = ["TableToSplit", "read_target", "read_to_split"]
 
 _MIN_ROWS = 10
 _UNNAMED = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
@@ -44,7 +42,7 @@ class TableToSplit(NamedTuple):
 
     file: TableFile
     kinds: dict[str, Kind]
-    impute: Imputation | None
+    impute: bool
     target: str
     Y: Array
     classes: tuple[str, ...] | None
@@ -59,25 +57,9 @@ class TableToSplit(NamedTuple):
 
     def encode(self, rows: npt.NDArray[np.int64] | slice) -> tuple[Table, ColumnEncoder]:
         """All rows as numbers, and the encoding, which some rows are learned from."""
-        encoder = ColumnEncoder.fit(self.file.frame.iloc[rows], self.kinds, self.impute)
+        encoder = ColumnEncoder.fit(self.file.frame.iloc[rows], self.kinds, impute=self.impute)
         X = encoder.transform(self.file.frame, where=self.file.path)
         return Table(X, self.Y, encoder.feature_names, self.target, self.classes), encoder
-
-
-def read_table(path: str | Path, target: str, task: Task = "regression") -> Table:
-    """Read a table for training from a file; every column but the target is an input.
-
-    Columns of text with few values and Boolean ones are categories, dates are seconds from the
-    first. Rows without a target and columns without a name are left out.
-
-    :param path: A CSV file with a header line, a Parquet or a Feather file.
-    :param target: Name of the column to predict.
-    :param task: ``"regression"``, or ``"classification"`` for text or integer labels.
-    :return: The table, in raw units.
-    :raises TableError: If the file cannot be used; the message names file, columns and rows.
-    :raises ImportError: If pandas is not installed.
-    """
-    return read_to_split(path, target, task).encode(slice(None))[0]
 
 
 def read_to_split(
@@ -86,29 +68,33 @@ def read_to_split(
     task: Task = "regression",
     *,
     form: Format = UNKNOWN,
-    columns: Sequence[str] = (),
     drop: Sequence[str] = (),
     categorical: Sequence[str] = (),
-    impute: Imputation | None = None,
+    impute: bool = False,
 ) -> TableToSplit:
-    """Read a table for training and test: see :func:`read_table`.
+    """Read a table for training and test; every column but the target is an input.
 
-    :param columns: Names of the inputs; none for every column but the target and ``drop``.
+    Columns of text with few values and Boolean ones are categories, dates are seconds from the
+    first. Rows without a target and columns without a name are left out.
+
+    :param path: A CSV file with a header line, a Parquet or a Feather file.
+    :param target: Name of the column to predict.
+    :param task: ``"classification"`` for text or integer labels.
+    :param drop: Columns that are no inputs.
     :param categorical: Inputs that hold categories though they are numbers.
-    :param impute: What replaces missing numbers; None to refuse them.
+    :param impute: Whether missing numbers are replaced by medians, and not refused.
+    :raises TableError: If the file cannot be used; the message names file, columns and rows.
     """
-    check_choice(("regression", "classification"), task=task)
     file = read_file(path, form)
     where, frame, notes = file.path, file.frame, list(file.notes)
     check_columns(where, frame, [target], "target")
-    check_columns(where, frame, (*columns, *drop), "input")
-    if target in (*columns, *drop, *categorical):
+    check_columns(where, frame, drop, "input")
+    if target in (*drop, *categorical):
         raise TableError(f"{where}: {target!r} is the target, not an input")
-    unnamed = [name for name in frame if _UNNAMED.fullmatch(name) and name not in columns]
+    unnamed = [name for name in frame if _UNNAMED.fullmatch(name)]
     if unnamed:
         notes.append(f"{where}: {len(unnamed)} columns without a name are left out")
-    others = [name for name in frame if name not in (target, *unnamed, *drop)]
-    inputs = [name for name in others if name in columns] if columns else others
+    inputs = [name for name in frame if name not in (target, *unnamed, *drop)]
     if not inputs:
         raise TableError(f"{where}: {target!r} is the only column; inputs are needed too")
     check_columns(where, frame, inputs, "input")
@@ -134,7 +120,7 @@ def read_to_split(
             problems.append(problem_of_categories(column))
         else:
             numbers = as_numbers(column, "1970-01-01" if kind == "time" else None)
-            problems.append(problem_of(column, numbers, may_miss=impute is not None))
+            problems.append(problem_of(column, numbers, may_miss=impute))
     refuse(where, problems)
     for kind, what in (
         ("category", "text or Boolean, taken as categories"),

@@ -52,7 +52,7 @@ def tiny_cell(**changes: Any) -> Cell:
         ("papers", "VMG", (60_000, 20, 100, 1, 100, 1, "vmg", {"num_pseudo_data": 5})),
         ("fast", "DGP", (20_000, None, 100, 2, 100, 1, "fast", None)),
         ("cde", "LV-GP-GP", (100_000, None, 128, 1, 2_000, 5, "natural", None)),
-        ("cde-fast", "LV-DWP", (20_000, None, 128, 2, 2_000, 1, "fast", None)),
+        ("cde-fast", "AB", (20_000, None, 128, 2, 2_000, 1, "fast", None)),
     ],
 )
 def test_defaults_are_those_of_the_protocol(

@@ -192,27 +192,6 @@ def test_every_model_is_trained_saved_and_predicts(
     assert metrics["options"]["likelihood"] == (None if model == "DGP" else "warped_student_t")
 
 
-@pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize(
-    ("options", "layer"),
-    [
-        ((), "RegressionGPLayer"),
-        (("--likelihood", "heteroskedastic"), "GlobalInducingGPLayer"),
-    ],
-)
-def test_what_a_model_is_trained_with_by_default(
-    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], layer: str
-) -> None:
-    def look(model: Any, _: Any, num_steps: int, *, protocol: str, **__: Any):
-        assert (protocol, num_steps, model.num_samples) == ("fast", 3_000, 2)
-        assert type(model.layers[-1]).__name__ == layer
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("gpflow_dwp.cli.training.fit", look)
-    table = write_csv(Path("table.csv"), columns("regression"))
-    assert run("fit", table, "--target", "price", "--depth", "2", *options) == 130
-
-
 @pytest.mark.usefixtures("quick")
 def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
     """Catches a choice that is not the model that is kept, and one that is not told of."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import re
 import resource
 import shlex
@@ -125,15 +124,6 @@ def test_console_script_shows_help_in_less_than_a_second() -> None:
     assert done.stderr == "" and re.search(r"exit codes:\s+0    done\s+1 ", done.stdout)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
-
-
-def test_output_has_escapes_for_what_its_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Would catch a run that ends with an error of encoding in its last line."""
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "ascii"))
-    monkeypatch.setattr("gpflow_dwp.cli.commands._versions", lambda: {"größe": "€"})
-    assert run("info") == 0
-    assert raw.getvalue() == b"versions:\n  gr\\xf6\\xdfe: \\u20ac\n"
 
 
 @pytest.mark.parametrize("place", ["first", "last"])

@@ -79,8 +79,6 @@ def test_crps_is_that_of_draws(draws: np.ndarray, monkeypatch: pytest.MonkeyPatc
 
 
 SHAPES = {
-    "one": (np.zeros((1, N, 1)), np.ones((1, N, 1))),
-    "several": (RNG.normal(size=(10, N, 1)), RNG.gamma(2.0, 0.1, (10, N, 1))),
     "far apart": (100.0 * RNG.normal(size=(5, N, 1)), RNG.gamma(2.0, 0.3, (5, N, 1))),
     "narrow among wide": (
         RNG.normal(size=(10, N, 1)),

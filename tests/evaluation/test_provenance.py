@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -35,33 +36,22 @@ def test_what_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert datetime.now(timezone.utc) - date < timedelta(minutes=10)
 
 
-def git(directory: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    try:
-        subprocess.run(["git", *identity, *arguments], cwd=directory, check=True)
-    except FileNotFoundError:
-        pytest.skip("git is not installed")
-
-
 def test_commit_of_the_repository_that_tracks_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Catches the commit of another's repository, in which the package lies untracked."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
     room = tmp_path / "package" / "room"
     room.mkdir(parents=True)
     (room.parent / "__init__.py").write_text("")
-    (tmp_path / "other.txt").write_text("")
     monkeypatch.setattr(provenance, "__file__", str(room / "provenance.py"))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "--quiet"], cwd=tmp_path, check=True)
     assert describe_provenance("float64", 1)["commit"] is None
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", "other.txt")
-    git(tmp_path, "commit", "--quiet", "-m", "one")
-    assert describe_provenance("float64", 1)["commit"] is None
-
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "-m", "two")
+    for arguments in (["add", "."], ["commit", "--quiet", "-m", "one"]):
+        subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
     commit = describe_provenance("float64", 1)["commit"]
     assert re.fullmatch("[0-9a-f]{40}", commit)
-
     (room.parent / "__init__.py").write_text("changed = True\n")
     assert describe_provenance("float64", 1)["commit"] == f"{commit}-dirty"

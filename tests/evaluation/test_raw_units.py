@@ -76,16 +76,3 @@ def test_single_precision_loses_nothing_to_a_mean_far_from_zero() -> None:
 
     assert moved.dtype == tf.float32
     np.testing.assert_array_equal(moved, np.float32(far.transform(rows)))
-
-
-def test_blocks_are_parts_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = warped_model()
-    units, posterior = RawUnits(model, INPUTS, OUTPUTS), model.posterior(3, seed=1)
-    whole = units.distribution(posterior, RAW_X).quantile(0.9)
-    monkeypatch.setattr("gpflow_dwp.evaluation.raw_units._BLOCK", 5)
-
-    parts = list(units.distributions(posterior, RAW_X))
-
-    assert len(parts) == 3
-    for rows, part in parts:
-        np.testing.assert_allclose(part.quantile(0.9), whole[rows], rtol=1e-9)
