@@ -134,7 +134,7 @@ def read(path: Path, options: FitOptions) -> FitOptions:
     for name in sorted({*given} - {*shown}):
         name = name.replace("_", "-")
         raise UsageError(f"--{name} cannot go with --resume: a run goes on as it began")
-    found = {
+    found: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in read_sealed(path).items()
     }

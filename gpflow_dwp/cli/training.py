@@ -185,7 +185,7 @@ def _train(run: Run, data: FitData, model: VariationalModel, options: FitOptions
         history = fit(
             model,
             data.standardised(data.train),
-            options.num_steps,
+            options.num_steps or 0,
             protocol="fast",
             seed=options.seed,
             progress=not options.quiet,

@@ -99,10 +99,11 @@ def score(
     seconds, Y = time.perf_counter() - start, test[1]
     predicted = predict(test[0])
     if isinstance(predicted, tuple):
-        moments = (moment[None, :, None] for moment in predicted)
+        mean, variance = (moment[None, :, None] for moment in predicted)
         if target is not None:
             Y = target.inverse_transform(Y)
-        numbers = NumberPredictions(*predicted_numbers(PredictiveDistribution(*moments, target), Y))
+        distribution = PredictiveDistribution(mean, variance, target)
+        numbers = NumberPredictions(*predicted_numbers(distribution, Y))
         if elbo is not None:
             elbo = elbo / len(train[0]) + (0.0 if target is None else target.log_density_offset)
         return numbers.scores(Y[:, 0], elbo=elbo, seconds=seconds)

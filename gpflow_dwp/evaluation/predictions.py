@@ -55,7 +55,7 @@ class NumberPredictions:
 
     def scores(self, targets: Array, *, elbo: float | None, seconds: float) -> Scores:
         """Return the scores of the predictions of targets, [N], that were given to them."""
-        density, crps = (float(np.mean(part)) for part in (self.log_density, self.crps))
+        density, crps = (float(np.mean(np.asarray(part))) for part in (self.log_density, self.crps))
         return Scores.of_numbers(
             targets, self.mean, log_likelihood=density, crps=crps, elbo=elbo, seconds=seconds
         )
