@@ -133,9 +133,8 @@ class FactoredGram(tfp.distributions.Distribution):
     def _log_prob(self, value: tf.Tensor) -> tf.Tensor:
         checks.check_event("The value", value, [self._size, self._size], "the event shape")
         if self.dtype != tf.float64:  # in which Cholesky factors of Gram matrices fail
-            wide = self.copy(
-                **{name: tf.cast(getattr(self, name), tf.float64) for name in self._names()}
-            )
+            names = self._parameter_properties(tf.float64)
+            wide = self.copy(**{name: tf.cast(getattr(self, name), tf.float64) for name in names})
             return tf.cast(wide.log_prob(tf.cast(value, tf.float64)), self.dtype)
         # G → C = Λ Λᵀ → Λ → T
         log_det = self._congruence._inverse_log_det_jacobian(value)
@@ -143,9 +142,6 @@ class FactoredGram(tfp.distributions.Distribution):
         log_det -= self._outer_product._forward_log_det_jacobian(mixed)
         log_det -= self._column_mixing._forward_log_det_jacobian(mixed)
         return self._factor.log_prob(self._column_mixing._inverse(mixed)) + log_det
-
-    def _names(self) -> list[str]:
-        return list(self._parameter_properties(tf.float64))
 
     def _mean(self) -> tf.Tensor:
         # E[G] = A (E[T] B Bᵀ E[T]ᵀ + diag_i(Σ_j Var(T_ij) (B Bᵀ)_jj)) Aᵀ

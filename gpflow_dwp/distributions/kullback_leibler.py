@@ -1,7 +1,7 @@
 """Kullback-Leibler divergences, registered with TFP, and what a layer's bound shares with them.
 
-They are what ``q.kl_divergence(p)`` finds: between two generalised Bartlett factors, from any of
-the (generalised) singular Wisharts to a Wishart of the same rank, and between two inverse Wisharts.
+They are what ``q.kl_divergence(p)`` finds: from any of the (generalised) singular Wisharts to a
+Wishart of the same rank, and between two inverse Wisharts.
 """
 
 from __future__ import annotations
@@ -101,29 +101,6 @@ def wishart_log_normaliser(df: int, size: int) -> float:
         - 0.5 * df * size * math.log(2.0)
         - multigammaln(0.5 * df, rank)
     )
-
-
-@tfp.distributions.RegisterKL(GeneralisedBartlett, GeneralisedBartlett)
-def _between_bartletts(
-    q: GeneralisedBartlett, p: GeneralisedBartlett, name: str | None = None
-) -> tf.Tensor:
-    """The sum of those of independent entries; that of T_jj is that of T_jj², a Gamma variable."""
-    _check_shapes(q, p)
-    with tf.name_scope(name or "kl_bartletts"):
-        (mu, sigma), (p_mu, p_sigma) = q._mu_and_sigma(), p._mu_and_sigma()
-        ratio, shift = sigma / p_sigma, (mu - p_mu) / p_sigma
-        normal = 0.5 * (ratio**2 + shift**2 - 1.0) - tf.math.log(ratio)
-        alpha, beta, p_alpha, p_beta = map(
-            tf.convert_to_tensor, (q.concentration, q.rate, p.concentration, p.rate)
-        )
-        gamma = (
-            (alpha - p_alpha) * tf.math.digamma(alpha)
-            + tf.math.lgamma(p_alpha)
-            - tf.math.lgamma(alpha)
-            + p_alpha * tf.math.log(beta / p_beta)
-            + alpha * (p_beta / beta - 1.0)
-        )
-        return tf.reduce_sum(gamma, axis=-1) + tf.reduce_sum(normal, axis=[-2, -1])
 
 
 @tfp.distributions.RegisterKL(FactoredGram, SingularWishart)

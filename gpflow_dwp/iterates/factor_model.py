@@ -17,11 +17,9 @@ __all__ = ["FactorModel"]
 class FactorModel(NamedTuple):
     """The Gaussian of c + F h + ε, where h ~ N(0, I) and ε ~ N(0, diag(ψ)).
 
-    Leading axes, if any, hold several models.
-
-    :param mean: Mean of the vectors, c, [..., D].
-    :param factors: Factor loadings, F, [..., D, K].
-    :param variances: Variances of the noise, ψ, [..., D].
+    :param mean: Mean of the vectors, c, [D].
+    :param factors: Factor loadings, F, [D, K].
+    :param variances: Variances of the noise, ψ, [D].
     """
 
     mean: tf.Tensor
@@ -46,20 +44,18 @@ class FactorModel(NamedTuple):
 
         :param num_samples: Number of samples.
         :param seed: An integer or stateless seed; None for fresh draws.
-        :return: [num_samples, ..., D].
+        :return: [num_samples, D].
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
         check_integers(num_samples=num_samples)
         dtype = self.mean.dtype
         factor_seed, noise_seed = split_seed(as_seed(seed), 2)
-        shape = tf.shape(self.factors)
-        latent_shape = tf.concat([[num_samples], shape[:-2], shape[-1:]], axis=0)
-        noise_shape = tf.concat([[num_samples], shape[:-1]], axis=0)
-        latent = normal(latent_shape, factor_seed, dtype)
-        noise = tf.sqrt(self.variances) * normal(noise_shape, noise_seed, dtype)
-        return self.mean + tf.linalg.matvec(self.factors, latent) + noise
+        D, K = self.factors.shape
+        h = normal([num_samples, K], factor_seed, dtype)
+        noise = tf.sqrt(self.variances) * normal([num_samples, D], noise_seed, dtype)
+        return self.mean + tf.matmul(h, self.factors, transpose_b=True) + noise
 
     def covariance(self) -> tf.Tensor:
-        """Return F Fᵀ + diag(ψ), [..., D, D]: for small D only."""
+        """Return F Fᵀ + diag(ψ), [D, D]: for small D only."""
         dense = tf.matmul(self.factors, self.factors, transpose_b=True)
         return tf.linalg.set_diag(dense, tf.linalg.diag_part(dense) + self.variances)

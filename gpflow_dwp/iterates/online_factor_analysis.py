@@ -1,15 +1,14 @@
 """Factor analysis of a stream of vectors, which are seen once and not kept.
 
 Brownlie, "Extending the Bayesian deep learning method MultiSWAG" (2021), chapter 4. Time and memory
-for each vector grow with D K; no matrix of D by D is ever formed. Leading axes of states and
-observations hold several streams, which are independent of each other.
+for each vector grow with D K; no matrix of D by D is ever formed.
 """
 
 from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -35,21 +34,21 @@ class OnlineEMState(NamedTuple):
     """Where :class:`OnlineEM` stands; all moments are averages over the vectors seen."""
 
     num_observations: tf.Tensor  # []
-    mean: tf.Tensor  # [..., D]
-    factors: tf.Tensor  # F, [..., D, K]
-    variances: tf.Tensor  # ψ, [..., D]
-    cross_moment: tf.Tensor  # of d mᵀ, [..., D, K]
-    latent_moment: tf.Tensor  # of m mᵀ, [..., K, K]
-    square_moment: tf.Tensor  # of d², [..., D]
+    mean: tf.Tensor  # [D]
+    factors: tf.Tensor  # F, [D, K]
+    variances: tf.Tensor  # ψ, [D]
+    cross_moment: tf.Tensor  # of d mᵀ, [D, K]
+    latent_moment: tf.Tensor  # of m mᵀ, [K, K]
+    square_moment: tf.Tensor  # of d², [D]
 
 
 class OnlineGradientAscentState(NamedTuple):
     """Where :class:`OnlineGradientAscent` stands."""
 
     num_observations: tf.Tensor  # []
-    mean: tf.Tensor  # [..., D]
-    factors: tf.Tensor  # F, [..., D, K]
-    log_variances: tf.Tensor  # log ψ, [..., D]
+    mean: tf.Tensor  # [D]
+    factors: tf.Tensor  # F, [D, K]
+    log_variances: tf.Tensor  # log ψ, [D]
 
 
 StateT = TypeVar("StateT", OnlineEMState, OnlineGradientAscentState)
@@ -75,26 +74,23 @@ class OnlineFactorAnalysis(abc.ABC, Generic[StateT]):
         check_integers(at_least=0, warm_up=self.warm_up)
         check_positive(minimum_variance=self.minimum_variance)
 
-    def init(
-        self, dimension: int, *, batch_shape: Sequence[int] = (), seed: int | tf.Tensor | None = 0
-    ) -> StateT:
+    def init(self, dimension: int, *, seed: int | tf.Tensor | None = 0) -> StateT:
         """Return the state before the first vector: orthonormal factors, ψ = 1.
 
         :param dimension: Length of the vectors, D.
-        :param batch_shape: Leading axes, if there are several streams.
         :param seed: Seed of the factors.
         :raises ValueError: If ``dimension`` is not an integer of at least K.
         """
         check_integers(at_least=self.rank, dimension=dimension)
-        shape = [*batch_shape, dimension, self.rank]
-        factors = tf.linalg.qr(normal(shape, as_seed(seed), gpflow.default_float())).q
+        start = normal([dimension, self.rank], as_seed(seed), gpflow.default_float())
+        factors = tf.linalg.qr(start).q
         return self._start(tf.zeros([], tf.int64), factors)
 
     def update(self, state: StateT, observation: tf.types.experimental.TensorLike) -> StateT:
         """Return the state after one more vector.
 
         :param state: The state before it.
-        :param observation: The vector, [..., D].
+        :param observation: The vector, [D].
         :raises ValueError: If it is not of this shape or, outside of compiled functions, not
             finite.
         """
@@ -168,7 +164,7 @@ class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
 
     def _start(self, count: tf.Tensor, factors: tf.Tensor) -> OnlineEMState:
         vector = tf.zeros(factors.shape[:-1], factors.dtype)
-        latent_moment = tf.zeros([*factors.shape[:-2], self.rank, self.rank], factors.dtype)
+        latent_moment = tf.zeros([self.rank, self.rank], factors.dtype)
         return OnlineEMState(
             count,
             vector,
@@ -272,7 +268,7 @@ def observe_all(
 
     :param algorithm: What made the state.
     :param state: The state before the first vector.
-    :param observations: Vectors in their order, [T, ..., D].
+    :param observations: Vectors in their order, [T, D].
     :return: The state after the last one.
     :raises ValueError: If they are not of this shape or, outside of compiled functions, not finite.
     """
@@ -295,7 +291,7 @@ class _Latent(NamedTuple):
 
 
 def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Tensor) -> _Latent:
-    """Mean [..., K] and covariance [..., K, K] of h given a vector (equation 4.23)."""
+    """Mean [K] and covariance [K, K] of h given a vector (equation 4.23)."""
     weighted = factors / variances[..., None]
     identity = tf.eye(factors.shape[-1], dtype=factors.dtype)
     covariance = _inverse(identity + tf.matmul(weighted, factors, transpose_a=True))
@@ -306,7 +302,7 @@ def _latent_posterior(factors: tf.Tensor, variances: tf.Tensor, deviation: tf.Te
 def _as_observations(
     values: tf.types.experimental.TensorLike, mean: tf.Tensor, num_leading: int = 0
 ) -> tf.Tensor:
-    """Vectors in the dtype of their mean, [..., D], below further axes."""
+    """Vectors in the dtype of their mean, [D], below further axes."""
     observations = tf.cast(values if tf.is_tensor(values) else np.asarray(values), mean.dtype)
     expected = tf.TensorShape([None] * num_leading).concatenate(mean.shape)
     if not expected.is_compatible_with(observations.shape):
@@ -317,11 +313,10 @@ def _as_observations(
 
 
 def _outer(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
-    return first[..., :, None] * second[..., None, :]
+    return first[:, None] * second
 
 
 def _inverse(matrix: tf.Tensor) -> tf.Tensor:
-    """Inverse of small positive definite matrices, [..., K, K]."""
+    """Inverse of small positive definite matrices, [K, K]."""
     identity = tf.eye(matrix.shape[-1], dtype=matrix.dtype)
-    chol = tf.linalg.cholesky(matrix)
-    return tf.linalg.cholesky_solve(chol, tf.broadcast_to(identity, tf.shape(chol)))
+    return tf.linalg.cholesky_solve(tf.linalg.cholesky(matrix), identity)

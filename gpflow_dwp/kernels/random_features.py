@@ -86,12 +86,8 @@ def sample_random_functions(
         raise UnsupportedKernelError(
             f"Functions can be drawn from the kernels {names}, not from {type(kernel).__name__}."
         )
-    check_integers(
-        num_inputs=num_inputs,
-        num_functions=num_functions,
-        num_samples=num_samples,
-        num_features=num_features,
-    )
+    check_integers(num_inputs=num_inputs, num_functions=num_functions)
+    check_integers(num_samples=num_samples, num_features=num_features)
     check_input_kernel(kernel, num_inputs)
     degrees, dtype = _DEGREES[type(kernel)], kernel.variance.dtype
     active = kernel.slice(tf.zeros([1, num_inputs], dtype), None)[0].shape[1]

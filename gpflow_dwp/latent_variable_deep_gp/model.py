@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import tensorflow as tf
-from check_shapes import check_shapes
 from gpflow import Parameter
 from gpflow.likelihoods import Likelihood
 
@@ -25,8 +23,6 @@ __all__ = ["LatentVariableDeepGP", "LatentVariablePosterior", "LocalLayer"]
 
 LocalLayer = LatentVariableLayer | LocalInducingGPLayer
 """What such a model is made of; the last one is a Gaussian process layer."""
-
-_Noise = Callable[[Seed, int], tf.Tensor]
 
 
 class LatentVariableDeepGP(VariationalModel):
@@ -93,19 +89,40 @@ class LatentVariableDeepGP(VariationalModel):
     def _estimate_terms(
         self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
     ) -> BoundTerms:
+        """Carry K copies of each datum, with latent variables from their posterior.
+
+        The copies of one datum see one draw of every function: they are drawn jointly, with the
+        K x K covariance of each process at their inputs. Different data are drawn apart, which
+        changes no term of a sum over them. Below the first latent variables the copies coincide,
+        and are one.
+        """
         X, Y, weights = batch
-        copies = _propagate_copies(
-            self.layers, X, Y, self.num_samples, num_importance_samples, as_seed(seed)
-        )
-        S, N, K, Q = sizes(copies.mean)
-        mean, variance = (
-            tf.reshape(moment, [S, N * K, Q]) for moment in (copies.mean, copies.variance)
-        )
+        *hidden, output = self.layers
+        seeds = split_seed(as_seed(seed), len(self.layers))
+        features, copies = X[None, :, None, :], 1
+        local_log_ratio, log_ratios = tf.zeros([1, 1, 1], X.dtype), []
+        for layer, layer_seed in zip(hidden, seeds, strict=False):
+            is_latent = isinstance(layer, LatentVariableLayer)
+            copies = num_importance_samples if is_latent else copies
+            width = layer.latent_dim if is_latent else layer.num_functions
+            noise = normal([self.num_samples, tf.shape(X)[0], copies, width], layer_seed, X.dtype)
+            if is_latent:
+                draw = layer.sample(X, Y, noise)
+                features = append_latents(features, draw.latents)
+                local_log_ratio += draw.local_log_ratio()
+                log_ratios.append(tf.zeros([1], X.dtype))  # they are local
+            else:
+                features = layer.sample(features, noise, full_cov=copies > 1)
+                log_ratios.append(layer.log_ratio())
+        mean, variance = output.predict(features, full_cov=False)
+        log_ratios.append(output.log_ratio())
+        S, N, K, Q = sizes(mean)
+        mean, variance = (tf.reshape(moment, [S, N * K, Q]) for moment in (mean, variance))
         expectations = expected_log_likelihoods(self.likelihood, X, Y, mean, variance, K)
         return importance_weighted_bound(
             expectations,
-            copies.local_log_ratio,
-            self._with_likelihood(copies.log_ratios),
+            local_log_ratio,
+            self._with_likelihood(log_ratios),
             num_data=self.num_data,
             weights=weights,
         )
@@ -173,80 +190,13 @@ class LatentVariablePosterior(MixturePosterior):
                 return normal([self.num_samples, tf.shape(X)[0], width], seed, X.dtype)
             return self._shared_normal(X, seed, width)
 
-        return _propagate_from_prior(self._layers, X, noise, self._target_seed, full_cov=full_cov)
-
-
-class _ImportanceCopies(NamedTuple):
-    """K copies of each datum, carried through the layers.
-
-    :param mean: Mean of the output given all below, [S, N, K, Q].
-    :param variance: Its variance, of the same shape.
-    :param local_log_ratio: log p - log q of each copy's latent variables, [S, N, K]; where K is 1
-        its expectation, in closed form.
-    :param log_ratios: Each layer's -KL, [1]: zero for latent variables, which are local.
-    """
-
-    mean: tf.Tensor
-    variance: tf.Tensor
-    local_log_ratio: tf.Tensor
-    log_ratios: tuple[tf.Tensor, ...]
-
-
-@check_shapes("X: [N, D]", "Y: [N, P]", "seed: [2]")
-def _propagate_copies(
-    layers: Sequence[LocalLayer],
-    X: tf.Tensor,
-    Y: tf.Tensor,
-    num_samples: int,
-    num_copies: int,
-    seed: Seed,
-) -> _ImportanceCopies:
-    """Carry K copies of each datum, with latent variables from their posterior.
-
-    The copies of one datum see one draw of every function: they are drawn jointly, with the K x K
-    covariance of each process at their inputs. Different data are drawn apart, which changes no
-    term of a sum over them. Below the first latent variables the copies coincide, and are one.
-    """
-    *hidden, output = layers
-    num_data = tf.shape(X)[0]
-    features, copies = X[None, :, None, :], 1
-    local_log_ratio = tf.zeros([1, 1, 1], X.dtype)
-    log_ratios: list[tf.Tensor] = []
-    for layer, layer_seed in zip(hidden, split_seed(seed, len(layers)), strict=False):
-        if isinstance(layer, LatentVariableLayer):
-            copies = num_copies
-            noise = normal([num_samples, num_data, copies, layer.latent_dim], layer_seed, X.dtype)
-            draw = layer.sample(X, Y, noise)
-            features = append_latents(features, draw.latents)
-            local_log_ratio += draw.local_log_ratio()
-            log_ratios.append(tf.zeros([1], X.dtype))
-        else:
-            noise = normal(
-                [num_samples, num_data, copies, layer.num_functions], layer_seed, X.dtype
-            )
-            features = layer.sample(features, noise, full_cov=copies > 1)
-            log_ratios.append(layer.log_ratio())
-    mean, variance = output.predict(features, full_cov=False)
-    log_ratios.append(output.log_ratio())
-    return _ImportanceCopies(mean, variance, local_log_ratio, tuple(log_ratios))
-
-
-@check_shapes("X: [N, D]")
-def _propagate_from_prior(
-    layers: Sequence[LocalLayer], X: tf.Tensor, noise: _Noise, seed: Seed, *, full_cov: bool
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Carry test points, with latent variables from their prior.
-
-    :param noise: From a stateless seed and a width to standard normal numbers, [S, N, width].
-    :return: The output's mean given all below, [S, N, Q], and its variance, [S, N, Q], or
-        covariance, [S, Q, N, N]. S is 1 where nothing below is random.
-    """
-    *hidden, output = layers
-    features = X[None]
-    for layer, layer_seed in zip(hidden, split_seed(seed, len(layers)), strict=False):
-        if isinstance(layer, LatentVariableLayer):
-            features = append_latents(features, noise(layer_seed, layer.latent_dim))
-        else:
-            numbers = noise(layer_seed, layer.num_functions)
-            features = layer.sample(features, numbers, full_cov=full_cov)
-    return output.predict(features, full_cov=full_cov)
+        *hidden, output = self._layers
+        features = X[None]
+        seeds = split_seed(self._target_seed, len(self._layers))
+        for layer, layer_seed in zip(hidden, seeds, strict=False):
+            if isinstance(layer, LatentVariableLayer):
+                features = append_latents(features, noise(layer_seed, layer.latent_dim))
+            else:
+                numbers = noise(layer_seed, layer.num_functions)
+                features = layer.sample(features, numbers, full_cov=full_cov)
+        return output.predict(features, full_cov=full_cov)

@@ -18,10 +18,9 @@ from gpflow_dwp.layers.target_noise import TargetNoise, ZeroNoise
 from gpflow_dwp.linalg import (
     Factorised,
     as_jitter,
+    explained_moments,
     factorise,
-    projected_moments,
     relative_jitter,
-    rooted_moments,
 )
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.validation import check_instance
@@ -332,11 +331,9 @@ class OutputLayer(_KernelLayer):
             means, covariances = zip(*moments, strict=True)
             return tf.concat(means, axis=-1), tf.stack(covariances, axis=1)
         if blocks.are_single:
-            mean, explained = (
-                projected_moments(draw.inverse, draw.weights, blocks.it)
-                if draw.inverse_root is None
-                else rooted_moments(draw.inverse_root, draw.weights, blocks.it)
-            )
+            rooted = draw.inverse_root is not None
+            projection = draw.inverse_root if rooted else draw.inverse
+            mean, explained = explained_moments(projection, draw.weights, blocks.it, rooted=rooted)
             # Cancellation may leave a rounding error below zero.
             variance = tf.maximum(blocks.diagonal - explained, tf.zeros([], explained.dtype))
             return mean, variance[..., None, None]

@@ -15,7 +15,7 @@ from gpflow_dwp.distributions.kullback_leibler import wishart_log_normaliser
 from gpflow_dwp.layers._features import FeatureLayer
 from gpflow_dwp.layers.base import Description, GramDraw
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily, ScaleMixture, WishartPosterior
-from gpflow_dwp.linalg import cholesky, color, relative_precision
+from gpflow_dwp.linalg import cholesky, relative_precision
 from gpflow_dwp.papers import DEEP_WISHART_PROCESS, IMPROVED_POSTERIOR
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_flags, check_integers, check_memory
@@ -118,7 +118,7 @@ class WishartLayer(FeatureLayer):
         # Scales are relative to K = ν S, so L_S = L/√ν and ‖L_S⁻¹ F‖² = ν ‖L⁻¹ F‖².
         if self.scale_mixture is None:
             precision, log_det_ratio = None, tf.zeros([1], dtype)
-            features = color(below, mixed)
+            features = tf.matmul(cholesky(below), mixed)
         else:
             scale = self._factorise(covariance, self.scale_mixture.mix(covariance, self.df))
             precision, features, log_det_ratio = relative_precision(below, scale, mixed)

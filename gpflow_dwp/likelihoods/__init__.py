@@ -1,6 +1,6 @@
 """Likelihoods that GPflow has not, and the one for labels."""
 
-from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian, GammaPrecision
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaGaussian
 from gpflow_dwp.likelihoods.heteroskedastic_gaussian import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import LikelihoodName
 from gpflow_dwp.likelihoods.normal_mixture import NormalMixture
@@ -10,7 +10,6 @@ from gpflow_dwp.likelihoods.warped_student_t import WarpedStudentT
 
 __all__ = [
     "GammaGaussian",
-    "GammaPrecision",
     "HeteroskedasticGaussian",
     "LikelihoodName",
     "NormalMixture",

@@ -49,21 +49,12 @@ class WarpedGaussian(Gaussian):
 
     :param warp: The increasing function g in which the noise is Gaussian.
     :param variance: σ² of g(y), or a function of the inputs; as for GPflow's Gaussian.
-    :param scale: Standard deviation of the noise, σ, in place of ``variance``.
-    :param variance_lower_bound: Lower bound of the noise variance σ².
     :raises ValueError: If ``warp`` is no :class:`Warp`.
     """
 
-    def __init__(
-        self,
-        warp: Warp,
-        variance: ConstantOrFunction | None = None,
-        *,
-        scale: ConstantOrFunction | None = None,
-        variance_lower_bound: float | None = None,
-    ) -> None:
+    def __init__(self, warp: Warp, variance: ConstantOrFunction | None = None) -> None:
         check_instance(Warp, warp=warp)
-        super().__init__(variance, scale=scale, variance_lower_bound=variance_lower_bound)
+        super().__init__(variance)
         self.warp = warp
 
     def warped_mean_and_variance(

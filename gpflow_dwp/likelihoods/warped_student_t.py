@@ -48,21 +48,13 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
     :param warp: The increasing function g in which the noise is Gaussian.
     :param variance: σ², or a function of the inputs; as for GPflow's Gaussian.
     :param df: Where ν starts, above 2.
-    :param scale: Standard deviation of the noise, σ, in place of ``variance``.
-    :param variance_lower_bound: Lower bound of the noise variance σ².
     :raises ValueError: If ``warp`` is no :class:`Warp`, or ``df`` not above 2.
     """
 
     def __init__(
-        self,
-        warp: Warp,
-        variance: ConstantOrFunction | None = None,
-        df: float | tf.Tensor = 5.0,
-        *,
-        scale: ConstantOrFunction | None = None,
-        variance_lower_bound: float | None = None,
+        self, warp: Warp, variance: ConstantOrFunction | None = None, df: float | tf.Tensor = 5.0
     ) -> None:
-        super().__init__(warp, variance, scale=scale, variance_lower_bound=variance_lower_bound)
+        super().__init__(warp, variance)
         number = as_real_array("df", df)
         if number.ndim or not _LEAST_DF < number < np.inf:
             raise ValueError(f"df must be a number above {_LEAST_DF:g}, got {df!r}.")
@@ -89,20 +81,6 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
     def log_component_weights(self) -> tf.Tensor:
         """Return logarithms of the weights of the nodes of λ, [K], in float64."""
         return gamma_nodes(self.df)[1]
-
-    def log_precision_factor(self, precisions: tf.Tensor) -> tf.Tensor:
-        r"""Return ½ E log λ - KL(q(λ), p(λ)), of the best Gamma q(λ) with a given mean.
-
-        With it, ½ log(1/2πσ²) - ½ w E(g(y) - f)²/σ² is the bound of the expected log density for
-        the mean w; at w = (ν + 1)/(ν + E(g(y) - f)²/σ²) it is highest.
-
-        :param precisions: Precision of each observation, w, of any shape.
-        """
-        df = tf.cast(self.df, precisions.dtype)
-        half, shape = 0.5 * df, 0.5 * (df + 1.0)
-        constant = tf.math.lgamma(shape) - tf.math.lgamma(half)
-        constant += half * tf.math.log(half) - shape * tf.math.log(shape) + shape
-        return shape * tf.math.log(precisions) - half * precisions + constant
 
     def warped_mean_and_variance(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType

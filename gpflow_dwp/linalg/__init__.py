@@ -3,8 +3,7 @@
 from gpflow_dwp.linalg.conditionals import (
     conditional_mean,
     conditional_moments,
-    projected_moments,
-    rooted_moments,
+    explained_moments,
 )
 from gpflow_dwp.linalg.factorisation import (
     Factorised,
@@ -14,21 +13,19 @@ from gpflow_dwp.linalg.factorisation import (
     relative_jitter,
 )
 from gpflow_dwp.linalg.posteriors import pseudo_target_posterior, regression_posterior
-from gpflow_dwp.linalg.triangular import color, relative_precision, whiten
+from gpflow_dwp.linalg.triangular import relative_precision, whiten
 
 __all__ = [
     "Factorised",
     "as_jitter",
     "cholesky",
-    "color",
     "conditional_mean",
     "conditional_moments",
+    "explained_moments",
     "factorise",
-    "projected_moments",
     "pseudo_target_posterior",
     "regression_posterior",
     "relative_jitter",
     "relative_precision",
-    "rooted_moments",
     "whiten",
 ]

@@ -8,7 +8,7 @@ from check_shapes import check_shapes
 from gpflow_dwp.base import sizes
 from gpflow_dwp.linalg.factorisation import Factorised, Gradient, Tensors, sum_to
 
-__all__ = ["conditional_mean", "conditional_moments", "projected_moments", "rooted_moments"]
+__all__ = ["conditional_mean", "conditional_moments", "explained_moments"]
 
 
 @check_shapes(
@@ -109,53 +109,27 @@ def conditional_mean(factorised: Factorised, cross: tf.Tensor, features: tf.Tens
 
 
 @check_shapes(
-    "inverse: [broadcast batch, M, M]",
+    "projection: [broadcast batch, R, M]",
     "weights: [broadcast batch, M, P]",
     "cross: [broadcast batch, M, N]",
     "return[0]: [batch, N, P]",
     "return[1]: [batch, N]",
 )
-def projected_moments(
-    inverse: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
+def explained_moments(
+    projection: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor, *, rooted: bool
 ) -> tuple[tf.Tensor, tf.Tensor]:
     r"""Mean at N targets, Cᵀ w, and the variance that Φ explains there, q with q_n = c_nᵀ Φ c_n.
 
     .. math:: \bar C = w \bar m^T + 2 \Phi C \operatorname{diag}(\bar q), \quad
-              \bar\Phi = C \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
+              \bar\Phi = C \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m,
 
-    :param inverse: Symmetric matrix of the explained variance, Φ, [batch, M, M].
+    and by a root, Φ = Rᵀ R, with V = R C, :math:`\bar R = 2 V \operatorname{diag}(\bar q) C^T`.
+
+    :param projection: Symmetric matrix of the explained variance, Φ, or its root R, [batch, R, M].
     :param weights: Weights of the inducing points, w, [batch, M, P].
     :param cross: Covariance of inducing points and targets, C, [batch, M, N].
+    :param rooted: Whether it is the root.
     """
-    return _moments(inverse, weights, cross, rooted=False)
-
-
-@check_shapes(
-    "root: [broadcast batch, R, M]",
-    "weights: [broadcast batch, M, P]",
-    "cross: [broadcast batch, M, N]",
-    "return[0]: [batch, N, P]",
-    "return[1]: [batch, N]",
-)
-def rooted_moments(
-    root: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    r"""Return what :func:`projected_moments` does for Φ = Rᵀ R; the variance is that of V = R C.
-
-    .. math:: \bar C = w \bar m^T + 2 R^T V \operatorname{diag}(\bar q), \quad
-              \bar R = 2 V \operatorname{diag}(\bar q) C^T, \quad \bar w = C \bar m.
-
-    :param root: Root of the inverse, R, [batch, R, M].
-    :param weights: Weights of the inducing points, w, [batch, M, P].
-    :param cross: Covariance of inducing points and targets, C, [batch, M, N].
-    """
-    return _moments(root, weights, cross, rooted=True)
-
-
-def _moments(
-    projection: tf.Tensor, weights: tf.Tensor, cross: tf.Tensor, *, rooted: bool
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean and explained variance by Φ or, where it is ``rooted``, by R."""
 
     @tf.custom_gradient
     def differentiable(

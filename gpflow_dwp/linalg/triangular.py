@@ -15,7 +15,7 @@ from gpflow_dwp.linalg.factorisation import (
     unwhiten_both_sides,
 )
 
-__all__ = ["color", "relative_precision", "whiten"]
+__all__ = ["relative_precision", "whiten"]
 
 
 @check_shapes(
@@ -49,36 +49,6 @@ def whiten(factorised: Factorised, columns: tf.Tensor) -> tuple[tf.Tensor, tf.Te
             return unwhiten_both_sides(tril, inner), None, sum_to(columns_bar, columns)
 
         return (whitened, log_det), gradient
-
-    return differentiable(*factorised, columns)
-
-
-@check_shapes(
-    "factorised.tril: [broadcast batch..., M, M]",
-    "columns: [broadcast batch..., M, P]",
-    "return: [batch..., M, P]",
-)
-def color(factorised: Factorised, columns: tf.Tensor) -> tf.Tensor:
-    r"""Return Y = L X, the inverse of :func:`whiten`.
-
-    :math:`\bar X = L^T \bar Y` and, with low as for :func:`cholesky`,
-    :math:`\bar K = L^{-T} \operatorname{low}(\bar X X^T) L^{-1}`, up to symmetrisation.
-
-    :param factorised: Covariance and its Cholesky factor, K, [..., M, M].
-    :param columns: Columns to multiply, X, [..., M, P].
-    """
-
-    @tf.custom_gradient
-    def differentiable(
-        matrix: tf.Tensor, tril: tf.Tensor, columns: tf.Tensor
-    ) -> tuple[tf.Tensor, Gradient]:
-        def gradient(colored_bar: tf.Tensor) -> Tensors:
-            columns_bar = tf.matmul(tril, colored_bar, transpose_a=True)
-            inner = sum_to(tf.matmul(columns_bar, columns, transpose_b=True), tril)
-            matrix_bar = unwhiten_both_sides(tril, half_lower(inner))
-            return matrix_bar, None, sum_to(columns_bar, columns)
-
-        return tf.matmul(tril, columns), gradient
 
     return differentiable(*factorised, columns)
 

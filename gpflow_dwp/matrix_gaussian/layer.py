@@ -12,7 +12,7 @@ from gpflow import Parameter, default_float, default_jitter
 
 from gpflow_dwp.base import Seed
 from gpflow_dwp.layers.base import Description, Layer
-from gpflow_dwp.likelihoods import GammaPrecision
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaPrecision
 from gpflow_dwp.matrix_gaussian.covariance_root import (
     CovarianceFamily,
     CovarianceRoot,

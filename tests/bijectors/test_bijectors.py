@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -115,65 +113,6 @@ def make(name: str, arguments: dict[str, Any], convert: Any) -> Any:
 
 def test_every_class_has_an_example() -> None:
     assert {name for name, _, _ in EXAMPLES} == set(bijectors.__all__)
-
-
-@every_example
-def test_pickles_and_deep_copies(name: str, x: np.ndarray, arguments: dict[str, Any]) -> None:
-    bijector = make(name, arguments, tf.Variable)
-    # Used, so that there is something in TFP's caches.
-    y, log_det = bijector.forward(x).numpy(), bijector.forward_log_det_jacobian(x).numpy()
-
-    others = [pickle.loads(pickle.dumps(bijector)), copy.deepcopy(bijector)]
-
-    for variable in bijector.variables:
-        variable.assign(tf.ones_like(variable) * np.nan)
-    for other in others:
-        assert type(other) is type(bijector)
-        np.testing.assert_array_equal(other.forward(x), y)
-        np.testing.assert_allclose(other.forward_log_det_jacobian(x), log_det, rtol=1e-12)
-
-
-@every_example
-@pytest.mark.parametrize(("dtype", "jit_compile"), [(np.float32, False), (np.float64, True)])
-def test_compiled_equals_eager(
-    name: str, x: np.ndarray, arguments: dict[str, Any], dtype: type, jit_compile: bool
-) -> None:
-    def everything(x: tf.Tensor, arrays: dict[str, tf.Tensor]) -> list[tf.Tensor]:
-        bijector = make(name, {**arguments, **arrays}, None)
-        y = tf.identity(bijector.forward(x))
-        return [
-            y,
-            bijector.inverse(y),
-            bijector.forward_log_det_jacobian(x),
-            bijector.inverse_log_det_jacobian(tf.identity(y)),
-        ]
-
-    x = tf.constant(x, dtype)
-    arrays = {k: tf.constant(v, dtype) for k, v in arguments.items() if isinstance(v, np.ndarray)}
-    compiled = tf.function(everything, jit_compile=jit_compile, autograph=False)(x, arrays)
-    tolerance = 1e3 * np.finfo(dtype).eps
-    for one, other in zip(compiled, everything(x, arrays), strict=True):
-        assert one.dtype == other.dtype == dtype
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
-def test_gradients_of_column_scaled_tril() -> None:
-    rng = np.random.default_rng(3)
-    weights = np.tril(rng.normal(size=(3, 3)))
-
-    def value(x: tf.Tensor) -> tf.Tensor:
-        bijector = ColumnScaledTril()
-        return tf.reduce_sum(weights * bijector.forward(x)) + bijector.forward_log_det_jacobian(x)
-
-    entries = reference.free_entries(np.tril(0.7 * rng.normal(size=(3, 3))), 3)
-    x = tf.constant(reference.trapezoid(entries, 3, 3))
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        result = value(x)
-    got = reference.free_entries(tape.gradient(result, x).numpy(), 3)
-    for index, step in enumerate(1e-6 * np.eye(6)):
-        high, low = (value(reference.trapezoid(entries + s, 3, 3)) for s in (step, -step))
-        assert got[index] == pytest.approx(float(high - low) / 2e-6, rel=1e-6)
 
 
 def test_entries_above_the_diagonals_are_ignored() -> None:

@@ -12,7 +12,6 @@ from distribution_cases import (
     as_tensors,
     every_name,
     make,
-    mixing,
     random_parameters,
 )
 
@@ -69,30 +68,6 @@ def test_gradients_of_samples(name: str, size: int, df: int) -> None:
         expected = (weighted(1.0) - weighted(-1.0)) / (2.0 * step)
         got = np.sum(gradient * direction)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6, err_msg=key)
-
-
-@pytest.mark.parametrize("name", [name for name in GRAM_NAMES if name != "SingularWishart"])
-@pytest.mark.parametrize(("size", "df"), CASES)
-def test_gradient_of_samples_in_the_concentration(name: str, size: int, df: int) -> None:
-    # dG = (dG/dT_jj) (dT_jj/dα_j), the latter from the factor, where it is checked on its own.
-    parameters = random_parameters(name, size, df)
-    mixings = mixing(name, parameters, size, df)
-    weights = np.random.default_rng(4).normal(size=(size, size))
-    tensors = as_tensors(parameters)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(tensors)
-        distribution = make(name, tensors, df)
-        total = tf.reduce_sum(weights * distribution.sample(seed=SEED))
-        diagonal = tf.linalg.diag_part(distribution.factor.sample(seed=SEED))
-    got = tape.gradient(total, tensors["concentration"])
-    slopes = tape.gradient(diagonal, tensors["concentration"])
-    t = distribution.factor.sample(seed=SEED).numpy()
-    for j in range(min(df, size)):
-        change = np.zeros_like(t)
-        change[j, j] = 1e-6
-        difference = reference.gram(t + change, *mixings) - reference.gram(t - change, *mixings)
-        expected = np.sum(weights * difference) / 2e-6 * slopes[j]
-        np.testing.assert_allclose(got[j], expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", [*GRAM_NAMES, "InverseWishart"])

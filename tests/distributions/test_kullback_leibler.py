@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import tensorflow as tf
 import tensorflow_probability as tfp
 from distribution_cases import GRAM_NAMES, SEED
 from scipy import special, stats
@@ -15,7 +14,6 @@ from scipy import special, stats
 import gpflow_dwp
 from gpflow_dwp import distributions
 from gpflow_dwp.distributions import (
-    GeneralisedBartlett,
     GeneralisedSingularWishart,
     InverseWishart,
     SingularWishart,
@@ -90,27 +88,6 @@ def test_divergence_between_wisharts() -> None:
         np.testing.assert_allclose(general.kl_divergence(q), 0.0, atol=1e-12)
 
 
-def test_divergence_between_factors_is_that_of_their_entries() -> None:
-    rng = np.random.default_rng(0)
-    # Above the diagonal, where nothing must be read.
-    ignored = np.triu(np.full([4, 3], np.nan))
-    q, p = (reference.random_bartlett(rng, 4, 3, batch) for batch in ((2,), ()))
-    q["loc"], p["scale"] = q["loc"] + ignored, p["scale"] + ignored
-    got = GeneralisedBartlett(**q).kl_divergence(GeneralisedBartlett(**p))
-    tfd = tfp.distributions
-    expected = np.zeros(2)
-    for i, j in zip(*np.tril_indices(4, 0, 3), strict=True):
-        if i == j:
-            laws = [tfd.Gamma(d["concentration"][..., j], d["rate"][..., j]) for d in (q, p)]
-        else:
-            laws = [tfd.Normal(d["loc"][..., i, j], d["scale"][..., i, j]) for d in (q, p)]
-        expected += laws[0].kl_divergence(laws[1])
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
-    # Gamma variables and their square roots have one divergence.
-    one, root = np.ones([1, 1]), GeneralisedBartlett([3.0], [2.0], [[0.0]], [[1.0]])
-    assert_is_the_expected_log_ratio(root, GeneralisedBartlett([1.5], [0.7], 0.0 * one, one))
-
-
 def test_divergence_between_inverse_wisharts() -> None:
     q = InverseWishart([7.3, 8.0], random_tril(3))
     p = InverseWishart([4.1, 9.0], random_tril(3, seed=1))
@@ -131,24 +108,3 @@ def test_divergences_that_cannot_be_are_refused() -> None:
         wishart.kl_divergence(SingularWishart(4, np.eye(3)))
     with pytest.raises(ValueError, match=r"one event shape, got \(3, 3\) and \(2, 2\)"):
         wishart.kl_divergence(SingularWishart(2, np.eye(2)))
-
-
-def test_gradient_in_a_compiled_function() -> None:
-    parameters = reference.random_parameters(
-        "ABGeneralisedSingularWishart", np.random.default_rng(0), 3, 2
-    )
-    p = SingularWishart(2, random_tril(3))
-
-    def divergence(parameters: dict[str, tf.Tensor]) -> list[Any]:
-        with tf.GradientTape() as tape:
-            tape.watch(parameters)
-            q = distributions.ABGeneralisedSingularWishart(2, **parameters)
-            result = q.kl_divergence(p)
-        return [result, tape.gradient(result, parameters)]
-
-    tensors = {key: tf.constant(value) for key, value in parameters.items()}
-    compiled = tf.function(divergence, autograph=False)(tensors)
-    for one, other in zip(
-        tf.nest.flatten(compiled), tf.nest.flatten(divergence(tensors)), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)

@@ -118,10 +118,10 @@ class TestEveryAlgorithm:
         assert int(state.num_observations) == 200
 
     def test_start_is_orthonormal(self, algorithm: Any) -> None:
-        factors = algorithm.init(7, batch_shape=(2,), seed=3).factors
+        factors = algorithm.init(7, seed=3).factors
 
         gram = tf.matmul(factors, factors, transpose_a=True)
-        np.testing.assert_allclose(gram, np.tile(np.eye(3), (2, 1, 1)), atol=1e-12)
+        np.testing.assert_allclose(gram, np.eye(3), atol=1e-12)
         with pytest.raises(ValueError, match="dimension must be an integer of at least 3, got 2"):
             algorithm.init(2)
 
@@ -132,17 +132,6 @@ class TestEveryAlgorithm:
 
         after = algorithm.update(warm, tf.constant(observations[10]))
         assert np.all(after.factors != start.factors)
-
-    def test_streams_are_independent(self, algorithm: Any, observations: np.ndarray) -> None:
-        streams = tf.constant(np.stack([observations[:100], observations[100:]], axis=1))
-        start = algorithm.init(7, batch_shape=(2,), seed=1)
-        together = algorithm.model(observe_all(algorithm, start, streams))
-
-        for stream in range(2):
-            alone = type(start)(start[0], *(part[stream] for part in start[1:]))
-            single = algorithm.model(observe_all(algorithm, alone, streams[:, stream]))
-            for part, expected in zip(together, single, strict=True):
-                np.testing.assert_allclose(part[stream], expected, rtol=1e-9)
 
     def test_no_matrix_of_dimension_squared(self, algorithm: Any) -> None:
         start = algorithm.init(50)

@@ -48,12 +48,6 @@ class OwnParameter(gk.Linear):
         self.scale = gpflow.Parameter(1.0)
 
 
-def with_own(cls: type[gk.Kernel], name: str) -> gk.Kernel:
-    """A kernel whose class changes a part of the formula that ``cls`` is known by."""
-    own = type("Own", (cls,), {name: lambda *_: pytest.fail("a check must evaluate nothing")})
-    return own([gk.White(), gk.Linear()]) if issubclass(cls, gk.Combination) else own()
-
-
 class Unknown(gk.Kernel):
     """A kernel that nobody registered."""
 
@@ -96,14 +90,9 @@ REFUSED = [
     (NoFormula(), r"NoFormula .* neither K_r nor K_r2; define one"),
     (OwnK(), r"OwnK .* overrides Linear\.K, .* use Linear, or derive from IsotropicStationary"),
     (OwnDiagonal(), r"OwnDiagonal .* overrides IsotropicStationary\.K_diag"),
-    (with_own(SE, "__call__"), r"overrides SquaredExponential\.__call__, and only"),
-    (with_own(gk.Matern32, "scale"), r"Own .* overrides IsotropicStationary\.scale"),
-    (with_own(gk.ArcCosine, "_J"), r"overrides ArcCosine\._J"),
-    (with_own(gk.Sum, "_reduce"), r"overrides Sum\._reduce, .* use Sum, or derive"),
     (SE() + gk.White() * ARD, r"SquaredExponential .* lengthscales has shape \[2\]"),
     (SE() * gk.Periodic(SE()), r"Periodic cannot act on a Gram matrix"),
-    ("rbf", r"expected a kernel from gpflow\.kernels, got str"),
-    (SE, r"got the class SquaredExponential; pass SquaredExponential\(\)"),
+    (SE, r"expected a kernel from gpflow\.kernels, got <class .*SquaredExponential"),
 ]
 
 
@@ -154,20 +143,20 @@ def test_kernels_for_two_columns(kernel: gk.Kernel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
+    "kernel",
     [
-        (gk.Matern32(lengthscales=THREE), "lengthscales of Matern32 must .* 2 columns .* got 3"),
-        (gk.ArcCosine(weight_variances=THREE), "weight_variances of ArcCosine must"),
-        (gk.Periodic(gk.Matern32(), period=THREE), "period of Periodic must"),
-        (gk.ChangePoints([gk.RBF(lengthscales=THREE), gk.RBF()], [0.0]), "lengthscales of Squared"),
-        (gk.Matern32(lengthscales=[1, 2], active_dims=slice(0, 1)), "for each of the 1 columns"),
-        (gk.Matern32(active_dims=[0, 2]), r"active_dims of Matern32 must .* from 0 to 1, .*\[0 2"),
-        (gk.Matern32(active_dims=[-1]), "active_dims of Matern32 must be among the 2 columns"),
-        (gk.Matern32(active_dims=slice(0, 3)), "active_dims of Matern32 must"),
-        (gk.Periodic(gk.Matern32(active_dims=[2])), "active_dims of Periodic must"),
-        (gk.SharedIndependent(SE(), 2), "SharedIndependent .* several outputs.* by itself"),
+        gk.Matern32(lengthscales=THREE) + gk.White(),
+        gk.ArcCosine(weight_variances=THREE),
+        gk.Matern32(active_dims=[-1]),
+        gk.Periodic(gk.Matern32(active_dims=[2])),
     ],
 )
-def test_kernels_for_other_columns_are_refused(kernel: gk.Kernel, message: str) -> None:
+def test_kernels_for_other_columns_are_refused(kernel: gk.Kernel) -> None:
+    message = f"{type(kernel).__name__} cannot be the first kernel: .* inputs of 2 columns; look at"
     with pytest.raises(ValueError, match=message):
         check_input_kernel(kernel, 2)
+
+
+def test_kernels_of_several_outputs_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"SharedIndependent .* several outputs.* by itself"):
+        check_input_kernel(gk.SharedIndependent(SE(), 2), 2)

@@ -175,25 +175,6 @@ def test_arc_cosine_without_bias_at_opposite_points(order: int) -> None:
     assert np.all(np.isfinite(tape.gradient(values, cross)))
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_arc_cosine_second_derivatives(order: int) -> None:
-    """The derivative is written by hand; its own derivative has to be right as well."""
-    kernel = gk.ArcCosine(order, 1.7, 0.6, 0.3)
-
-    def slope(product: float) -> tuple[float, float]:
-        cross = tf.constant([[product]], tf.float64)
-        with tf.GradientTape() as outer:
-            outer.watch(cross)
-            with tf.GradientTape() as tape:
-                tape.watch(cross)
-                value = gram_K_cross(kernel, cross, np.ones(1), np.full(1, 2.0))
-            first = tape.gradient(value, cross)
-        return float(first[0, 0]), float(outer.gradient(first, cross)[0, 0])
-
-    numeric = (slope(0.4 + 1e-5)[0] - slope(0.4 - 1e-5)[0]) / 2e-5
-    np.testing.assert_allclose(slope(0.4)[1], numeric, rtol=1e-7)
-
-
 @pytest.mark.parametrize("kind", [gk.SquaredExponential, gk.Matern12, gk.RationalQuadratic])
 def test_stationary_diagonal_is_exact(kind: type[gk.Stationary]) -> None:
     """σ², and no gradient, even where r² would round to something that has a bad root."""

@@ -9,7 +9,8 @@ import tensorflow_probability as tfp
 from scipy import integrate, stats
 
 from gpflow_dwp.evaluation import PredictiveDistribution
-from gpflow_dwp.likelihoods import GammaGaussian, GammaPrecision
+from gpflow_dwp.likelihoods import GammaGaussian
+from gpflow_dwp.likelihoods.gamma_gaussian import GammaPrecision
 
 
 def precision() -> GammaPrecision:

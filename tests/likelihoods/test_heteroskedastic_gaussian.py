@@ -9,10 +9,8 @@ from gpflow.likelihoods import HeteroskedasticTFPConditional
 from gpflow.quadrature import NDiagGHQuadrature
 from scipy import special, stats
 
-from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
-from gpflow_dwp.models import model_from_bytes, model_to_bytes
 
 RNG = np.random.default_rng(0)
 SCALE, AMPLITUDE = np.array([0.3, 1.5]), np.array([0.7, 1.2])
@@ -105,17 +103,3 @@ def test_gradient_of_a_density_where_functions_are_known() -> None:
             zeros, functions, zeros, np.ones((3, 1))
         )
     assert np.isfinite(tape.gradient(density, zeros)).all()
-
-
-def test_models_draw_and_are_saved() -> None:
-    rows = RNG.uniform(-1.0, 1.0, (30, 1)), RNG.standard_normal((30, 2))
-    model = build_deep_wishart_process(rows, 2, num_inducing=5, likelihood="heteroskedastic")
-    assert isinstance(model.likelihood, HeteroskedasticGaussian)
-    same = model_from_bytes(model_to_bytes(model))
-    np.testing.assert_array_equal(same.elbo(rows, seed=0), model.elbo(rows, seed=0))
-    at = rows[0][:3]
-    samples = model.predict_y_samples(at, 20_000, seed=1).numpy()
-    mean, variance = (part.numpy() for part in model.predict_y(at))
-    error = samples.std(axis=0) / np.sqrt(len(samples))
-    np.testing.assert_array_less(np.abs(samples.mean(axis=0) - mean), 0.1 + 5.0 * error)
-    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.3)

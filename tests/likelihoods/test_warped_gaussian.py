@@ -10,7 +10,7 @@ from model_reference import toy_data
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
-from gpflow_dwp.models import DeepWishartProcess, model_from_bytes, model_to_bytes
+from gpflow_dwp.models import DeepWishartProcess
 
 RNG = np.random.default_rng(0)
 N = 6
@@ -109,22 +109,6 @@ def test_a_single_layer_is_a_regression_on_warped_observations() -> None:
     mean, variance = model.posterior(1, seed=0).predict_warped_components(data[0])
     for ours, theirs in zip((mean, variance), sparse.predict_y(data[0]), strict=True):
         np.testing.assert_allclose(ours[0], theirs, rtol=1e-4, atol=1e-6)
-
-
-def test_a_model_is_saved_and_drawn_from() -> None:
-    data = toy_data()
-    model = build(data, depth=2, num_samples=2)
-    model.likelihood.warp.skewness.assign([0.3])
-
-    again = model_from_bytes(model_to_bytes(model))
-
-    new = data[0][:3]
-    for ours, theirs in zip(model.predict_y(new), again.predict_y(new), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    samples = model.predict_y_samples(new, 4_000, seed=1)
-    mean, variance = model.predict_y(new, num_samples=4_000)
-    error = np.sqrt(variance / 4_000)
-    np.testing.assert_array_less(np.abs(np.mean(samples, axis=0) - mean), 6.0 * error)
 
 
 def test_what_is_no_warp_is_refused() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow.likelihoods import Gaussian
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from gpflow_dwp import build_deep_wishart_process
 from gpflow_dwp.evaluation import PredictiveDistribution
@@ -93,11 +93,12 @@ def test_expectations_are_bounds_with_the_best_precisions() -> None:
     assert abs(found[1] - exact[1] - slopes[1]) < 1e-3  # where f is known
     distance = (values - MEAN[:, 0]) ** 2 + SPREAD[:, 0]
     precisions = np.linspace(1e-3, 1.4, 200_001)[:, None]
-    bounds = (
-        -0.5 * np.log(2.0 * np.pi * VARIANCE)
-        - 0.5 * precisions * distance / VARIANCE
-        + make().log_precision_factor(tf.constant(precisions)).numpy()
-    )
+    # ½ E log λ - KL(q(λ), p(λ)) of the best Gamma q(λ) with each mean.
+    half, shape = 0.5 * DF, 0.5 * (DF + 1.0)
+    factor = special.gammaln(shape) - special.gammaln(half)
+    factor += half * np.log(half) - shape * np.log(shape) + shape
+    factor = factor + shape * np.log(precisions) - half * precisions
+    bounds = -0.5 * np.log(2.0 * np.pi * VARIANCE) - 0.5 * precisions * distance / VARIANCE + factor
     np.testing.assert_allclose(bounds.max(axis=0) + slopes, found, atol=1e-6)
 
 

@@ -101,17 +101,6 @@ def test_functions_have_the_joint_moments_of_a_kronecker_product(family: str) ->
     np.testing.assert_array_less(error, 8.0 / np.sqrt(count))
 
 
-def test_joint_covariance_has_the_marginal_variances() -> None:
-    part = layer(num_pseudo_data=2)
-    part.pseudo_inputs.assign(RNG.normal(size=(2, D + 1)))
-    X = tf.constant(RNG.normal(size=(1, POINTS, D)))
-    joint = part.propagate(X, 3, as_seed(0), full_cov=True)
-    marginal = part.propagate(X, 3, as_seed(0))
-
-    np.testing.assert_allclose(tf.linalg.diag_part(joint.row_variance), marginal.row_variance)
-    np.testing.assert_array_equal(joint.mean, marginal.mean)
-
-
 @pytest.mark.parametrize("zero_mean", [False, True])
 def test_more_pseudo_data_than_inputs(zero_mean: bool) -> None:
     """Catches a limit: the kernel of rank D + 1 has jitter on its diagonal."""
