@@ -59,7 +59,7 @@ def test_densities_are_scipys() -> None:
     np.testing.assert_allclose(found, expected + slopes, atol=1e-5)
 
 
-@pytest.mark.parametrize(("df", "furthest"), [(2.01, 1e5), (2.1, 1e5), (4.0, 1e4), (30.0, 500.0)])
+@pytest.mark.parametrize(("df", "furthest"), [(2.01, 1e5), (30.0, 500.0)])
 def test_tails_are_powers_and_the_variance_is_exact(df: float, furthest: float) -> None:
     """Catches nodes of λ that end before the precision that an outlier asks for."""
     outliers = np.geomspace(1.0, furthest, 6)[:, None]
