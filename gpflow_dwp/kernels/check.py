@@ -82,7 +82,8 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
         other inputs, as a :class:`~gpflow.kernels.ChangePoints` takes one column.
     """
     if isinstance(kernel, MultioutputKernel):
-        raise ValueError(f"{type(kernel).__name__} cannot be here: {_REASONS[MultioutputKernel]}")
+        name, reason = type(kernel).__name__, _REASONS[MultioutputKernel]
+        raise ValueError(f"{name} cannot be a hidden layer's kernel: {reason}")
     if not tf.executing_eagerly():
         return
     default = gpflow.default_float()  # of sums and products, and of kernels without a variance
