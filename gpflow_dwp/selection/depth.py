@@ -12,9 +12,9 @@ from gpflow.utilities import multiple_assign, read_values
 
 from gpflow_dwp.exceptions import CholeskyError, CollapseWarning, NonFiniteBoundError
 from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.selection._starts import Start
 from gpflow_dwp.selection.leave_one_out import leave_one_out
 from gpflow_dwp.selection.scores import RowScores
+from gpflow_dwp.selection.starts import Start
 from gpflow_dwp.selection.trainer import Trainer
 from gpflow_dwp.training import Callback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.early_stopping import LOOKS

@@ -13,7 +13,6 @@ from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
-from gpflow_dwp.selection._starts import Start, num_lengthscales
 from gpflow_dwp.selection.candidates import Candidate, Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, Effort, is_auto
 from gpflow_dwp.selection.depth import Trial, deep_trials, halve
@@ -21,6 +20,7 @@ from gpflow_dwp.selection.leave_one_out import leave_one_out, leave_one_out_of_h
 from gpflow_dwp.selection.observations import is_recorded_finely
 from gpflow_dwp.selection.scores import RowScores, is_better, no_worse
 from gpflow_dwp.selection.single_layers import SingleLayers
+from gpflow_dwp.selection.starts import Start, num_lengthscales
 from gpflow_dwp.selection.trainer import Trainer, deepened
 from gpflow_dwp.training import TrainingHistory
 

@@ -12,12 +12,11 @@ from gpflow.likelihoods import Likelihood
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.data_checks import check_data
-from gpflow_dwp.selection._kernels import initial_kernel
-from gpflow_dwp.selection._starts import Start
 from gpflow_dwp.selection.candidates import Selection
 from gpflow_dwp.selection.choice import CANDIDATE_KERNELS, Choice, is_auto
 from gpflow_dwp.selection.observations import check_equal_runs, recorded_steps
 from gpflow_dwp.selection.search import Search
+from gpflow_dwp.selection.starts import Start, initial_kernel
 from gpflow_dwp.selection.trainer import Trainer, rows_of_batches
 from gpflow_dwp.training import EarlyStopping
 from gpflow_dwp.validation import as_weighted, check_arrays, check_weights

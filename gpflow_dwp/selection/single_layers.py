@@ -21,19 +21,19 @@ from gpflow_dwp.likelihoods.named import (
     warp_of_range,
 )
 from gpflow_dwp.models.named_kernels import positive_by_exp
-from gpflow_dwp.selection._kernels import initial_kernel
-from gpflow_dwp.selection._starts import (
-    Start,
-    best_start,
-    noise_variance,
-    num_lengthscales,
-    single_layer_jitter,
-)
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.kernel_gradients import shape_of, squared_distances
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
 from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.scores import RowScores, no_worse
+from gpflow_dwp.selection.starts import (
+    Start,
+    best_start,
+    initial_kernel,
+    noise_variance,
+    num_lengthscales,
+    single_layer_jitter,
+)
 
 __all__ = ["SingleLayers"]
 

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal
 
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.models.named_kernels import positive_by_exp
-from gpflow_dwp.selection._kernels import initial_kernel
 from gpflow_dwp.selection.evidence import Evidence
+from gpflow_dwp.selection.starts import initial_kernel
 
 RNG = np.random.default_rng(0)
 N, D, P = 25, 3, 2

@@ -16,12 +16,13 @@ from gpflow.likelihoods import Gaussian, Likelihood
 from gpflow_dwp.base import Array
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian, WarpedStudentT
 from gpflow_dwp.likelihoods.named import is_noise_free
-from gpflow_dwp.models.named_kernels import positive_by_exp
+from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.selection.scores import RowScores
 
 __all__ = [
     "Start",
     "best_start",
+    "initial_kernel",
     "noise_variance",
     "num_lengthscales",
     "single_layer_jitter",
@@ -57,6 +58,23 @@ class Start(NamedTuple):
     def is_of_numbers(self) -> bool:
         """Whether observations are numbers, with a noise that may differ by place."""
         return self.is_gaussian or isinstance(self.likelihood, HeteroskedasticGaussian)
+
+
+def initial_kernel(
+    name: str, num_inputs: int, variance: float = 1.0, *, ard: bool = True
+) -> Kernel:
+    """Return the kernel of a name in :data:`KERNELS` that a single layer starts with.
+
+    :param ard: Whether each input has a lengthscale of its own, where the kernel has any.
+    """
+    with positive_by_exp():
+        kernel = make_kernels(name, 2, num_inputs)[0 if ard else 1]
+    if hasattr(kernel, "lengthscales"):
+        # About the distance between two standardised rows.
+        start = np.full(kernel.lengthscales.shape, math.sqrt(2.0 * num_inputs))
+        kernel.lengthscales.assign(start)
+    kernel.variance.assign(variance)
+    return kernel
 
 
 def single_layer_jitter(likelihood: Likelihood) -> float:
