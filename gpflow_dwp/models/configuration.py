@@ -21,8 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.kernels import Product, categorical
-from gpflow.kernels.categorical import Categorical
 from gpflow.quadrature import NDiagGHQuadrature
 
 from gpflow_dwp.exceptions import SavedModelError
@@ -37,7 +35,6 @@ _HOMES: dict[str, Any] = {
         f"gpflow.{name}": getattr(gpflow, name)
         for name in ("functions", "inducing_variables", "kernels", "likelihoods", "quadrature")
     },
-    "gpflow.kernels.categorical": categorical,
     "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
     "tf.math": tf.math,
     "tf.nn": tf.nn,
@@ -50,11 +47,6 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (gpflow.likelihoods.HeteroskedasticTFPConditional, "distribution_class"): lambda likelihood: (
         type(likelihood.conditional_distribution(tf.zeros([1, 2], gpflow.default_float())))
     ),
-    (Categorical, "non_categorical_kernel"): lambda kernel: _product(
-        kernel.wrapped_kernel.kernels[:-1]
-    ),
-    (Categorical, "categorical_kernel"): lambda kernel: kernel.wrapped_kernel.kernels[-1],
-    (Categorical, "num_labels"): lambda kernel: int(kernel._Z_deltas.shape[0]) + 1,
 }
 
 # Settings of GPflow's likelihoods that are no arguments, with their values in a new one.
@@ -207,10 +199,6 @@ def _arguments(instance: Any, arrays: Arrays | None) -> dict[str, Any]:
         except SavedModelError as error:
             raise SavedModelError(f"{type(instance).__name__}.{name}: {error}") from error
     return arguments
-
-
-def _product(kernels: Sequence[gpflow.kernels.Kernel]) -> gpflow.kernels.Kernel:
-    return kernels[0] if len(kernels) == 1 else Product(kernels)
 
 
 def _of_default_type(value: Any) -> Any:

@@ -229,11 +229,9 @@ def test_rows_without_observations_have_no_log_density(model: DeepWishartProcess
     np.testing.assert_array_equal(np.isnan(densities), [True] + 6 * [False])
 
 
-@pytest.mark.parametrize("option", ["full_cov", "full_output_cov"])
-def test_covariances_of_observations_are_not_offered(
-    model: DeepWishartProcess, option: str
-) -> None:
-    with pytest.raises(NotImplementedError):
-        model.predict_y(XNEW, **{option: True})
-    with pytest.raises(NotImplementedError):
-        model.predict_log_density((XNEW, YNEW), **{option: True})
+def test_covariances_of_observations_are_not_offered(model: DeepWishartProcess) -> None:
+    for option in ("full_cov", "full_output_cov"):
+        with pytest.raises(NotImplementedError):
+            model.predict_y(XNEW, **{option: True})
+        with pytest.raises(NotImplementedError):
+            model.predict_log_density((XNEW, YNEW), **{option: True})

@@ -15,7 +15,6 @@ from gpflow_dwp.likelihoods import GammaGaussian, SinhArcsinh, WarpedGaussian
 from gpflow_dwp.models.predictive import (
     expected_log_likelihoods,
     mixture_covariance,
-    mixture_moments,
     predictive_log_densities,
     predictive_moments,
 )
@@ -27,15 +26,6 @@ X = RNG.normal(size=(N, 1))
 Y = RNG.normal(size=(N, Q))
 MEAN = RNG.normal(size=(S, N, Q))
 VARIANCE = RNG.uniform(0.5, 1.5, size=(S, N))
-
-
-def test_mixture_moments_obey_the_law_of_total_variance() -> None:
-    variances = np.repeat(VARIANCE[..., None], Q, axis=2)
-
-    mean, variance = mixture_moments(tf.constant(MEAN), tf.constant(variances))
-
-    np.testing.assert_allclose(mean, MEAN.mean(0))
-    np.testing.assert_allclose(variance, variances.mean(0) + MEAN.var(0))
 
 
 @pytest.mark.parametrize("full_cov", [False, True])

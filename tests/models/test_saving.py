@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.kernels.categorical import Categorical
 from gpflow.utilities import parameter_dict, set_trainable
 from model_reference import tiny_model, toy_data
 
@@ -162,13 +161,13 @@ def saved(tmp_path: Path) -> Path:
 MISSING = "missing"
 
 
-def damage(folder: Path, content: str | None = None, **changes: Any) -> None:
+def damage(folder: Path, **changes: Any) -> None:
     """Change the description as someone would who knows how it is packed."""
     path = folder / "model.zip"
     files = read_archive(path.read_bytes())
     description = json.loads(files["model.json"]) | changes
     kept = {name: value for name, value in description.items() if value != MISSING}
-    files["model.json"] = (json.dumps(kept) if content is None else content).encode()
+    files["model.json"] = json.dumps(kept).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in files.items():
             archive.writestr(name, part)
@@ -182,15 +181,12 @@ def described(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"model": None},
         {"model": {"class": "gpflow.kernels.Linear", "arguments": {}}},
-        {"model": {"class": "gpflow_dwp.models.DeepWishartProcess"}},
         {"model": {"class": ["a"], "arguments": {}}},
         {"parameters": {".nothing": {"trainable": True}}},
         {"parameters": {".likelihood.variance": {"same_as": ".nothing"}}},
         {"parameters": {".likelihood.variance": {"prior": {"class": "os.path", "arguments": {}}}}},
         {"parameters": MISSING},
-        {"dtype": MISSING},
         {"format": "of another program"},
         {"format_version": 1},
     ],
@@ -210,16 +206,6 @@ def test_another_default_dtype_is_refused(saved: Path) -> None:
 
     with pytest.raises(ValueError, match=r"is in float64, .*set_default_float\(np.float64\)"):
         load_model(saved)
-
-
-def test_another_positive_minimum_changes_nothing(tmp_path: Path) -> None:
-    model = tiny_model(1)
-    save_model(model, tmp_path / "model")
-
-    gpflow.config.set_default_positive_minimum(0.3)
-    gpflow.config.set_default_positive_bijector("exp")
-
-    assert_same(model, load_model(tmp_path / "model"))
 
 
 class OwnPositive(gk.SquaredExponential):
@@ -261,12 +247,6 @@ def with_transforms_of_tfp(model: DeepWishartProcess) -> None:
     model.likelihood.variance = gpflow.Parameter(one, transform=shifted)
 
 
-def with_categories(model: DeepWishartProcess) -> None:
-    labels = gk.SquaredExponential(active_dims=[1])
-    numbers = gk.Matern32(active_dims=[0]) * gk.Linear(active_dims=[0])
-    model.layers[0].kernel = Categorical(numbers, labels, 3)
-
-
 class OwnVariable(gk.SquaredExponential):
     """A user's kernel with a variable of TensorFlow's, and a function as its argument."""
 
@@ -290,7 +270,6 @@ def with_a_variable(model: DeepWishartProcess) -> None:
         with_tied_kernels,
         with_a_shared_parameter,
         with_transforms_of_tfp,
-        with_categories,
         with_a_variable,
     ],
 )
@@ -298,18 +277,16 @@ def test_what_users_compose_comes_back(change: Any) -> None:
     """Catches ties that fall apart, bounds that go, and parts that are known too late not to be."""
     model = tiny_model(2)
     change(model)
-    model.inducing_variable.Z.assign(np.abs(np.round(model.inducing_variable.Z.numpy())) % 3.0)
-    inputs = np.abs(np.round(XNEW)) % 3.0
 
     again = model_from_bytes(model_to_bytes(model), custom_classes=[OwnVariable])
 
-    for value, expected in zip(again.predict_f(inputs), model.predict_f(inputs), strict=True):
+    for value, expected in zip(again.predict_f(XNEW), model.predict_f(XNEW), strict=True):
         np.testing.assert_array_equal(value, expected)
     assert len(again.trainable_variables) == len(model.trainable_variables)
     for old, new in zip(model.trainable_variables, again.trainable_variables, strict=True):
         old.assign(old + 0.1)
         new.assign(new + 0.1)
-    for value, expected in zip(again.predict_f(inputs), model.predict_f(inputs), strict=True):
+    for value, expected in zip(again.predict_f(XNEW), model.predict_f(XNEW), strict=True):
         np.testing.assert_array_equal(value, expected)
 
 
@@ -347,10 +324,6 @@ def with_a_parameter_of_its_own(model: DeepWishartProcess) -> None:
     model.layers[0].kernel.something = gpflow.Parameter(1.0)
 
 
-def with_a_constant(model: DeepWishartProcess) -> None:
-    model.layers[0].kernel.variance = np.float64(1.0)
-
-
 def with_a_prior_of_no_numbers(model: DeepWishartProcess) -> None:
     one = np.float64(1.0)
     normal = tfp.distributions.Normal(one, one)
@@ -363,7 +336,6 @@ def with_a_prior_of_no_numbers(model: DeepWishartProcess) -> None:
     ("change", "message"),
     [
         (with_a_parameter_of_its_own, r"kernel.something is not part of the model's config"),
-        (with_a_constant, r"would have .layers\[0\].kernel.variance, which this one lacks"),
         (with_a_prior_of_no_numbers, "cannot be described as plain data"),
     ],
 )
@@ -394,21 +366,13 @@ def with_arguments(**arguments: Any) -> Any:
     return change
 
 
-def with_text(text: str) -> Any:
-    return lambda folder: damage(folder, text)
-
-
 HOSTILE = {
-    "brackets": (with_text("[" * 100_000), "or damaged: maximum recursion"),
-    "digits": (with_text('{"format": ' + "1" * 5000 + "}"), "or damaged: Exceeds"),
     "layers": (with_layers, r"\d+ objects, but 9 arrays"),
     "size": (with_arguments(num_inducing=10**12), r"num_inducing is 10{12}, but its arrays have"),
     "rows": (
         with_arguments(pseudo_targets={"array": [[0.0]] * 10_000}),
         "an array that is not in the archive",
     ),
-    "words": (with_arguments(num_outputs="many"), "num_outputs must be a positive integer"),
-    "text": (with_arguments(pseudo_targets={"array": ["text"]}), "does not hold numbers"),
 }
 
 
