@@ -26,7 +26,6 @@ __all__ = [
     "seal",
     "sync",
     "sync_tree",
-    "unseal",
     "write_whole",
 ]
 
@@ -119,21 +118,6 @@ def held(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
-    """Read fields from a file of JSON that holds them with their checksum.
-
-    :raises ValueError: If it is damaged; the message names it.
-    :raises OSError: If it cannot be read.
-    """
-    try:
-        fields = json.loads(path.read_bytes())
-        if not isinstance(fields, dict):
-            raise ValueError("it holds no fields")
-        return unseal(fields)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-
-
 def read_archive(content: bytes) -> dict[str, bytes]:
     """Read the files of a zip archive that is not compressed; they take no more memory than it.
 
@@ -171,25 +155,22 @@ def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def seal(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields that JSON can hold, with their checksum, ``sha256``.
-
-    >>> unseal(seal({"depth": 3}))
-    {'depth': 3}
-    """
+    """Return fields that JSON can hold, with their checksum, ``sha256``."""
     return {**fields, _SEAL: _digest(fields)}
 
 
-def unseal(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what :func:`seal` was given.
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what :func:`seal` was given from the file of JSON that it was written to.
 
-    :raises ValueError: If the checksum is missing or is not that of the fields.
+    :raises ValueError: If it is damaged; the message names it.
+    :raises OSError: If it cannot be read.
     """
-    fields = dict(fields)
-    digest = fields.pop(_SEAL, None)
-    if digest is None:
-        raise ValueError("it has no checksum")
-    if digest != _digest(fields):
-        raise ValueError("its checksum is not that of what it holds")
+    try:
+        fields = json.loads(path.read_bytes())
+        if not isinstance(fields, dict) or fields.pop(_SEAL, None) != _digest(fields):
+            raise ValueError("its checksum is not that of what it holds")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     return fields
 
 

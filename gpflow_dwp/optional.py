@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-__all__ = ["find_optional", "import_optional"]
+__all__ = ["check_optional", "import_optional"]
 
 
 def import_optional(module: str, extra: str) -> Any:
@@ -28,18 +27,14 @@ def import_optional(module: str, extra: str) -> Any:
         raise _missing(package, extra) from error
 
 
-def find_optional(package: str, extra: str) -> Path:
-    """Return the folder of an optional package without importing it: for the data that it holds.
-
-    Parameters and errors are as for :func:`import_optional`.
-    """
+def check_optional(package: str, extra: str) -> None:
+    """Refuse, as :func:`import_optional` does, without importing the package."""
     try:
-        spec = find_spec(package)
+        is_there = find_spec(package) is not None
     except ValueError:  # what sys.modules holds in its place has no spec
-        spec = None
-    if spec is None or spec.origin is None:
+        is_there = False
+    if not is_there:
         raise _missing(package, extra)
-    return Path(spec.origin).parent
 
 
 def _missing(package: str, extra: str) -> ImportError:

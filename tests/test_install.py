@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from package_source import ROOT
 
-from gpflow_dwp.optional import find_optional, import_optional
+from gpflow_dwp.optional import check_optional, import_optional
 
 HIDDEN = """
 import importlib, sys
@@ -63,7 +63,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     ) as caught:
         import_optional("pandas", "cli")
     assert caught.value.name == "pandas"
-    for find, name in ((import_optional, "no_such_package.part"), (find_optional, "pandas")):
+    for find, name in ((import_optional, "no_such_package.part"), (check_optional, "pandas")):
         package = name.partition(".")[0]
         with pytest.raises(ImportError, match=rf"{package} is needed .*gpflow-dwp\[notebooks\]"):
             find(name, "notebooks")
@@ -78,4 +78,4 @@ def test_a_broken_package_keeps_its_error_and_one_of_data_is_not_imported(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'not_here"):
         import_optional("a_package_broken", "cli")
-    assert find_optional("a_package_of_data", "rivals") == tmp_path / "a_package_of_data"
+    check_optional("a_package_of_data", "rivals")

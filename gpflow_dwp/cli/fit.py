@@ -18,7 +18,7 @@ from gpflow_dwp.data.encoding import ColumnEncoder
 from gpflow_dwp.data.tables import read_to_split
 from gpflow_dwp.exceptions import NonFiniteBoundError, TableError
 from gpflow_dwp.files import seal, write_whole
-from gpflow_dwp.optional import find_optional
+from gpflow_dwp.optional import check_optional
 
 if TYPE_CHECKING:
     from gpflow.likelihoods import Likelihood
@@ -55,7 +55,7 @@ def fit(options: FitOptions = _DEFAULTS) -> None:
                 chosen = read(goes_on.work / OPTIONS, options)
             chosen = complete(chosen)
             for package in ("matplotlib", "sklearn"):  # which are needed once training has ended
-                find_optional(package, "cli")
+                check_optional(package, "cli")
             data = read_fit_data(chosen)
             name = "yacht" if chosen.table is None else chosen.table.stem
             run = holding.enter_context(goes_on.hold() if goes_on else new_run(chosen.out, name))

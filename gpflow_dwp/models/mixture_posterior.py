@@ -111,9 +111,9 @@ class MixturePosterior(abc.ABC):
         """Return mean and variance of the latent functions.
 
         Both are Monte Carlo estimates; their standard errors follow from the spread of
-        :meth:`predict_f_components`. With ``full_cov`` the
-        points are drawn jointly, without it each on its own: the two estimate the same moments
-        with other noise, so that at one seed they differ by some standard errors.
+        :meth:`predict_f_components`. With ``full_cov`` the points are
+        drawn jointly, without it each on its own: the two estimate the same moments with other
+        noise, so that at one seed they differ by some standard errors.
 
         :param Xnew: Inputs, [N, D].
         :param full_cov: Whether covariances between the points are wanted (no blocks then).
@@ -213,6 +213,7 @@ class MixturePosterior(abc.ABC):
 
         return self._in_blocks("log density", predict, X, Y)
 
+    @tf.autograph.experimental.do_not_convert
     def sample_f(self, Xnew: InputData, full_cov: bool = True) -> tf.Tensor:
         """Draw the latent functions, one from each of the S draws.
 
@@ -222,12 +223,7 @@ class MixturePosterior(abc.ABC):
         :return: [S, N, Q].
         :raises ValueError: If a joint covariance would not fit into the machine's memory.
         """
-        return self._sample_functions(
-            self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
-        )
-
-    @tf.autograph.experimental.do_not_convert
-    def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+        X = self._checked_points(Xnew, full_cov=full_cov)
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
