@@ -138,15 +138,6 @@ def test_bad_column_mixing_raises(matrix: np.ndarray) -> None:
         RightTriangularProduct(matrix)
 
 
-@pytest.mark.parametrize("shape", [[4, 2], [2, 3], [3]])
-def test_products_of_another_shape_raise(shape: list[int]) -> None:
-    bijector = RightTriangularProduct(np.eye(3))
-    with pytest.raises(ValueError, match="input must have"):
-        bijector.forward(np.ones(shape))
-    with pytest.raises(ValueError, match="input must have"):
-        bijector.inverse(np.ones(shape))
-
-
 def test_variables_are_read_at_each_use() -> None:
     variable = tf.Variable(np.eye(2))
     bijector = RightTriangularProduct(variable)
@@ -204,14 +195,6 @@ def test_a_badly_scaled_matrix_is_not_singular() -> None:
     np.testing.assert_allclose(bijector.forward(np.eye(2)), np.diag([1e-40, 1.0]), rtol=1e-12)
 
 
-def test_inputs_of_another_shape_raise() -> None:
-    bijector = SingularCongruence(np.eye(3), 2)
-    for shape in ([2, 2], [3, 2], [3]):
-        for method in (bijector.forward, bijector.inverse):
-            with pytest.raises(ValueError, match="input must have"):
-                method(np.ones(shape))
-
-
 def test_only_the_free_entries_are_read() -> None:
     x = reference.random_trapezoid(np.random.default_rng(2), 4, 2)
     bijector = TallCholeskyOuterProduct(2)
@@ -237,17 +220,23 @@ def test_bad_ranks_raise(rank: object) -> None:
         TallCholeskyOuterProduct(rank)  # type: ignore[arg-type]
 
 
-def test_outer_products_of_another_shape_raise() -> None:
-    bijector = TallCholeskyOuterProduct(2)
-    for shape in ([4, 3], [1, 2], [2]):
-        with pytest.raises(ValueError, match="input must have"):
-            bijector.forward(np.ones(shape))
-    with pytest.raises(ValueError, match="rank must be at most"):
-        bijector.inverse(np.eye(1))
-    with pytest.raises(ValueError, match="square"):
-        bijector.inverse(np.ones([4, 2]))
-
-
 def test_an_input_that_is_not_positive_is_nan() -> None:
     inverse = TallCholeskyOuterProduct(2).inverse(-np.eye(2)).numpy()
     assert np.all(np.isnan(inverse[np.tri(2, dtype=bool)]))
+
+
+@pytest.mark.parametrize("method", ["forward", "inverse"])
+@pytest.mark.parametrize(
+    ("bijector", "shape"),
+    [
+        (RightTriangularProduct(np.eye(3)), [4, 2]),
+        (RightTriangularProduct(np.eye(3)), [2, 3]),
+        (SingularCongruence(np.eye(3), 2), [3, 2]),
+        (SingularCongruence(np.eye(3), 2), [3]),
+        (TallCholeskyOuterProduct(2), [4, 3]),
+        (TallCholeskyOuterProduct(2), [1, 1]),
+    ],
+)
+def test_inputs_of_another_shape_raise(bijector: Any, shape: list[int], method: str) -> None:
+    with pytest.raises(ValueError, match=r"input must (have|be)|rank must be at most"):
+        getattr(bijector, method)(np.ones(shape))

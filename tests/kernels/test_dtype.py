@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import gpflow
 import gpflow.kernels as gk
 import numpy as np
@@ -10,37 +8,6 @@ import tensorflow as tf
 
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
 
-
-class Net(tf.Module):
-    """A user's module that is no kernel, and knows the kernel that it is in."""
-
-    def __init__(self, owner: gk.Kernel) -> None:
-        super().__init__()
-        self.owner = owner
-        self.weights = gpflow.Parameter([[1.0, 0.3], [-0.2, 0.7]])
-
-    def __call__(self, X: tf.Tensor) -> tf.Tensor:
-        return X @ self.weights
-
-
-class OwnParts(gk.Kernel):
-    """A user's kernel with parameters in a module, and in lists, tuples and a dictionary."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.base, self.net = gk.RBF(), Net(self)
-        self.parts = [gpflow.Parameter(0.4), (gpflow.Parameter(1.3), "text")]
-        self.by_name = {"net": self.net, "scale": gpflow.Parameter(0.8)}
-
-    def K(self, X: tf.Tensor, X2: tf.Tensor | None = None) -> tf.Tensor:
-        factor = self.parts[0] * self.parts[1][0] * self.by_name["scale"]
-        net = self.by_name["net"]
-        return factor * self.base.K(net(X), None if X2 is None else net(X2))
-
-    def K_diag(self, X: tf.Tensor) -> tf.Tensor:
-        return tf.linalg.diag_part(self.K(X))
-
-
 KERNELS = {
     "squared exponential": lambda: gk.SquaredExponential(lengthscales=[0.5, 2.0]),
     "matern": lambda: gk.Matern32(1.5, 0.7),
@@ -48,7 +15,6 @@ KERNELS = {
     "periodic": lambda: gk.Periodic(gk.RBF(), period=1.7),
     "arc cosine": lambda: gk.ArcCosine(order=1, weight_variances=[0.5, 2.0]),
     "change points": lambda: gk.ChangePoints([gk.RBF(), gk.Linear()], [0.1], steepness=3.0),
-    "own parts": OwnParts,
 }
 
 
@@ -81,13 +47,3 @@ def test_the_same_precision_is_the_same_kernel() -> None:
     kernel = gk.RBF() + gk.White()
 
     assert kernel_in_dtype(kernel, tf.float64) is kernel
-
-
-def test_what_is_shared_stays_shared() -> None:
-    kernel = OwnParts()
-
-    twin: Any = kernel_in_dtype(kernel, tf.float32)
-
-    assert twin.net is twin.by_name["net"] and twin.net.owner is twin
-    assert twin.net.weights.dtype == tf.float32 and twin.parts[1][1] == "text"
-    assert kernel.net.owner is kernel and kernel.net.weights.dtype == tf.float64

@@ -188,15 +188,6 @@ def test_stationary_diagonal_is_exact(kind: type[gk.Stationary]) -> None:
     np.testing.assert_allclose(tape.gradient(diagonal, gram), np.zeros((6, 6)), atol=slack)
 
 
-@one_of_each_kind
-def test_batch_equals_loop(name: str) -> None:
-    kernel, F, F2 = KERNELS[name](), features(5, (2, 3)), features(4, (2, 3), seed=1)
-    together = three_ways(kernel, F, F2)
-    for i, j in np.ndindex(2, 3):
-        for whole, part in zip(together, three_ways(kernel, F[i, j], F2[i, j]), strict=True):
-            np.testing.assert_allclose(whole[i, j], part, rtol=1e-13, atol=1e-14)
-
-
 @pytest.mark.parametrize("name", ["squared_exponential", "linear", "static", "nested"])
 def test_leading_axes_broadcast(name: str) -> None:
     kernel, F, F2 = KERNELS[name](), features(5), features(4, (3,), seed=1)
