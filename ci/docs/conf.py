@@ -93,8 +93,7 @@ shutil.rmtree(ROOT / "notebooks" / "reference" / "names", ignore_errors=True)
 
 # What the rooms share, and programs: not of the interface.
 PRIVATE_ROOMS = (
-    *("autograph", "cli", "files", "interrupts"),
-    *("optional", "parameter_checks", "random", "shapes", "validation"),
+    *("cli", "files", "interrupts", "optional", "parameter_checks", "random", "validation"),
 )
 # What a link to a file at the top of the checkout leads to within the site.
 PAGES = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "notebooks": "index.md"}
