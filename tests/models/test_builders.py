@@ -74,8 +74,6 @@ def test_defaults(builder: str) -> None:
         ("gaussian", {}, {"width": 2}),
         ("inverse_wishart", {}, {"expected_log_ratio": True}),
         ("wishart", {"width": 7, "posterior": "A"}, {"df": 7, "bartlett_factor.family": "A"}),
-        ("wishart", {"whiten": True}, {"whiten": True, "scale_mixture": None}),
-        ("wishart", {"expected_log_ratio": False}, {"expected_log_ratio": False}),
     ],
 )
 def test_defaults_and_arguments_of_layers(

@@ -12,7 +12,6 @@ from typing import Any
 
 import gpflow
 import gpflow.kernels as gk
-import model_reference
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -127,28 +126,6 @@ def test_trainable_flags_and_priors_are_kept(tmp_path: Path) -> None:
     assert again.layers[1].kernel.variance.prior_on == gpflow.base.PriorOn.UNCONSTRAINED
     np.testing.assert_allclose(again.log_prior_density(), model.log_prior_density(), rtol=1e-12)
     assert model.log_prior_density() != 0.0
-
-
-@pytest.mark.parametrize("method", ["write_bytes", "replace"])
-def test_a_failure_while_writing_keeps_the_old_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    old, new = tiny_model(1), tiny_model(1)
-    model_reference.randomise(new, seed=9)
-    save_model(old, tmp_path / "model")
-
-    def fail(self: Path, *args: Any) -> Any:
-        raise OSError("disk full")
-
-    with monkeypatch.context() as context:
-        context.setattr(Path, method, fail)
-        with pytest.raises(OSError, match="disk full"):
-            save_model(new, tmp_path / "model")
-
-    assert_same(old, load_model(tmp_path / "model"))
-    save_model(new, tmp_path / "model")
-    assert_same(new, load_model(tmp_path / "model"))
-    assert len(list((tmp_path / "model").iterdir())) == 1
 
 
 @pytest.fixture

@@ -222,17 +222,3 @@ def test_training_with_weights() -> None:
     np.testing.assert_array_equal(regression.output_layer.weights, np.ones(5))
     for same in ((X[:5], Y[:5], np.ones(5)), (X[:5], Y[:5])):
         fit(regression, same, 1, progress=False)
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.ones(3), r"weights must have shape \[8\], got \[3\]"),
-        (-WEIGHTS, "weights must be finite and not negative, got -1 in row 1"),
-    ],
-)
-def test_weights_that_are_none(weights: np.ndarray, message: str) -> None:
-    model = build_deep_wishart_process(DATA, 1)
-    for use in (model.elbo, build_deep_wishart_process):
-        with pytest.raises(ValueError, match=message):
-            use((*DATA, weights))
