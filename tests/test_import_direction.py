@@ -12,7 +12,6 @@ ORDER = (
     "base",
     "exceptions",
     "files",
-    "interrupts",
     "optional",
     "validation",
     "papers",

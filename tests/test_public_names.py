@@ -20,7 +20,6 @@ PUBLIC_MODULES = [module for module in MODULES if module.is_public]
 # What the rooms share and a user does not type.
 SHARED = (
     "files",
-    "interrupts",
     "optional",
     "parameter_checks",
     "random",

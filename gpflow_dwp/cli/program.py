@@ -5,11 +5,14 @@ TensorFlow takes seconds to import, so it is only once arguments are right.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -17,7 +20,6 @@ from typing import Any, Literal, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from gpflow_dwp.cli.errors import TerminatedError, explain
-from gpflow_dwp.interrupts import ending_signals
 
 __all__ = ["COMMANDS", "app", "completion", "parse", "run"]
 
@@ -92,7 +94,7 @@ def run(arguments: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # of what its encoding has not
     try:
-        with ending_signals(_end):
+        with _ending_signals():
             command, bound = parse(arguments)
             if _is_help(command) and arguments[:1] not in [[name] for name in COMMANDS]:
                 for name in COMMANDS:
@@ -125,8 +127,26 @@ def _is_help(command: Callable[..., object]) -> bool:
     return isinstance(getattr(command, "__self__", None), App)
 
 
-def _end(number: int, _: object) -> NoReturn:
-    raise TerminatedError(number)
+@contextlib.contextmanager
+def _ending_signals() -> Iterator[None]:
+    """Take SIGTERM, and SIGHUP of a terminal that closes, as errors: nothing is left half done.
+
+    Where they have a handler or are ignored, as after nohup, they are left as they are.
+    """
+
+    def end(number: int, _: object) -> NoReturn:
+        raise TerminatedError(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = threading.current_thread() is threading.main_thread()
+    taken = [n for n in numbers if is_main and signal.getsignal(n) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _discard_output() -> None:

@@ -13,9 +13,9 @@ from gpflow_dwp.models.deep_kernel_process import (
     DeepKernelProcess,
     DeepWishartProcess,
 )
+from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.models.function_draws import FunctionDraws
 from gpflow_dwp.models.named_kernels import KERNELS
-from gpflow_dwp.models.posterior import DeepPosterior
 from gpflow_dwp.models.saving import load_model, model_from_bytes, model_to_bytes, save_model
 from gpflow_dwp.models.summary import model_summary
 from gpflow_dwp.models.variational import VariationalModel

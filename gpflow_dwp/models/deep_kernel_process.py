@@ -16,7 +16,7 @@ from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.data_checks import Batch, check_mean_function
-from gpflow_dwp.models.posterior import DeepPosterior
+from gpflow_dwp.models.deep_posterior import DeepPosterior
 from gpflow_dwp.models.predictive import expected_log_likelihoods
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.objectives import BoundTerms, evidence_lower_bound

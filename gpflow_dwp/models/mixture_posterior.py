@@ -18,7 +18,6 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.data_checks import check_data, check_inputs
-from gpflow_dwp.models.observations import sample_observations
 from gpflow_dwp.models.predictive import (
     mixture_covariance,
     mixture_moments,
@@ -26,6 +25,7 @@ from gpflow_dwp.models.predictive import (
     predictive_moments,
     warped_moments,
 )
+from gpflow_dwp.models.sampled_observations import sample_observations
 from gpflow_dwp.random import fold_in, normal
 from gpflow_dwp.validation import as_weighted, check_memory
 

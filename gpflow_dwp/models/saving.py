@@ -1,6 +1,6 @@
 """Models in a file or as bytes: a description (JSON) and an archive of arrays; nothing is pickled.
 
-The description has the model's configuration (see :mod:`gpflow_dwp.models.configuration`) and, of
+The description has the model's configuration (see :mod:`gpflow_dwp.models.plain_data`) and, of
 each parameter, what a new model would not have: whether it is trained, its prior, its transform,
 and which other one it is. Both are parts of one zip archive, which has their checksums.
 """
@@ -26,7 +26,7 @@ from gpflow.utilities import parameter_dict, set_trainable
 
 from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.files import read_archive, read_arrays, write_whole
-from gpflow_dwp.models.configuration import Arrays, from_config, to_config
+from gpflow_dwp.models.plain_data import Arrays, from_config, to_config
 from gpflow_dwp.models.variational import VariationalModel
 from gpflow_dwp.validation import check_instance
 

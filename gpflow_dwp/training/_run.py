@@ -10,11 +10,11 @@ import numpy as np
 from tqdm import tqdm
 
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.interrupts import deferred_signals
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
+from gpflow_dwp.training._signals import deferred_signals
 from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.distribution import Workers

@@ -29,7 +29,7 @@ from gpflow_dwp.models import (
     model_from_bytes,
     model_to_bytes,
 )
-from gpflow_dwp.models.configuration import to_config
+from gpflow_dwp.models.plain_data import to_config
 from gpflow_dwp.training import fit
 
 XNEW = toy_data(5, seed=5)[0]

@@ -12,8 +12,8 @@ import pytest
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import fit
-from gpflow_dwp.interrupts import deferred_signals
 from gpflow_dwp.training import TrainingHistory, TrainingProgress
+from gpflow_dwp.training._signals import deferred_signals
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 

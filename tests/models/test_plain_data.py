@@ -15,7 +15,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.models.configuration import from_config, to_config
+from gpflow_dwp.models.plain_data import from_config, to_config
 
 KERNELS: dict[str, Callable[[], gk.Kernel]] = {
     "lengthscales": lambda: gk.SquaredExponential(1.7, [0.6, 0.9]),

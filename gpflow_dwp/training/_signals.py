@@ -1,4 +1,4 @@
-"""Signals that ask a process to end: taken as errors, or kept until a compiled call is over."""
+"""Signals that ask a process to end, kept until a compiled call is over."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
-__all__ = ["deferred_signals", "ending_signals"]
+__all__ = ["deferred_signals"]
 
 # That of a terminal that closes is not everywhere.
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -46,22 +45,3 @@ def deferred_signals(*, until_saved: bool) -> Iterator[Callable[[], bool]]:
         for number in seen:
             if number != signal.SIGINT:
                 signal.raise_signal(number)
-
-
-@contextlib.contextmanager
-def ending_signals(handle: Callable[[int, Any], Any]) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP be handled, so that nothing is left half done.
-
-    Where they have a handler or are ignored, as after nohup, they are left as they are.
-
-    :param handle: Called with the number of the signal and a frame; it raises.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    taken = [n for n in _ENDING if is_main and signal.getsignal(n) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
