@@ -28,7 +28,6 @@ from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, model_summary, save_model
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import TrainingHistory, fit
-from gpflow_dwp.training.progress import bounds_in_raw_units
 
 __all__ = ["run_fit"]
 
@@ -68,11 +67,10 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
     show(data.summary)
     rows = data.standardised(data.train)
     simple = simple_scores(rows, data.standardised(test), data.target, seed=options.seed)
-    with bounds_in_raw_units(data.offset):
-        if options.depth == "auto":
-            trained = _choose(data, options)
-        else:
-            trained = _train(run, data, model, options)
+    if options.depth == "auto":
+        trained = _choose(data, options)
+    else:
+        trained = _train(run, data, model, options)
     for line in trained.lines:
         show(line)
     units = RawUnits(trained.model, data.inputs, data.target)

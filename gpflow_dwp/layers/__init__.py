@@ -1,7 +1,7 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
 from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, GramLayer, OutputLayer
-from gpflow_dwp.layers.encoder import Encoder, FreeEncoder, NetworkEncoder
+from gpflow_dwp.layers.encoder import Encoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
@@ -15,7 +15,6 @@ from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
 __all__ = [
     "Description",
     "Encoder",
-    "FreeEncoder",
     "GaussianPosterior",
     "GlobalInducingGPLayer",
     "GlobalInducingGramLayer",

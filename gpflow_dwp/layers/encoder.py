@@ -11,29 +11,17 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter, default_float
-from gpflow.utilities import positive
 
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_integers, check_memory
 
-__all__ = ["Encoder", "FreeEncoder", "NetworkEncoder"]
+__all__ = ["Encoder", "NetworkEncoder"]
 
 _LOG_SCALE_BIAS = -5.0
 
 
 class Encoder(gpflow.Module, abc.ABC):
     """Gives each datum a mean-field Gaussian over its latent variables."""
-
-    @property
-    def num_rows(self) -> int:
-        """How many training rows have parameters of their own, so that all of them must come
-        together and cannot change; 0 for none."""
-        return 0
-
-    @property
-    def is_of_rows(self) -> bool:
-        """Whether there are parameters for each training row."""
-        return self.num_rows > 0
 
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "Y: [N, P]", "return[0]: [N, W]", "return[1]: [N, W]")
@@ -43,41 +31,6 @@ class Encoder(gpflow.Module, abc.ABC):
         :param X: The model's inputs, [N, D].
         :param Y: Observations, [N, P].
         """
-
-
-class FreeEncoder(Encoder):
-    """A mean and a standard deviation of its own for every training row: full batches only.
-
-    :param num_data: Number of training rows, N.
-    :param latent_dim: Number of latent variables of each row, W.
-    :raises ValueError: If an argument is not a positive integer, or too large for the machine's
-        memory.
-    """
-
-    def __init__(self, num_data: int, latent_dim: int = 1) -> None:
-        check_integers(num_data=num_data, latent_dim=latent_dim)
-        check_memory(num_data, latent_dim, num_data=num_data, latent_dim=latent_dim)
-        super().__init__(name="FreeEncoder")
-        self.num_data = num_data
-        self.latent_dim = latent_dim
-        shape, dtype = (num_data, latent_dim), default_float()
-        self.mean = Parameter(np.zeros(shape), dtype=dtype)
-        self.scale = Parameter(
-            np.full(shape, np.exp(_LOG_SCALE_BIAS)), dtype=dtype, transform=positive(base="exp")
-        )
-
-    @property
-    def num_rows(self) -> int:
-        return self.num_data
-
-    @inherit_check_shapes
-    def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        if X.shape[0] is not None and X.shape[0] != self.num_data:
-            raise ValueError(
-                f"X must hold all {self.num_data} training rows, in their order, as every row has "
-                f"parameters of its own, got {X.shape[0]}; use a NetworkEncoder with minibatches."
-            )
-        return tf.convert_to_tensor(self.mean), tf.convert_to_tensor(self.scale)
 
 
 class NetworkEncoder(Encoder):

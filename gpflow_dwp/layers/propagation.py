@@ -31,7 +31,6 @@ from gpflow_dwp.validation import check_memory
 
 __all__ = [
     "InducingPath",
-    "propagate_jointly",
     "propagate_targets",
     "regression_blocks",
     "sample_gram_matrices",
@@ -180,7 +179,7 @@ def regression_blocks(
     "seed: [2]",
     "keys: [rows, key]",
     "return[0]: [S, N, Q]",
-    "return[1]: [S, N, columns...]",
+    "return[1]: [S, ...]",
 )
 def propagate_targets(
     hidden: Sequence[GramLayer],
@@ -190,6 +189,7 @@ def propagate_targets(
     seed: Seed,
     keys: tf.Tensor | None = None,
     *,
+    full_cov: bool = False,
     mixed: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Carry groups of targets through draws of the inducing points.
@@ -205,52 +205,30 @@ def propagate_targets(
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all
         share it; None for ``targets``, which must then be the same for all draws.
+    :param full_cov: Whether the targets are one group, whose covariance is wanted.
     :param mixed: Whether moments of the outputs are wanted, not of the functions that they mix,
         without the mean function.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
-        columns share it and [S, N, Q] where not. S is 1 without hidden layers.
+        columns share it and [S, N, Q] where not; or its covariance, [S, N, N] or [S, Q, N, N]. S is
+        1 without hidden layers.
     """
-    if targets.shape[-2] != 1:
+    if full_cov or targets.shape[-2] != 1:
         keys = None  # what is drawn jointly is independent even where two targets coincide
     elif keys is None:
         keys = _flat(targets)
-    covariance = _carry_targets(
-        hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed, keys)
-    )
-    marginal = covariance._replace(tt=covariance.diagonal[..., None, None])
-    mean, variance = _condition_output(output, path, targets, marginal, mixed)
+    carry = _at_random(hidden, targets, seed, keys)
+    blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry)
+    if not full_cov:
+        blocks = blocks._replace(tt=blocks.diagonal[..., None, None])
+    moments = output.condition(path.output, blocks)
+    moments = output.mix(*moments) if mixed else moments
+    mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
+    if output.mean_function is not None and mixed:
+        mean += output.mean_function(_flat(targets))
+    if full_cov:
+        return mean, variance[..., 0, :, :]
     variance = variance[..., 0, 0]
     return mean, variance if variance.shape.rank == 2 else tf.linalg.matrix_transpose(variance)
-
-
-@check_shapes(
-    "targets: [batch..., N, D]",
-    "seed: [2]",
-    "return[0]: [S, N, Q]",
-    "return[1]: [S, columns..., N, N]",
-)
-def propagate_jointly(
-    hidden: Sequence[GramLayer],
-    output: OutputLayer,
-    path: InducingPath,
-    targets: tf.Tensor,
-    seed: Seed,
-    *,
-    mixed: bool = True,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Carry targets jointly: as :func:`propagate_targets` one group, with its covariance.
-
-    :param targets: Inputs, X, [N, D], or [S, N, D] where they differ from draw to draw.
-    :param mixed: As there.
-    :return: The output's mean given the draws, [S, N, Q], and its covariance, [S, N, N] where all
-        output columns share it and [S, Q, N, N] where not.
-    """
-    targets = targets[..., None, :, :]
-    covariance = _carry_targets(
-        hidden, output, path.points, path.hidden, targets, _at_random(hidden, targets, seed)
-    )
-    mean, variance = _condition_output(output, path, targets, covariance, mixed)
-    return mean, variance[..., 0, :, :]
 
 
 @check_shapes("targets: [batch..., N, D]", "seed: [2]")
@@ -263,7 +241,8 @@ def sample_gram_matrices(
 ) -> list[tf.Tensor]:
     """Draw every hidden layer's Gram matrix of the targets, jointly with those below.
 
-    They are the ones that :func:`propagate_jointly` passes through, whose parameters these are.
+    They are the ones that :func:`propagate_targets` passes through with ``full_cov``, whose
+    parameters these are, but for ``targets``, [N, D] or [S, N, D].
 
     :return: For each hidden layer, bottom first, [S, N, N].
     """
@@ -277,22 +256,6 @@ def sample_gram_matrices(
 
     _carry_targets(hidden, output, path.points, path.hidden, targets, record)
     return [tf.cast(gram.tt[:, 0], targets.dtype) for gram in grams]
-
-
-def _condition_output(
-    output: OutputLayer,
-    path: InducingPath,
-    targets: tf.Tensor,
-    blocks: TargetBlocks,
-    mixed: bool,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean and covariance of the functions, with the mean function, of the targets' type."""
-    moments = output.condition(path.output, blocks)
-    moments = output.mix(*moments) if mixed else moments
-    mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
-    if output.mean_function is not None and mixed:
-        mean += output.mean_function(_flat(targets))
-    return mean, variance
 
 
 def _flat(targets: tf.Tensor) -> tf.Tensor:

@@ -12,7 +12,6 @@ from gpflow_dwp.base import Seed
 from gpflow_dwp.layers import GramLayer, OutputLayer
 from gpflow_dwp.layers.propagation import (
     InducingPath,
-    propagate_jointly,
     propagate_targets,
     sample_gram_matrices,
     sample_inducing_path,
@@ -80,8 +79,13 @@ class DeepPosterior(MixturePosterior):
     def _propagate(
         self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        parts = self._hidden, self._output, self.path
-        if full_cov:
-            return propagate_jointly(*parts, X, self._target_seed, mixed=mixed)
-        keys = tf.zeros([1, 1], X.dtype)
-        return propagate_targets(*parts, X[:, None], self._target_seed, keys, mixed=mixed)
+        return propagate_targets(
+            self._hidden,
+            self._output,
+            self.path,
+            X[None] if full_cov else X[:, None],
+            self._target_seed,
+            tf.zeros([1, 1], X.dtype),
+            full_cov=full_cov,
+            mixed=mixed,
+        )

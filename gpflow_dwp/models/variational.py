@@ -18,7 +18,6 @@ from gpflow.models import BayesianModel, ExternalDataTrainingLossMixin
 
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import NonFiniteBoundError
-from gpflow_dwp.layers import Encoder
 from gpflow_dwp.layers.base import Layer
 from gpflow_dwp.likelihoods.gamma_gaussian import HasDivergence
 from gpflow_dwp.models.accepted_observations import count_columns
@@ -143,26 +142,15 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         Compile functions of the model, such as a ``training_loss_closure``, anew.
 
         :param data: X [N, D] and Y [N, P], any number of rows, and weights [N] if there are any.
-        :raises ValueError: If they do not fit the model (see :func:`check_data`), or an encoder
-            has parameters of each old row; the model is then as it was.
+        :raises ValueError: If they do not fit the model (see :func:`check_data`), which is
+            then as it was.
         """
         batch = check_batch(self, data)
-        if self._rows_of_encoders:
-            raise ValueError(
-                "data cannot be replaced: the model's encoder has learned a posterior for each of "
-                "its rows."
-            )
         self._set_rows(batch)
         self.num_data = int(batch.X.shape[0])
 
     def _set_rows(self, rows: Batch) -> None:
         """Replace :attr:`rows`, if there are any."""
-
-    @property
-    def _rows_of_encoders(self) -> int:
-        """How many rows there must be in a batch, as each has parameters; 0 for any number."""
-        encoders = [part for part in self.submodules if isinstance(part, Encoder)]
-        return max((part.num_rows for part in encoders), default=0)
 
     def divergences(self, *, seed: int = 0) -> list[float]:
         """Estimate each layer's divergence from its prior, in nats, bottom first.
@@ -174,10 +162,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         """
         # Log ratios depend on no datum: any will do, and its own term may be infinite.
         num_columns = count_columns(self.likelihood, self.num_outputs) or 1
-        X, Y = (
-            tf.zeros([max(1, self._rows_of_encoders), width], default_float())
-            for width in (self.num_inputs, num_columns)
-        )
+        X, Y = (tf.zeros([1, width], default_float()) for width in (self.num_inputs, num_columns))
         terms = [self._estimate_terms(Batch(X, Y), 1, seed + draw) for draw in range(_BOUNDS)]
         return [-float(ratio) for ratio in np.mean([term.log_ratios for term in terms], axis=0)]
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,8 @@ from gpflow.utilities import parameter_dict
 from gpflow_dwp.files import held
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.callbacks import Callback
-from gpflow_dwp.training.history import StepRecords, joined
-from gpflow_dwp.training.loop import CompiledLoop
 
-__all__ = ["TrainingCheckpoint", "run_identity"]
+__all__ = ["TrainingCheckpoint", "opened_checkpoint", "run_identity"]
 
 _WITH_STATE = (tf.Module, tf.train.experimental.PythonState)
 _NAME = "state"
@@ -37,78 +35,38 @@ class TrainingCheckpoint:
     """Saves and restores a run: parameters, optimiser, step, place in the data, callbacks, history.
 
     TensorFlow's ``CheckpointManager`` keeps the last two saves, of which the first is of the start.
-    A context, in which the directory is this run's alone.
 
-    :param directory: Where; made here if need be.
-    :param loop: The loop, not yet used.
-    :param place: Whatever holds the place in the data, if anything does.
+    :param directory: Where, a folder that is there.
+    :param parts: What is saved, by name; nothing of it has been used yet.
     :param settings: What must be the same in a run that goes on, in plain values.
-    :param callbacks: Those of the run, of which some may have a state.
     :param seconds_between_saves: After how long the next save is due.
     :param is_writer: Whether this process saves; another one that takes the same steps only goes
         on from what was saved.
-    :raises ValueError: If the directory is no path or not a folder. On entering the context: if it
-        cannot be written, or TensorFlow cannot save the place in the data.
-    :raises BlockingIOError: On entering the context: if another run is in it.
     """
 
     def __init__(
         self,
-        directory: str | os.PathLike[str],
-        loop: CompiledLoop,
-        place: Any | None,
+        directory: Path,
+        parts: Mapping[str, Any],
         settings: Mapping[str, Any],
-        callbacks: Sequence[Callback],
         *,
         seconds_between_saves: float,
         is_writer: bool,
     ) -> None:
-        self._directory = Path(directory)
-        if self._directory.exists() and not self._directory.is_dir():
-            raise ValueError(f"checkpoint_directory must be a folder, got a file, {directory}.")
-        with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
-        names = [type(callback).__name__ for callback in with_state]
-        self._past = _Past({**settings, "callbacks": names})
-        parts = {**loop.state, "past": self._past}
-        if place is not None:
-            parts["batches"] = place
-        parts |= {f"callback_{i}": callback for i, callback in enumerate(with_state)}
-        self._checkpoint = tf.train.Checkpoint(**parts)
+        self._directory = directory
+        self._past = _Past(settings)
+        self._checkpoint = tf.train.Checkpoint(**parts, past=self._past)
         self._seconds_between_saves = seconds_between_saves
         self._is_writer = is_writer
         self._last_save = time.monotonic()
-        self._held = contextlib.ExitStack()
-
-    def __enter__(self) -> TrainingCheckpoint:
-        try:
-            if self._is_writer:
-                self._directory.mkdir(parents=True, exist_ok=True)
-                self._held.enter_context(held(self._directory))
-                for left in self._directory.glob(f"{_NAME}-*_temp"):  # by a run that was killed
-                    shutil.rmtree(left, ignore_errors=True)
-                for left in self._directory.glob("checkpoint.tmp*"):
-                    left.unlink(missing_ok=True)
-            self._manager = tf.train.CheckpointManager(
-                self._checkpoint, str(self._directory), max_to_keep=2, checkpoint_name=_NAME
-            )
-            if self._is_writer and not self._saves():
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, str(directory), max_to_keep=2, checkpoint_name=_NAME
+        )
+        if is_writer:
+            for left in directory.glob(f"{_NAME}-*_temp"):  # by a save that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            if not self._manager.checkpoints:
                 self._manager.save(checkpoint_number=0)  # what cannot be saved is known now
-        except BlockingIOError as error:
-            raise BlockingIOError(
-                f"checkpoint_directory {self._directory} is in use by another run"
-            ) from error
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            self._held.close()
-            reason = getattr(error, "strerror", None) or error
-            if isinstance(error, tf.errors.FailedPreconditionError):
-                reason = f"TensorFlow cannot save the place in this dataset ({error.message})"
-            raise ValueError(
-                f"checkpoint_directory {self._directory} cannot be written: {reason}."
-            ) from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._held.close()
 
     @property
     def is_due(self) -> bool:
@@ -121,45 +79,38 @@ class TrainingCheckpoint:
         :return: What the steps up to it recorded, and the seconds that they took.
         :raises ValueError: If it was saved with other settings, or no save is intact.
         """
-        damages = []
-        for save in self._saves():
-            name, past = save.name, _Past({})
+        saves = self._manager.checkpoints[::-1]
+        for save in saves:
+            past = _Past({})
             try:
                 # Settings first: of another run the rest may have other shapes.
-                tf.train.Checkpoint(past=past).read(str(save)).expect_partial()
+                tf.train.Checkpoint(past=past).read(save).expect_partial()
                 self._check_settings(past.settings)
-                self._checkpoint.restore(str(save)).assert_consumed()
+                self._checkpoint.restore(save).assert_consumed()
             except (tf.errors.OpError, IndexError) as error:  # the latter of a file cut short
-                reason = error.message if isinstance(error, tf.errors.OpError) else str(error)
-                damages.append(f"{name} is damaged ({reason.strip()})")
+                warnings.warn(f"{save} is damaged, and left out: {error}", stacklevel=2)
                 continue
-            if damages:
-                warnings.warn(
-                    f"checkpoint_directory {self._directory}: {'; '.join(damages)}; training goes "
-                    f"on from {name}, which is older",
-                    stacklevel=2,
-                )
             return (self._past.terms, self._past.seconds) if len(self._past.terms.data) else None
-        if damages:
+        if saves:
             raise ValueError(
-                f"checkpoint_directory {self._directory} holds no state that is intact: "
-                f"{'; '.join(damages)}. Remove it, or name another, to begin anew."
+                f"checkpoint_directory {self._directory} holds no state that is intact. Remove it, "
+                "or name another, to begin anew."
             )
         return None
 
-    def save(self, records: Sequence[StepRecords], seconds: float) -> None:
+    def save(self, terms: BoundTerms, seconds: float) -> None:
         """Save the present state, if that is for this process to do.
 
-        :param records: What all steps so far recorded.
+        :param terms: What all steps so far recorded.
         :param seconds: The time that they took.
         :raises OSError: If it cannot be written, such as to a full disk; what was saved before is
             as it was.
         """
         if not self._is_writer:
             return
-        self._past.terms, self._past.seconds = joined(records), seconds
+        self._past.terms, self._past.seconds = terms, seconds
         try:
-            self._manager.save(checkpoint_number=len(self._past.terms.data))
+            self._manager.save(checkpoint_number=len(terms.data))
         except (OSError, tf.errors.OpError) as error:
             is_full = isinstance(error, tf.errors.ResourceExhaustedError)
             code = errno.ENOSPC if is_full else getattr(error, "errno", None) or errno.EIO
@@ -171,20 +122,59 @@ class TrainingCheckpoint:
             ) from error
         self._last_save = time.monotonic()
 
-    def _saves(self) -> list[Path]:
-        """What was saved, the last first; without its list, which a kill may leave behind."""
-        found = [path.with_suffix("") for path in self._directory.glob(f"{_NAME}-*.index")]
-        return sorted(found, key=lambda path: int(path.name.partition("-")[2]), reverse=True)
-
     def _check_settings(self, saved: Mapping[str, Any]) -> None:
-        name, then, now = _first_difference(saved, self._past.settings)
-        if isinstance(then, dict) and isinstance(now, dict):
-            name, then, now = _first_difference(then, now)
-        if then != now:
-            raise ValueError(
-                f"checkpoint_directory {self._directory} holds a run with {name}={then!r}, "
-                f"got {now!r}."
+        own = self._past.settings
+        for name in {**saved, **own}:
+            if saved.get(name) != own.get(name):
+                raise ValueError(
+                    f"checkpoint_directory {self._directory} holds a run with "
+                    f"{name}={saved.get(name)!r}, got {own.get(name)!r}."
+                )
+
+
+@contextlib.contextmanager
+def opened_checkpoint(
+    directory: str | os.PathLike[str],
+    parts: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    callbacks: Sequence[Callback],
+    *,
+    seconds_between_saves: float,
+    is_writer: bool,
+) -> Iterator[TrainingCheckpoint]:
+    """Open a :class:`TrainingCheckpoint` in a folder that is this run's alone, made if need be.
+
+    :param callbacks: Those of the run, of which some may have a state.
+    :raises ValueError: If the directory cannot be written, or TensorFlow cannot save
+        one of the parts.
+    :raises BlockingIOError: If another run is in it.
+    """
+    folder = Path(directory)
+    with_state = [callback for callback in callbacks if isinstance(callback, _WITH_STATE)]
+    settings = {**settings, "callbacks": [type(callback).__name__ for callback in with_state]}
+    parts = {**parts, **{f"callback_{i}": callback for i, callback in enumerate(with_state)}}
+    with contextlib.ExitStack() as stack:
+        try:
+            if is_writer:
+                folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(folder))
+            checkpoint = TrainingCheckpoint(
+                folder,
+                parts,
+                settings,
+                seconds_between_saves=seconds_between_saves,
+                is_writer=is_writer,
             )
+        except BlockingIOError:
+            raise
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            reason = getattr(error, "strerror", None) or error
+            if isinstance(error, tf.errors.FailedPreconditionError):
+                reason = f"TensorFlow cannot save the place in this dataset ({error.message})"
+            raise ValueError(
+                f"checkpoint_directory {folder} cannot be written: {reason}."
+            ) from error
+        yield checkpoint
 
 
 def run_identity(
@@ -198,24 +188,16 @@ def run_identity(
     described: dict[str, Any] = {
         "optimizer": type(optimizer).__name__,
         "model": [type(module).__name__ for module in (model, *model.submodules)],
-        "parameters": {
-            path: f"{parameter.dtype.name} {list(parameter.shape)}"
-            + ("" if parameter.trainable else ", not trainable")
-            for path, parameter in parameter_dict(model).items()
-        },
     }
+    for path, parameter in parameter_dict(model).items():
+        fixed = "" if parameter.trainable else ", not trainable"
+        described[path] = f"{parameter.dtype.name} {list(parameter.shape)}{fixed}"
     if not isinstance(data, tf.data.Dataset):
         arrays = [np.ascontiguousarray(part, np.float64) for part in data]
         digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
         shapes = " and ".join(str(list(array.shape)) for array in arrays)
         described["data"] = f"{shapes}, SHA-256 {digest[:16]}"
     return described
-
-
-def _first_difference(saved: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    names = {**saved, **present}
-    name = next((name for name in names if saved.get(name) != present.get(name)), "")
-    return name, saved.get(name), present.get(name)
 
 
 class _Past(tf.train.experimental.PythonState):

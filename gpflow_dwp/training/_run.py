@@ -1,8 +1,9 @@
-"""The course of a training run: its steps, and all that happens between them."""
+"""What happens in a training run between its steps."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -17,10 +18,9 @@ from gpflow_dwp.training._checkpoint import TrainingCheckpoint
 from gpflow_dwp.training._signals import deferred_signals
 from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
-from gpflow_dwp.training.distribution import Workers
-from gpflow_dwp.training.history import StepRecords, TrainingHistory, joined
+from gpflow_dwp.training.distribution import Devices
+from gpflow_dwp.training.history import TrainingHistory, joined
 from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.training.progress import is_watched, shown_bound
 
 __all__ = ["TrainingRun"]
 
@@ -45,24 +45,24 @@ class TrainingRun:
     callbacks: Sequence[Callback]
     callback_interval: int
     checkpoint: TrainingCheckpoint | None
-    workers: Workers
+    devices: Devices
 
     def __post_init__(self) -> None:
         past, seconds = BoundTerms(np.zeros(0), np.zeros((0, self.model.num_log_ratios))), 0.0
         if self.checkpoint is not None:
             past, seconds = self.checkpoint.restore() or (past, seconds)
         self._done = len(past.data)
-        self.workers.check_same(
-            {"steps": self._done}, "checkpoint_directory must be one folder that all workers see"
-        )
+        if self.devices.any(abs(self.devices.mean(self._done) - self._done) > 1e-3):
+            raise ValueError(
+                "checkpoint_directory must be one folder that all processes see, got one with "
+                f"{self._done} steps here, and others elsewhere."
+            )
         # The next call of the callbacks averages over all steps since the last one, resumed or not.
         last = self._done - self._done % self.callback_interval
-        self._records = [
-            StepRecords(BoundTerms(past.data[part], past.log_ratios[part]), False, ())
-            for part in (slice(last), slice(last, None))
-        ]
+        parts = slice(last), slice(last, None)
+        self._parts = [BoundTerms(*(each[part] for each in past)) for part in parts]
         self._reported = 1
-        self._seconds_before = seconds
+        self._start = time.perf_counter() - seconds
 
     def take_steps(self, progress: bool) -> TrainingHistory:
         """Take all steps that are left, or those until a callback or Ctrl-C ends the run.
@@ -71,83 +71,82 @@ class TrainingRun:
         """
         staged = [callback for callback in self.callbacks if isinstance(callback, RunCallback)]
         wishes = [callback.begin(self._done, self.model) for callback in staged]
-        stop_reason = self._ended_by_callback() if self.workers.any(any(wishes)) else None
-        start = time.perf_counter() - self._seconds_before
+        stop_reason = self._ended_by_callback() if self.devices.any(any(wishes)) else None
+        # A bar is for a terminal or a notebook, not for a file or a pipe.
+        is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules
         with (
             deferred_signals(until_saved=self.checkpoint is not None) as interrupted,
             tqdm(
                 total=self.num_steps,
                 initial=self._done,
-                disable=not (progress and self.workers.is_first and is_watched()),
+                disable=not (progress and self.devices.is_first and is_watched),
                 unit="step",
                 desc="compiling",
             ) as bar,
         ):
             first = bar.n
-            for record in self._calls() if stop_reason is None else ():
-                self._records.append(record)
-                if record.failed:
-                    raise self._failure(record)
-                self._done += len(record.terms.data)
+            for terms in self._calls() if stop_reason is None else ():
+                self._parts.append(terms)
+                if self.loop.failed:
+                    raise self._failure(terms)
+                self._done += len(terms.data)
                 bar.set_description_str("", refresh=False)
                 if bar.n == first:  # Steps that are left need not be compiled.
                     bar.unpause()
-                bar.update(len(record.terms.data))
-                bar.set_postfix_str(shown_bound(_mean_bound([record]) / self.model.num_data))
-                if self.workers.any(self._call_callbacks(time.perf_counter() - start)):
+                bar.update(len(terms.data))
+                bar.set_postfix_str(f"ELBO per datum {_mean(terms) / self.model.num_data:.3f}")
+                if self.devices.any(self._call_callbacks()):
                     stop_reason = self._ended_by_callback()
                     break
-                if self.workers.any(interrupted()):
+                if self.devices.any(interrupted()):
                     stop_reason = f"interrupted after step {self._done}"
                     break
                 if self.checkpoint and self.checkpoint.is_due:
-                    self.checkpoint.save(self._records, time.perf_counter() - start)
+                    self.checkpoint.save(joined(self._parts), self._seconds)
             if self.checkpoint:
-                self.checkpoint.save(self._records, time.perf_counter() - start)
-                self.workers.mean(0.0)  # so that none looks for a state that is not there yet
-            if getattr(self.loop.optimizer, "use_ema", False):  # Keras': it averages iterates
-                self.loop.optimizer.finalize_variable_values(self.loop.variables)
+                self.checkpoint.save(joined(self._parts), self._seconds)
+                self.devices.mean(0.0)  # so that none looks for a state that is not there yet
+            self.loop.finish()
             for callback in staged:
                 callback.finish(self.model)
         return TrainingHistory(
-            *joined(self._records),
+            *joined(self._parts),
             int(self.model.num_data),
-            time.perf_counter() - start,
+            self._seconds,
             stop_reason or f"took all {self.num_steps} steps",
+            self.loop.annealing_steps,
         )
 
-    def _calls(self) -> Iterator[StepRecords]:
+    def _calls(self) -> Iterator[BoundTerms]:
         """Take steps in calls of about half a second, ending where callbacks are to be called."""
         first, size = self._done, 1
         interval = self.callback_interval if self.callbacks else self.num_steps
         while self._done < self.num_steps:
             size = min(size, self.num_steps - self._done, interval - self._done % interval)
             start = time.perf_counter()
-            record = self.loop.run(size)
-            seconds = self.workers.mean(time.perf_counter() - start)
-            yield record
+            terms = self.loop.run(size)
+            seconds = self.devices.mean(time.perf_counter() - start)
+            yield terms
             if self._done > first + 1:  # The first call was mostly tracing.
                 size = max(1, int(size * min(10.0, _SECONDS_PER_CALL / max(seconds, 1e-6))))
 
-    def _call_callbacks(self, seconds: float) -> bool:
+    def _call_callbacks(self) -> bool:
         """Call them if it is time to, and say whether one of them wishes to end the run."""
         at_interval = self._done % self.callback_interval == 0
         if not self.callbacks or not (at_interval or self._done == self.num_steps):
             return False
-        bound = _mean_bound(self._records[self._reported :])
-        event = TrainingProgress(self._done, self.num_steps, bound, self.model, seconds)
-        self._reported = len(self._records)
+        bound = _mean(joined(self._parts[self._reported :]))
+        event = TrainingProgress(self._done, self.num_steps, bound, self.model, self._seconds)
+        self._reported = len(self._parts)
         wishes = [callback(event) for callback in self.callbacks]  # Of every one, in any case.
         return any(wishes)
 
-    def _failure(self, record: StepRecords) -> NonFiniteBoundError:
-        """Say which part of the model the last step of a record broke."""
-        step = self._done + len(record.terms.data) - 1
-        last = BoundTerms(record.terms.data[-1], record.terms.log_ratios[-1])
-        where = describe_non_finite(self.model, last)
+    def _failure(self, terms: BoundTerms) -> NonFiniteBoundError:
+        """Say which part of the model the last of the steps broke."""
+        step = self._done + len(terms.data) - 1
+        where = describe_non_finite(self.model, BoundTerms(*(part[-1] for part in terms)))
         if where is None:
-            pairs = zip(self.loop.variables, record.finite_gradients, strict=True)
-            names = names_of(self.model, [variable for variable, finite in pairs if not finite])
+            names = names_of(self.model, self.loop.without_finite_gradient())
             where = (
                 f"the gradient of {', '.join(names)} is" if names else "the log prior density is"
             )
@@ -157,10 +156,13 @@ class TrainingRun:
             step=step,
         )
 
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._start
+
     def _ended_by_callback(self) -> str:
         return f"a callback ended the run after step {self._done}"
 
 
-def _mean_bound(records: Sequence[StepRecords]) -> float:
-    terms = joined(records)
+def _mean(terms: BoundTerms) -> float:
     return float(np.mean(terms.data + terms.log_ratios.sum(axis=1)))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
-
-from gpflow_dwp.training.distribution import aggregated
 
 __all__ = ["Adam", "AdamState", "adam_step"]
 
@@ -41,12 +39,11 @@ def adam_step(
 
 
 class Adam(tf.Module):
-    """Adam (Kingma and Ba, 2015), updating all variables as one vector.
+    """Adam (Kingma and Ba, 2015) for :func:`fit`, updating all variables as one vector.
 
     A model of this package has dozens of small variables. An update of each by itself, as Keras
     does it, is a thousand small operations and takes as long as a tenth of a step. The iterates are
-    those of ``tf_keras.optimizers.Adam`` with the same settings. On replicas of a distribution
-    strategy, in whose scope it must be made, gradients are summed over all, as Keras sums them.
+    those of ``tf_keras.optimizers.Adam`` with the same settings, which loops of your own take.
 
     :param learning_rate: A number, or a function of the number of steps taken, such as a Keras
         schedule.
@@ -64,8 +61,7 @@ class Adam(tf.Module):
     ) -> None:
         super().__init__(name="Adam")
         self.learning_rate = learning_rate
-        self._decays = (beta_1, beta_2)
-        self._epsilon = epsilon
+        self._rest = (beta_1, beta_2, epsilon)
         self.iterations = tf.Variable(0, dtype=tf.int64, trainable=False)
         # Weakly, so that checkpoints of the optimiser do not hold the variables, too.
         self._variables: tuple[weakref.ref[tf.Variable], ...] = ()
@@ -82,8 +78,7 @@ class Adam(tf.Module):
             names = ", ".join(sorted(dtype.name for dtype in dtypes))
             raise ValueError(f"variables must have one dtype, got {names}.")
         if self._variables:
-            before = [reference() for reference in self._variables]
-            if [*map(id, before)] == [*map(id, variables)]:
+            if [id(reference()) for reference in self._variables] == [*map(id, variables)]:
                 return
             self.iterations.assign(0)
         self._variables = tuple(weakref.ref(variable) for variable in variables)
@@ -102,7 +97,7 @@ class Adam(tf.Module):
 
         :param num_steps: Number of steps.
         """
-        rate, rest = self.learning_rate, tf.constant([*self._decays, self._epsilon], tf.float64)
+        rate, rest = self.learning_rate, tf.constant(self._rest, tf.float64)
 
         def of_step(taken: tf.Tensor) -> tf.Tensor:
             # A cast of a Python number would round it to float32 first.
@@ -113,29 +108,3 @@ class Adam(tf.Module):
             return tf.repeat(of_step(tf.constant(0, tf.int64))[None], num_steps, axis=0)
         steps = tf.range(tf.cast(num_steps, tf.int64))
         return tf.map_fn(of_step, steps, fn_output_signature=tf.TensorSpec([4], tf.float64))
-
-    def apply_gradients(
-        self,
-        gradients: Iterable[tuple[tf.Tensor, tf.Variable]],
-        settings: tf.Tensor | None = None,
-        *,
-        skip_gradients_aggregation: bool = False,
-    ) -> None:
-        """Take one step.
-
-        :param gradients: Each variable's gradient with the variable, as in :meth:`build`.
-        :param settings: Those of this step, [4]; None for the optimiser's own.
-        :param skip_gradients_aggregation: Whether gradients are those of all replicas by now.
-        :raises ValueError: If there are several replicas, and this is none of them or uses
-            variables from outside their strategy's scope.
-        """
-        pairs = list(gradients) if skip_gradients_aggregation else aggregated(self, gradients)
-        gradient = tf.concat([tf.reshape(part, [-1]) for part, _ in pairs], axis=0)
-        settings = self.settings(1)[0] if settings is None else settings
-        before = AdamState(*map(tf.convert_to_tensor, self.state))
-        change, after = adam_step(before, gradient, settings)
-        for variable, value in zip(self.state, after, strict=True):
-            variable.assign(value)
-        sizes = [variable.shape.num_elements() for _, variable in pairs]
-        for part, (_, variable) in zip(tf.split(change, sizes), pairs, strict=True):
-            variable.assign_sub(tf.reshape(part, variable.shape))

@@ -30,10 +30,7 @@ class TrainingProgress(NamedTuple):
 class Callback(Protocol):
     """Anything that can be called with a :class:`TrainingProgress`.
 
-    One that also acts where a run begins or ends is a :class:`RunCallback`. Of several processes
-    that train together each calls its own, which must be the same in all. One with an attribute
-    ``only_in_first_worker`` that is true, as those have that write files, is called in the first
-    process only.
+    Of several processes that train together each calls its own, which must be the same in all.
     """
 
     def __call__(self, progress: TrainingProgress) -> bool | None:
@@ -43,11 +40,10 @@ class Callback(Protocol):
 class RunCallback(abc.ABC):
     """A callback that ``fit`` also tells when a run begins and when it ends.
 
-    A callback whose state has to survive a run that is cut off derives from
+    One whose state has to survive a run that is cut off derives from
     ``tf.train.experimental.PythonState`` (``serialize``, ``deserialize``) or ``tf.Module``
-    (variables) as well: where ``fit`` saves checkpoints, they hold its state, and a run that goes
-    on has to be given callbacks of the same types in the same order. All other callbacks begin
-    anew in a run that goes on.
+    (variables) as well: checkpoints hold its state, and a run that goes on has to be given
+    callbacks of the same types in the same order. All others begin anew in a run that goes on.
     """
 
     @abc.abstractmethod
@@ -56,20 +52,16 @@ class RunCallback(abc.ABC):
 
     @abc.abstractmethod
     def begin(self, step: int, model: VariationalModel) -> bool | None:
-        """Make ready, before the first step.
+        """Make ready, before the first step, with the state of a checkpoint if there is one.
 
-        :param step: Number of steps that were taken before: 0, or in a run that goes on from a
-            checkpoint, whose state has been restored by now, more.
+        :param step: Number of steps that were taken before: 0, or of a run that goes on, more.
         :param model: The model, with its present parameters.
         :return: True to take no step at all.
         """
 
     @abc.abstractmethod
     def finish(self, model: VariationalModel) -> None:
-        """Do what is left to do after the last step, after a callback or Ctrl-C ended the run.
-
-        It comes after the last checkpoint, so that a run that goes on is none the wiser. It is
-        not called when an error ends the run.
+        """Do what is left to do after the last step and the last checkpoint; not after an error.
 
         :param model: The model, with its last parameters.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,19 +16,12 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.fit import fit
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.validation import as_weighted, check_integers, check_matrix, check_not_negative
+from gpflow_dwp.validation import as_weighted, check_integers, check_matrix
 
-__all__ = ["EarlyStopping", "ValidationMetric", "fit_with_held_out"]
+__all__ = ["EarlyStopping", "fit_with_held_out"]
 
 _DRAWS = 20
 LOOKS = 20
-
-ValidationMetric = (
-    Literal["log_density", "rmse"] | Callable[[VariationalModel, RegressionData], float]
-)
-"""``"log_density"``: mean log predictive density, in nats; ``"rmse"``: root of the mean squared
-error of the predictive mean, the only one of which less is better; or any function of the model and
-the held-out data of which more is better."""
 
 
 class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
@@ -56,9 +49,9 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
     [5, 10, 15, 20]
 
     :param data: Held-out inputs, [N, D], and targets, [N, P], in the model's units.
-    :param metric: What is to get better: see :data:`ValidationMetric`.
+    :param metric: What is to grow, a function of the model and the held-out data; None for the mean
+        log predictive density, in nats.
     :param patience: After how many calls without a better metric the run ends.
-    :param min_improvement: By how much more than this a metric has to be better.
     :param start_step: Before this step nothing is judged. The first steps, in which the weight of
         the log ratios still grows, may predict well and be no good bound.
     :param num_samples: Number of draws of each prediction, S; None for the model's own number.
@@ -69,29 +62,23 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
     def __init__(
         self,
         data: RegressionData,
-        metric: ValidationMetric = "log_density",
+        metric: Callable[[VariationalModel, RegressionData], float] | None = None,
         *,
         patience: int = 10,
-        min_improvement: float = 0.0,
         start_step: int = 0,
         num_samples: int | None = None,
         seed: int = 0,
     ) -> None:
-        if not callable(metric) and metric not in ("log_density", "rmse"):
-            raise ValueError(f"metric must be 'log_density', 'rmse' or callable, got {metric!r}.")
         check_integers(patience=patience)
         check_integers(at_least=0, start_step=start_step)
         if num_samples is not None:
             check_integers(num_samples=num_samples)
-        check_not_negative(min_improvement=min_improvement)
         X, Y = map(check_matrix, ("data[0]", "data[1]"), as_weighted(data)[:2])
         if len(X) != len(Y):
             raise ValueError(f"data must hold as many X as Y, got {len(X)} and {len(Y)} rows.")
         self._data: tuple[Array, Array] = X.astype(default_float()), Y.astype(default_float())
         self._metric = metric
-        self._sign = -1.0 if metric == "rmse" else 1.0
         self._patience = patience
-        self._min_improvement = min_improvement
         self._start_step = start_step
         self._num_samples = num_samples
         self._seed = seed
@@ -118,18 +105,13 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
         return self._is_impatient()
 
     def __call__(self, progress: TrainingProgress) -> bool:
-        """Judge the present parameters, and keep them if they are the best so far.
-
-        :raises ValueError: If the metric is "rmse" and the model does not predict such targets.
-        """
+        """Judge the present parameters, and keep them if they are the best so far."""
         if progress.step < self._start_step:
             return False
         value = float(self._evaluate())
         self.steps.append(progress.step)
         self.values.append(value)
-        best = self.best_value
-        better = best is None or self._sign * (value - best) > self._min_improvement
-        if better and np.isfinite(value):
+        if np.isfinite(value) and (self.best_value is None or value > self.best_value):
             self._best = len(self.values) - 1
             self._kept = [variable.numpy() for variable in progress.model.trainable_variables]
         return self._is_impatient()
@@ -159,21 +141,13 @@ class EarlyStopping(RunCallback, tf.train.experimental.PythonState):
 
     def _make_evaluation(self, model: VariationalModel) -> Callable[[], float | tf.Tensor]:
         metric = self._metric
-        if callable(metric):
+        if metric is not None:
             return lambda: metric(model, self._data)
         X, Y = map(tf.constant, self._data)
 
         def evaluate() -> tf.Tensor:
             draws = model.posterior(self._num_samples, seed=self._seed)
-            if metric == "log_density":
-                return tf.reduce_mean(draws.predict_log_density((X, Y)))
-            mean, _ = draws.predict_y(X)
-            if mean.shape[1] != Y.shape[1]:
-                raise ValueError(
-                    f"data[1] must have {mean.shape[1]} columns for the metric 'rmse', as the "
-                    f"model's predictions have, got {Y.shape[1]}."
-                )
-            return tf.sqrt(tf.reduce_mean((mean - Y) ** 2))
+            return tf.reduce_mean(draws.predict_log_density((X, Y)))
 
         return tf.function(evaluate, autograph=False)
 

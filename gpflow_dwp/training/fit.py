@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,14 +17,14 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.saving import warn_of_parts
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
-from gpflow_dwp.training._checkpoint import TrainingCheckpoint, run_identity
+from gpflow_dwp.training._checkpoint import TrainingCheckpoint, opened_checkpoint, run_identity
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
 from gpflow_dwp.training.adam import Adam
 from gpflow_dwp.training.callbacks import Callback
-from gpflow_dwp.training.distribution import Split, Workers, find_replicas
+from gpflow_dwp.training.distribution import Devices
 from gpflow_dwp.training.history import TrainingHistory
-from gpflow_dwp.training.loop import CompiledLoop, beside
+from gpflow_dwp.training.loop import CompiledLoop
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import (
@@ -58,7 +57,6 @@ def fit(
     progress: bool = True,
     jit_compile: bool = False,
     strategy: tf.distribute.Strategy | None = None,
-    split: Split = "rows",
     checkpoint_directory: str | Path | None = None,
     seconds_between_checkpoints: float = 60.0,
 ) -> TrainingHistory:
@@ -101,13 +99,10 @@ def fit(
     :param strategy: Whose replicas take every step together: a ``MirroredStrategy``, a
         ``MultiWorkerMirroredStrategy`` (where every worker makes the same call) or a
         ``OneDeviceStrategy`` of ``tf.distribute``. Model and optimiser must have been made in its
-        scope. None for that of the scope in which ``fit`` is called, or for one device.
-    :param split: What a strategy divides among its R replicas. "rows": those of every batch, with
-        the draws that one device would have; where random numbers go by a row's place (latent
-        variables, networks) each has its own. "samples": draws; each takes all rows with ``S``
-        draws of its own, R S in all, which pays where rows are few, or an output layer is a
-        regression on all of them. What a likelihood draws from TensorFlow's global generator is the
-        same on all.
+        scope. Each of its replicas takes some rows of every batch, with the draws that one device
+        would have; where random numbers go by a row's place (latent variables, networks) each has
+        its own. What a likelihood draws from TensorFlow's global generator is the same on all. None
+        for that of the scope in which ``fit`` is called, or for one device.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and
         then do what they would have done. A call that finds a state there goes on from
@@ -150,16 +145,14 @@ def fit(
     check_flags(progress=progress, jit_compile=jit_compile)
     protocol = cast(ProtocolName, model.protocol) if protocol is None else protocol
     check_choice(PROTOCOLS, protocol=protocol)
-    replicas = find_replicas(strategy, split, model)
-    workers = Workers() if replicas is None else replicas.workers
-    callbacks = workers.own(callbacks)
+    devices = Devices(model, strategy)
     batches = make_batches(model, data, batch_size, PROTOCOLS[protocol].batch_size, seed)
     if may_draw_globally(model.likelihood):
         tf.random.set_seed(seed)  # not in any case: TensorFlow forgets what it made of functions
     if kl_annealing_steps is None:
         kl_annealing_steps = PROTOCOLS[protocol].kl_annealing_steps(model, num_steps)
     if optimizer is None:
-        with beside(model.trainable_variables) if replicas is None else replicas.scope():
+        with devices.scope():
             optimizer = PROTOCOLS[protocol].optimizer(model, num_steps)
     loop = CompiledLoop(
         model,
@@ -169,38 +162,31 @@ def fit(
         as_seed(seed),
         num_importance_samples,
         jit_compile=jit_compile,
-        replicas=replicas,
+        devices=devices,
     )
 
-    settings = {
-        "num_steps": num_steps,
-        "batch_size": batch_size,
-        "protocol": protocol,
-        "kl_annealing_steps": kl_annealing_steps,
-        "num_importance_samples": num_importance_samples,
-        "seed": seed,
-    }
-    if workers.are_several or checkpoint_directory is not None:
-        settings |= run_identity(model, data, optimizer)
-    workers.check_same(
-        {**settings, "callback_interval": callback_interval, "split": split},
-        "fit must be called with the same arguments by all workers",
-    )
-    checkpoint = None
+    checkpoint: contextlib.AbstractContextManager[TrainingCheckpoint | None]
+    checkpoint = contextlib.nullcontext()
     if checkpoint_directory is not None:
-        checkpoint = TrainingCheckpoint(
+        settings = {
+            "num_steps": num_steps,
+            "batch_size": batch_size,
+            "protocol": protocol,
+            "kl_annealing_steps": kl_annealing_steps,
+            "num_importance_samples": num_importance_samples,
+            "seed": seed,
+        }
+        checkpoint = opened_checkpoint(
             checkpoint_directory,
-            loop,
-            batches.place,
-            settings,
+            loop.state,
+            settings | run_identity(model, data, optimizer),
             callbacks,
             seconds_between_saves=seconds_between_checkpoints,
-            is_writer=workers.is_first,
+            is_writer=devices.is_first,
         )
-    with checkpoint or contextlib.nullcontext():
-        run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, checkpoint, workers)
+    with checkpoint as saved:
+        run = TrainingRun(model, loop, num_steps, callbacks, callback_interval, saved, devices)
         history = run.take_steps(progress)
-    history = dataclasses.replace(history, kl_annealing_steps=kl_annealing_steps)
     _warn_of_collapse(model, history)
     return history
 

@@ -1,44 +1,26 @@
-"""What steps of training record, and what a run leaves behind."""
+"""What a training run leaves behind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gpflow_dwp.objectives import BoundTerms
 
-__all__ = ["StepRecords", "TrainingHistory", "joined"]
+__all__ = ["TrainingHistory", "joined"]
 
 
-class StepRecords(NamedTuple):
-    """What each step of one call recorded, up to and including a failed one.
-
-    :param terms: The bound's terms, [T] and [T, L].
-    :param failed: Whether the last step's bound or gradient was not finite; if so, the step was
-        not taken, and the variables are those of the step before, whose bound was finite.
-    :param finite_gradients: For each variable, whether the last step's gradient was finite.
-    """
-
-    terms: BoundTerms
-    failed: bool
-    finite_gradients: Sequence[bool]
-
-
-def joined(records: Sequence[StepRecords]) -> BoundTerms:
-    """Return the terms of all steps of several calls."""
-    return BoundTerms(
-        np.concatenate([record.terms.data for record in records]),
-        np.concatenate([record.terms.log_ratios for record in records]),
-    )
+def joined(parts: Sequence[BoundTerms]) -> BoundTerms:
+    """Return the terms of all steps, [T] and [T, L], of those of several calls."""
+    return BoundTerms(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
 class TrainingHistory:
-    """The course of one call of ``fit``.
+    """What one call of ``fit`` has recorded at each step.
 
     :param data_term: Expected log likelihood of all data at each step, in nats, [T].
     :param log_ratios: Each layer's log P - log Q at each step, bottom first, in nats, [T, L].
@@ -63,7 +45,7 @@ class TrainingHistory:
         )
 
     def followed_by(self, later: TrainingHistory) -> TrainingHistory:
-        """Return the course of this run and of one that went on from its end."""
+        """Return the history of this run and of one that went on from its end."""
         return replace(
             self,
             data_term=np.concatenate([self.data_term, later.data_term]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import threading
@@ -24,14 +23,14 @@ from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
 from gpflow_dwp.training.adam import Adam, AdamState, adam_step
-from gpflow_dwp.training.distribution import Replicas
-from gpflow_dwp.training.history import StepRecords
+from gpflow_dwp.training.distribution import Devices
 from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
 from gpflow_dwp.training.schedule import kl_weights
 
-__all__ = ["CompiledLoop", "beside", "forget_steps"]
+__all__ = ["CompiledLoop", "forget_steps"]
 
 _MOST_KEPT = 8
+_OPTIMIZERS = (tf_keras.optimizers.Optimizer, Adam, NaturalGradientAdam)
 
 _kept: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
 """Steps by what they depend on besides arrays, so that models of one structure share them."""
@@ -43,15 +42,6 @@ def forget_steps() -> None:
     """Let the next run compile its step anew."""
     with _lock:
         _kept.clear()
-
-
-def beside(variables: Sequence[tf.Variable]) -> contextlib.AbstractContextManager[None]:
-    """Place on the device of ``variables`` whatever is made within; nowhere if they have several.
-
-    XLA takes no variable from another device than the one that it compiles for.
-    """
-    devices = {variable.device for variable in variables}
-    return tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext()
 
 
 class _State(NamedTuple):
@@ -102,12 +92,14 @@ class CompiledLoop:
 
     :param model: The model, whose trainable variables are changed in place.
     :param batches: Where batches come from.
-    :param optimizer: A Keras optimiser, or one with its methods.
+    :param optimizer: A Keras optimiser, or one of this package.
     :param annealing_steps: When the weight of the log ratios reaches 1.
     :param seed: Every step's draws depend on it and on the step alone.
     :param num_importance_samples: See :func:`fit`.
     :param jit_compile: Whether a step is compiled with XLA.
-    :param replicas: Those of the model that share every step; None on one device.
+    :param devices: Where steps are taken; None for where the model is.
+    :ivar failed: Whether the last step's bound or gradient was not finite; if so, it was not taken,
+        and the variables are those of the step before, whose bound was finite.
     """
 
     model: VariationalModel
@@ -117,27 +109,20 @@ class CompiledLoop:
     seed: Seed
     num_importance_samples: int = 1
     jit_compile: bool = False
-    replicas: Replicas | None = None
+    devices: Devices | None = None
+    failed: bool = dataclasses.field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        is_gpflows = isinstance(self.optimizer, gpflow.optimizers.NaturalGradient)
-        if (
-            isinstance(self.optimizer, type)
-            or is_gpflows
-            or not all(
-                callable(getattr(self.optimizer, name, None))
-                for name in ("build", "apply_gradients")
-            )
-        ):
+        if not isinstance(self.optimizer, _OPTIMIZERS):
             raise ValueError(
                 "optimizer must be a Keras optimiser, an Adam or a NaturalGradientAdam, got "
                 f"{self.optimizer!r}."
             )
+        self._devices = self.devices or Devices(self.model, None)
         self.variables = self.model.trainable_variables
         if not self.variables:
             raise ValueError("model has no trainable parameter.")
-        if self.replicas is not None:
-            self.replicas.check_optimizer(self.optimizer)
+        self._devices.check_optimizer(self.optimizer)
         of_parameters = {id(each.unconstrained_variable) for each in self.model.parameters}
         self._fixed = [
             variable
@@ -146,7 +131,7 @@ class CompiledLoop:
         ]
         self._sizes = [variable.shape.num_elements() for variable in self.variables]
         self._priors = [each for each in self.model.trainable_parameters if each.prior is not None]
-        with self._place():
+        with self._devices.scope():
             self.optimizer.build(self.variables)
             self._previous = tf.Variable(self._pack(self.variables), trainable=False)
             # Of 64 bits, because a GPU holds no variable of 32-bit integers.
@@ -155,58 +140,56 @@ class CompiledLoop:
     @property
     def state(self) -> dict[str, Any]:
         """Everything that the next step depends on, by name, for a checkpoint."""
-        return {
+        state = {
             "variables": list(self.variables),
             "previous": self._previous,
             "step": self._step,
             "optimizer": self.optimizer,
         }
+        return state if self.batches.place is None else {**state, "batches": self.batches.place}
 
-    def run(self, num_steps: int) -> StepRecords:
-        """Take ``num_steps`` steps, or fewer if one fails.
+    def run(self, num_steps: int) -> BoundTerms:
+        """Take ``num_steps`` steps, or fewer if one fails, and return the terms of each.
 
         :raises ValueError: If a dataset has no batch.
         """
-        try:
-            with self._place():
-                steps = self._step + tf.range(num_steps, dtype=tf.int64)
-                inputs = _Inputs(
-                    kl_weights(steps, self.annealing_steps),
-                    self._settings(tf.constant(num_steps)),
-                    tf.convert_to_tensor(self.seed),
-                    tf.constant(int(self.model.num_data), tf.int64),
+        with self._devices.scope():
+            steps = self._step + tf.range(num_steps, dtype=tf.int64)
+            inputs = _Inputs(
+                kl_weights(steps, self.annealing_steps),
+                self._settings(tf.constant(num_steps)),
+                tf.convert_to_tensor(self.seed),
+                tf.constant(int(self.model.num_data), tf.int64),
+            )
+            kept = self._places()
+            before = tf.nest.map_structure(tf.convert_to_tensor, kept)
+            before = before._replace(values=self._pack(self.variables))
+            fixed = [tf.convert_to_tensor(variable) for variable in self._fixed]
+            try:
+                state, terms, self._gradient = self._compiled_run(
+                    before, fixed, self.batches.arrays, inputs
                 )
-                kept = self._places()
-                state = tf.nest.map_structure(tf.convert_to_tensor, kept)
-                state = state._replace(values=self._pack(self.variables))
-                fixed = [tf.convert_to_tensor(variable) for variable in self._fixed]
-                before = state.step
-                state, terms, gradient = self._compiled_run(
-                    state, fixed, self.batches.arrays, inputs
-                )
-        except tf.errors.InvalidArgumentError as error:
-            if "collective instance" in error.message:
+            except tf.errors.OutOfRangeError as error:
                 raise ValueError(
-                    "strategy must be the only MirroredStrategy of this process: TensorFlow mixes "
-                    "up the sums of a second one. Keep one for all models, or start the process, "
-                    "or the kernel of a notebook, anew."
+                    "data must hold a batch or more every time that they are gone through, got "
+                    "none: a generator must begin anew whenever it is called."
                 ) from error
-            raise
-        except tf.errors.OutOfRangeError as error:
-            raise ValueError(
-                "data must hold a batch or more every time that they are gone through, got none: a "
-                "generator must begin anew whenever it is called."
-            ) from error
-        failed = int(state.step - before) < len(terms.data)
+        self.failed = int(state.step - before.step) < len(terms.data)
         for variable, value in zip(self.variables, self._unpack(state.values), strict=True):
             variable.assign(value)
         for variable, value in zip(tf.nest.flatten(kept), tf.nest.flatten(state), strict=True):
             variable.assign(value)
-        finite = [bool(np.isfinite(part).all()) for part in self._unpack(gradient)]
-        return StepRecords(BoundTerms(*(term.numpy() for term in terms)), failed, finite)
+        return BoundTerms(*(term.numpy() for term in terms))
 
-    def _place(self) -> contextlib.AbstractContextManager[Any]:
-        return beside(self.variables) if self.replicas is None else self.replicas.scope()
+    def without_finite_gradient(self) -> list[tf.Variable]:
+        """Return the variables whose gradient was not finite in the last step."""
+        gradients = zip(self.variables, self._unpack(self._gradient), strict=True)
+        return [variable for variable, part in gradients if not np.isfinite(part).all()]
+
+    def finish(self) -> None:
+        """Leave the variables at the average of their iterates, if the optimiser makes one."""
+        if getattr(self.optimizer, "use_ema", False):
+            self.optimizer.finalize_variable_values(self.variables)
 
     def _places(self) -> _State:
         """The variables that hold the state between calls, with the previous values twice."""
@@ -255,7 +238,7 @@ class CompiledLoop:
         """What the compiled function depends on besides arrays; None if that is not known."""
         structure = structure_of(self.model)
         is_known = structure is not None and self.batches.key is not None
-        if self.replicas is not None or not is_known or type(self.optimizer) is not Adam:
+        if self._devices.strategy is not None or not is_known or type(self.optimizer) is not Adam:
             return None
         if may_draw_globally(self.model.likelihood):
             return None  # Its generators would go on where the last run has left them.
@@ -280,7 +263,10 @@ class CompiledLoop:
     def _run(
         self, state: _State, fixed: list[tf.Tensor], arrays: tuple[Any, ...], inputs: _Inputs
     ) -> tuple[_State, BoundTerms, tf.Tensor]:
-        differentiate = self._compiled_gradient(fixed)
+        differentiate = self._differentiate
+        if self.jit_compile:
+            # XLA compiles nothing in which replicas wait for each other.
+            differentiate = tf.function(differentiate, jit_compile=True, autograph=False)
         num_steps = tf.shape(inputs.kl_weight)[0]
         dtype = state.values.dtype
         data = tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=[])
@@ -301,7 +287,12 @@ class CompiledLoop:
                 settings=inputs.settings[index],
                 seed=fold_in(inputs.seed, tf.cast(state.step, tf.int32)),
             )
-            outcome = differentiate(state.values, fixed, batch, own)
+
+            def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
+                share = own._replace(seed=seed, num_data=num_data)
+                return differentiate(state.values, fixed, batch, share)
+
+            outcome = self._devices.average(of_share, batch, own.seed, own.num_data)
             state, was_taken = self._updated(state._replace(batches=place), outcome, own.settings)
             return (
                 # An integer of 32 bits is on the host, beside a GPU, where the loop is decided on.
@@ -319,25 +310,6 @@ class CompiledLoop:
             parallel_iterations=1,
         )
         return state, BoundTerms(data.stack(), log_ratios.stack()), gradient
-
-    def _compiled_gradient(self, fixed: list[tf.Tensor]) -> Callable[..., _Outcome]:
-        replicas, differentiate = self.replicas, self._differentiate
-        if self.jit_compile:
-            # XLA compiles nothing in which replicas wait for each other.
-            differentiate = tf.function(differentiate, jit_compile=True, autograph=False)
-        if replicas is None:
-            return differentiate
-
-        def together(
-            values: tf.Tensor, fixed: list[tf.Tensor], batch: RegressionData, inputs: _Inputs
-        ) -> _Outcome:
-            def of_share(batch: RegressionData, seed: Seed, num_data: tf.Tensor) -> _Outcome:
-                own = inputs._replace(seed=seed, num_data=num_data)
-                return differentiate(values, fixed, batch, own)
-
-            return replicas.first(replicas.reduce(of_share, batch, inputs.seed, inputs.num_data))
-
-        return together
 
     def _differentiate(
         self, values: tf.Tensor, fixed: list[tf.Tensor], batch: RegressionData, inputs: _Inputs
@@ -379,14 +351,13 @@ class CompiledLoop:
 
     def _apply(self, gradient: tf.Tensor) -> tf.Tensor:
         """Let an optimiser change the variables, which it knows; return their values."""
-        if self.replicas is None:
-            self.optimizer.apply_gradients(zip(self._unpack(gradient), self.variables, strict=True))
-            return self._pack(self.variables)
 
         def on_replica() -> tf.Tensor:
-            pairs = zip(self._unpack(gradient), self.variables, strict=True)
-            # Gradients of replicas are averages by now.
-            self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+            pairs = list(zip(self._unpack(gradient), self.variables, strict=True))
+            if isinstance(self.optimizer, NaturalGradientAdam):
+                self.optimizer.step(pairs)
+            else:  # Gradients of replicas are averages by now.
+                self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
             return self._pack(self.variables)
 
-        return self.replicas.first(self.replicas.run(on_replica))
+        return self._devices.on_each(on_replica)

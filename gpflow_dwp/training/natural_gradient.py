@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 from gpflow import Parameter
 from gpflow.keras import tf_keras
 from gpflow.optimizers import NaturalGradient
 
-from gpflow_dwp.training.distribution import aggregated
+from gpflow_dwp.training.schedule import decayed_rate
 
-__all__ = ["NaturalGradientAdam", "decayed_rate"]
-
-
-def decayed_rate(initial: float) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    """Return a step size that is multiplied by 0.98 after every 1,000 steps.
-
-    As in Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with
-    importance-weighted variational inference", 2019, appendix A.
-
-    :param initial: The step size of the first step.
-    """
-    return tf_keras.optimizers.schedules.ExponentialDecay(initial, 1_000, 0.98, staircase=True)
+__all__ = ["NaturalGradientAdam"]
 
 
 class NaturalGradientAdam(tf.Module):
     """GPflow's natural gradients for pairs (mean, root of covariance), Adam for all else.
 
-    It has the methods of an optimiser that training calls, and sums gradients over replicas as
-    Keras' do; both kinds of step use the gradients of one pass. The defaults are those of Salimbeni
-    et al. (2019), who move the final layer so: ``NaturalGradientAdam([(layer.q_mu,
+    Both kinds of step use the gradients of one pass of :func:`fit`. The defaults are those of
+    Salimbeni et al. (2019), who move the final layer so: ``NaturalGradientAdam([(layer.q_mu,
     layer.q_sqrt)])``.
 
     :param variational: Pairs of parameters of Gaussians, [M, Q] and [Q, M, M].
@@ -66,20 +54,12 @@ class NaturalGradientAdam(tf.Module):
             raise ValueError("variational must hold trainable parameters of the model only.")
         self._adam.build([variable for variable in variables if id(variable) not in natural])
 
-    def apply_gradients(
-        self,
-        pairs: Iterable[tuple[tf.Tensor, tf.Variable]],
-        *,
-        skip_gradients_aggregation: bool = False,
-    ) -> None:
+    def step(self, pairs: Sequence[tuple[tf.Tensor, tf.Variable]]) -> None:
         """Take a step.
 
-        :param pairs: A gradient and its variable, for all variables of :meth:`build`.
-        :param skip_gradients_aggregation: Whether gradients are those of all replicas by now.
-        :raises ValueError: If there are several replicas, and this is none of them or uses
-            variables from outside their strategy's scope.
+        :param pairs: A gradient, of all replicas if there are several, and its variable, for all
+            variables of :meth:`build`.
         """
-        pairs = list(pairs) if skip_gradients_aggregation else aggregated(self, pairs)
         natural = self._natural_ids()
         gradients = {id(variable): gradient for gradient, variable in pairs}
         gamma = self._gamma(self._adam.iterations)

@@ -7,7 +7,7 @@ from gpflow.keras import tf_keras
 
 from gpflow_dwp.validation import check_integers
 
-__all__ = ["cosine_learning_rate", "kl_weights", "paper_learning_rate"]
+__all__ = ["cosine_learning_rate", "decayed_rate", "kl_weights", "paper_learning_rate"]
 
 
 def cosine_learning_rate(
@@ -37,6 +37,17 @@ def cosine_learning_rate(
 def paper_learning_rate(num_steps: int) -> tf_keras.optimizers.schedules.LearningRateSchedule:
     """Return the papers' learning rate: 1e-2, and 1e-3 from half way."""
     return tf_keras.optimizers.schedules.PiecewiseConstantDecay([num_steps // 2], [1e-2, 1e-3])
+
+
+def decayed_rate(initial: float) -> tf_keras.optimizers.schedules.LearningRateSchedule:
+    """Return a step size that is multiplied by 0.98 after every 1,000 steps.
+
+    As in Salimbeni, Dutordoir, Hensman and Deisenroth, "Deep Gaussian processes with
+    importance-weighted variational inference", 2019, appendix A.
+
+    :param initial: The step size of the first step.
+    """
+    return tf_keras.optimizers.schedules.ExponentialDecay(initial, 1_000, 0.98, staircase=True)
 
 
 def kl_weights(steps: tf.Tensor, annealing_steps: int) -> tf.Tensor:

@@ -135,7 +135,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         **dict.fromkeys(("num_steps", "callback_interval", "num_importance_samples"), NO_COUNT),
         "batch_size": (0, -1, 1.5, "x", NAN, True),
         "protocol": ("", "nope", 3),
-        "split": NO_NAME,
         "optimizer": ("Adam", 3, tf.optimizers.Adam),
         "kl_annealing_steps": (-1, 1.5, "x", NAN, True),
         "seed": (*NO_SEED, None),

@@ -8,7 +8,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_reference import assert_same_mean, randomise, toy_data
+from model_reference import GivenEncoder, assert_same_mean, randomise, toy_data
 from scipy import stats
 
 from gpflow_dwp.latent_variable_deep_gp import (
@@ -16,7 +16,7 @@ from gpflow_dwp.latent_variable_deep_gp import (
     LocalInducingGPLayer,
     build_latent_variable_deep_gp,
 )
-from gpflow_dwp.layers import FreeEncoder, LatentVariableLayer
+from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.models import load_model, save_model
 
 NOISE, SLOPE = 0.4, 1.5
@@ -31,16 +31,18 @@ def make_model(architecture: str, **arguments: object) -> LatentVariableDeepGP:
     return model
 
 
-def linear_model(num_samples: int, num_data: int = 3) -> LatentVariableDeepGP:
+def linear_model(
+    num_samples: int, scale: float, mean: np.ndarray | float = 0.0
+) -> LatentVariableDeepGP:
     """y = 1.5 w + noise: what is drawn for each datum is linear, and the function is known."""
     kernel = gpflow.kernels.Linear(active_dims=[1])
     output = LocalInducingGPLayer(kernel, np.array([[0.0, 1.0]]), 1, q_scale=1e-9, jitter=1e-12)
     output.q_mu.assign([[SLOPE]])
-    encoder = FreeEncoder(num_data)
+    encoder = GivenEncoder(mean + np.zeros((3, 1)), np.full((3, 1), scale))
     return LatentVariableDeepGP(
         [LatentVariableLayer(1, encoder), output],
         gpflow.likelihoods.Gaussian(variance=NOISE),
-        num_data=num_data,
+        num_data=3,
         num_samples=num_samples,
     )
 
@@ -88,19 +90,16 @@ def test_one_layer_is_svgp() -> None:
 
 
 def test_bound_is_exact_where_the_encoder_is() -> None:
-    model, (_, Y) = linear_model(num_samples=2), linear_data()
+    _, Y = linear_data()
     precision = 1.0 + SLOPE**2 / NOISE
-    encoder = model.layers[0].encoder
-    encoder.mean.assign(SLOPE * Y / NOISE / precision)
-    encoder.scale.assign(np.full((3, 1), precision**-0.5))
+    model = linear_model(2, precision**-0.5, SLOPE * Y / NOISE / precision)
 
     # Weights are constant then, so every K and every draw gives the evidence; K = 1 samples w.
     np.testing.assert_allclose(bound_without_functions(model, 4), exact_evidence(Y), rtol=1e-6)
 
 
 def test_bound_grows_with_the_number_of_importance_samples_up_to_the_evidence() -> None:
-    model = linear_model(num_samples=4_000)
-    model.layers[0].encoder.scale.assign(np.full((3, 1), 0.8))
+    model = linear_model(4_000, 0.8)
 
     bounds = [bound_without_functions(model, K) for K in (1, 2, 5, 20, 200)]
 

@@ -11,7 +11,6 @@ import tensorflow as tf
 from gpflow_dwp.layers import GlobalInducingGPLayer, GramLayer, InverseWishartLayer, WishartLayer
 from gpflow_dwp.layers.propagation import (
     InducingPath,
-    propagate_jointly,
     propagate_targets,
     sample_inducing_path,
 )
@@ -43,10 +42,8 @@ class Stack:
     def propagate(
         self, path: InducingPath, targets: tf.Tensor, *, full_cov: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        parts = self.hidden, self.output, path
-        if full_cov:
-            return propagate_jointly(*parts, targets, SEED)
-        return propagate_targets(*parts, targets[:, None], SEED)
+        groups = targets[None] if full_cov else targets[:, None]
+        return propagate_targets(self.hidden, self.output, path, groups, SEED, full_cov=full_cov)
 
 
 def test_joint_draws_are_independent_where_targets_coincide_under_a_white_kernel() -> None:

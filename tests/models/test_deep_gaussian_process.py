@@ -19,7 +19,7 @@ from gpflow_dwp.layers import (
     OutputLayer,
     WishartLayer,
 )
-from gpflow_dwp.layers.propagation import propagate_jointly, sample_inducing_path
+from gpflow_dwp.layers.propagation import propagate_targets, sample_inducing_path
 from gpflow_dwp.models import (
     DeepKernelProcess,
     build_deep_gaussian_process,
@@ -67,7 +67,7 @@ def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str,
     points, targets = tf.constant(DATA[0][:NUM_INDUCING]), tf.constant(DATA[0][-2:])
     path_seed, target_seed = as_seed(2 * seed), as_seed(2 * seed + 1)
     path = sample_inducing_path(hidden, top, points, NUM_DRAWS, path_seed)
-    ti, tt = propagate_jointly(hidden, top, path, targets, target_seed)
+    ti, tt = propagate_targets(hidden, top, path, targets[None], target_seed, full_cov=True)
     gram = path.hidden[-1].gram.numpy()
     eigenvalues = np.linalg.eigvalsh(gram)
     return {

@@ -128,7 +128,7 @@ def test_what_cannot_be_written_is_refused_before_any_step(place: str, tmp_path:
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
 
-    with pytest.raises(ValueError, match="checkpoint_directory .*(got a file|cannot be written: )"):
+    with pytest.raises(ValueError, match="checkpoint_directory .* cannot be written: "):
         run(tmp_path / place, callbacks=[not_called])
     assert file.read_text(encoding="utf-8") == "mine"
 
@@ -138,7 +138,7 @@ def not_called(progress: TrainingProgress) -> None:
 
 
 def test_one_run_at_a_time(saved: Path) -> None:
-    with held(saved), pytest.raises(BlockingIOError, match=f"{saved} is in use by another run"):
+    with held(saved), pytest.raises(BlockingIOError, match=f"{saved} is in use by another process"):
         run(saved)
 
 
@@ -179,17 +179,20 @@ def numbers(directory: Path) -> list[int]:
 def test_a_damaged_save_is_named_and_the_one_before_it_taken(
     name: str, damage: Callable[[Path], None], two_saves: Path
 ) -> None:
-    older, newest = numbers(two_saves)
+    _, newest = numbers(two_saves)
     damage(two_saves / f"state-{newest}.{name}")
 
-    message = f"state-{newest} is damaged .*; training goes on from state-{older}"
+    message = f"state-{newest} is damaged, and left out"
     with pytest.warns(UserWarning, match=message):
         _, history = run(two_saves)
 
     assert history.num_steps == 10
     for index in two_saves.glob("*.index"):
         flip(index)
-    with pytest.raises(ValueError, match=f"{two_saves} holds no state that is intact: state-"):
+    with (
+        pytest.warns(UserWarning, match="is damaged"),
+        pytest.raises(ValueError, match=f"{two_saves} holds no state that is intact"),
+    ):
         run(two_saves)
 
 

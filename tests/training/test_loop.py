@@ -46,20 +46,20 @@ def test_one_trace_serves_any_number_of_steps(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(DeepWishartProcess, "elbo_terms", counted)
     loop = make_loop(tiny_model(1))
 
-    records = [loop.run(num_steps) for num_steps in (1, 3, 7, 2)]
+    parts = [loop.run(num_steps) for num_steps in (1, 3, 7, 2)]
 
     assert len(calls) == 1
-    assert [len(record.terms.data) for record in records] == [1, 3, 7, 2]
-    assert [record.terms.log_ratios.shape for record in records] == [(1, 1), (3, 1), (7, 1), (2, 1)]
-    assert not any(record.failed for record in records)
+    assert [len(part.data) for part in parts] == [1, 3, 7, 2]
+    assert [part.log_ratios.shape for part in parts] == [(1, 1), (3, 1), (7, 1), (2, 1)]
+    assert not loop.failed
 
 
 def test_the_number_of_steps_in_a_call_changes_nothing() -> None:
     together, apart = (tiny_model(2, posterior="GW", whiten=True) for _ in range(2))
-    whole = make_loop(together).run(4).terms
+    whole = make_loop(together).run(4)
     loop = make_loop(apart)
 
-    parts = [loop.run(num_steps).terms for num_steps in (1, 3)]
+    parts = [loop.run(num_steps) for num_steps in (1, 3)]
 
     np.testing.assert_array_equal(np.concatenate([part.data for part in parts]), whole.data)
     for value, expected in zip(values(apart), values(together), strict=True):
@@ -97,12 +97,13 @@ def test_a_failure_leaves_the_last_state_whose_bound_was_finite() -> None:
             return (tf.where(state[0] < 5, X, bad), Y), (state[0] + 1,)
 
     model, shorter = tiny_model(1), tiny_model(1)
-    record = make_loop(model, batches=Spoilt()).run(10)
+    loop = make_loop(model, batches=Spoilt())
+    terms = loop.run(10)
     make_loop(shorter, batches=Spoilt()).run(4)
 
-    assert record.failed
-    assert len(record.terms.data) == 6
-    assert np.all(np.isfinite(record.terms.data[:5])) and np.isnan(record.terms.data[5])
+    assert loop.failed
+    assert len(terms.data) == 6
+    assert np.all(np.isfinite(terms.data[:5])) and np.isnan(terms.data[5])
     # The bound of the state after five steps is not finite; the one after four had a finite one.
     for value, expected in zip(values(model), values(shorter), strict=True):
         np.testing.assert_array_equal(value, expected)
