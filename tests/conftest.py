@@ -119,16 +119,3 @@ def _default_gpflow_config() -> Iterator[None]:
     """Give every test GPflow's default configuration and undo what the test sets."""
     with gpflow.config.as_context(gpflow.config.Config()):
         yield
-
-
-@pytest.fixture(scope="session")
-def uci_folder() -> Path:
-    """Folder of the UCI tables: one subfolder for each data set.
-
-    ``GPFLOW_DWP_UCI`` names it; without that, ``shared/data/uci`` beside the checkout is taken.
-    """
-    named = os.environ.get("GPFLOW_DWP_UCI")
-    folder = Path(named) if named else ROOT.parent / "shared" / "data" / "uci"
-    if not folder.is_dir():
-        pytest.skip(f"no UCI tables in {folder}; name their folder in GPFLOW_DWP_UCI")
-    return folder

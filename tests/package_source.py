@@ -89,22 +89,6 @@ class SourceModule:
         for node in ast.walk(self.tree):
             yield from self._imported_by(node)
 
-    def imports_when_imported(self) -> Iterator[ImportedName]:
-        """What importing the file imports: not what its functions import when they are called."""
-        skipped = set(self._for_typing())
-        for node in ast.walk(self.tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                skipped.update(ast.walk(node))
-        for node in ast.walk(self.tree):
-            if node not in skipped:
-                yield from self._imported_by(node)
-
-    def _for_typing(self) -> Iterator[ast.AST]:
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                for statement in node.body:
-                    yield from ast.walk(statement)
-
     def _imported_by(self, node: ast.AST) -> Iterator[ImportedName]:
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -6,14 +6,8 @@ some times what comes of moving every variable by one unit in its last place.
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 import golden
 import pytest
-from uci.splits import load_uci
-
-from gpflow_dwp import build_deep_wishart_process, fit
 
 DOUBLE = 1e-10
 SINGLE = 3e-3
@@ -51,18 +45,3 @@ def test_numbers_are_those_recorded(group: str) -> None:
     ]
     message = f"{len(lines)} of {len(found)} entries of {group} differ:\n" + "\n".join(lines)
     assert not lines, message
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("posterior", "wanted"), [("GW", 1.95), ("A", 2.05), ("AB", 2.05)])
-def test_bound_per_datum(uci_folder: Path, posterior: str, wanted: float) -> None:
-    """The papers' protocol on yacht, split 0, at depth 2: minutes of training for each."""
-    data = load_uci("yacht", 0, folder=uci_folder).train
-    model = build_deep_wishart_process(data, depth=2, posterior=posterior)
-
-    start = time.perf_counter()
-    history = fit(model, data, progress=False)
-
-    bound = history.elbo_per_datum[-1_000:].mean()
-    print(f"{posterior}: {bound:.3f} per datum in {time.perf_counter() - start:.0f} s")
-    assert bound >= wanted

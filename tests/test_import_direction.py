@@ -83,12 +83,6 @@ def test_what_is_private_stays_in_its_group() -> None:
             assert not is_private or parts[1] == module.group, f"{module.path}:{line}"
 
 
-def test_optional_packages_are_imported_where_they_are_used() -> None:
-    for module in CORE:
-        for module_name, _, line in module.imports_when_imported():
-            assert module_name.split(".")[0] not in OPTIONAL_PACKAGES, f"{module.path}:{line}"
-
-
 def test_core_can_be_imported_without_the_optional_packages() -> None:
     """And estimators say what they need."""
     # Keras itself tries to import pandas, so the packages are hidden from everything: None in

@@ -11,7 +11,6 @@ PAGE = (ROOT / "notebooks" / "how_it_is_built.md").read_text(encoding="utf-8")
 PAGE = PAGE[PAGE.index("## What we lean on") :]
 # Of named tuples and of os, which document them.
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_replace"}
-OTHERS = ("gpflow", "tensorflow", "tensorflow_probability", "tf_keras")
 
 
 def is_private(name: str) -> bool:
@@ -53,14 +52,3 @@ def test_private_parts_of_others_are_named_with_their_place() -> None:
     assert found | besides == named
     for place, name in besides:
         assert name in (ROOT / "gpflow_dwp" / place).read_text(encoding="utf-8")
-
-
-def test_modules_below_what_packages_show_are_named() -> None:
-    """All others are one level down (gpflow.kernels), where GPflow lists its public names."""
-    deep = {
-        imported.module
-        for module in MODULES
-        for imported in module.imports()
-        if imported.module.count(".") > 1 and imported.module.split(".")[0] in OTHERS
-    }
-    assert deep == set(re.findall(r"^\| `([a-z_]+(?:\.[a-z_]+)+)` \|", PAGE, re.MULTILINE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
@@ -212,33 +213,24 @@ def _read_text(content: bytes, form: Format) -> tuple[Any, Format, list[str]]:
 
 def _decode(content: bytes, encoding: str | None) -> tuple[str, str, list[str]]:
     """The text of a file, its encoding, and what is to be said of that."""
-    notes, name = [], encoding or "UTF-8"
-    if encoding is None:
-        encoding = "utf-8-sig"
-        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = name = "utf-16"
-        elif not _is_utf8(content):
-            encoding = "cp1252"  # what Windows means by latin-1
-        if encoding != "utf-8-sig":
-            found = encoding.replace("cp1252", "latin-1")
-            notes.append(f"the text is not UTF-8, and read as {found}; --encoding names another")
-    try:
-        text = content.decode(encoding)
-    except (LookupError, UnicodeError) as error:
-        raise TableError(f"not a text file in {name}; --encoding names another") from error
+    has_mark = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    guessed = ["utf-16"] if has_mark else ["utf-8-sig", "cp1252"]  # Windows' latin-1
+    name, text = encoding or ("utf-16" if has_mark else "UTF-8"), ""
+    for found in [encoding] if encoding else guessed:
+        with contextlib.suppress(LookupError, UnicodeError):
+            text = content.decode(found)
+            break
+    else:
+        raise TableError(f"not a text file in {name}; --encoding names another")
     wrong = _BINARY.search(text)
     if wrong:
         place = f"line {text[: wrong.start()].count(chr(10)) + 1} holds the byte {ord(wrong[0])}"
         raise TableError(f"not a text file in {name}: {place}; --encoding names another")
-    return text, encoding, notes
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    notes = []
+    if encoding is None and found != "utf-8-sig":
+        found_name = found.replace("cp1252", "latin-1")
+        notes.append(f"the text is not UTF-8, and read as {found_name}; --encoding names another")
+    return text, found, notes
 
 
 def _split(lines: list[str], separator: str) -> list[list[str]]:

@@ -76,10 +76,6 @@ class Standardiser:
         """From standardised to raw units: for means, samples and quantiles."""
         return self._columns(values) * self.scale + self.mean
 
-    def inverse_transform_variance(self, variance: npt.ArrayLike) -> Array:
-        """From squared standardised to squared raw units."""
-        return self._columns(variance) * np.square(self.scale)
-
     @property
     def log_density_offset(self) -> float:
         """What to add to a log density in standardised units to have it in raw units."""

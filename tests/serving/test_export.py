@@ -133,7 +133,7 @@ def expected(model: Any, name: str, num_samples: int, seed: int) -> dict[str, np
     for method in ("predict_f", "predict_y"):
         mean, variance = getattr(model, method)(inputs, **draws)
         results[f"{method}_mean"] = outputs.inverse_transform(mean)
-        results[f"{method}_variance"] = outputs.inverse_transform_variance(variance)
+        results[f"{method}_variance"] = np.square(outputs.scale) * variance
     samples = model.predict_f_samples(inputs, full_cov=True, **draws)
     if name == "warped":
         moments = functions_by_quadrature(model, inputs, num_samples, seed)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from model_reference import tiny_model, toy_data
@@ -26,7 +24,7 @@ def _handlers_are_put_back() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def run_with_signal(number: int, directory: Path | None) -> TrainingHistory:
+def run_with_signal(number: int, directory: Path) -> TrainingHistory:
     """Train, and get a signal while the fourth step is taken."""
 
     def send(progress: TrainingProgress) -> None:
@@ -59,15 +57,6 @@ def test_a_signal_that_ends_the_process_finds_the_state_saved(number: int, tmp_p
     assert signal.getsignal(number) is handle
 
 
-def test_without_a_place_to_save_nothing_waits() -> None:
-    def handle(number: int, frame: object) -> None:
-        raise InterruptedError
-
-    signal.signal(signal.SIGTERM, handle)
-    with pytest.raises(InterruptedError):
-        run_with_signal(signal.SIGTERM, None)
-
-
 def test_what_is_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
 
@@ -89,16 +78,3 @@ def test_the_second_signal_does_not_wait() -> None:
         assert seen() and not calls
         signal.raise_signal(signal.SIGTERM)
         assert calls == [signal.SIGTERM]
-
-
-def test_other_threads_leave_signals_alone() -> None:
-    before: Any = signal.getsignal(signal.SIGTERM)
-
-    def train() -> None:
-        with deferred_signals(until_saved=True) as seen:
-            assert signal.getsignal(signal.SIGTERM) is before
-            assert not seen()
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
