@@ -133,7 +133,6 @@ def export(
     *,
     out: Annotated[Path, Parameter(alias="-o")],
     num_samples: NumSamples = 100,
-    json: Json = False,
 ) -> None:
     """Write the model of a run directory for TensorFlow alone.
 
@@ -169,10 +168,7 @@ def export(
             num_samples=num_samples,
             assets={"columns.json": json_module.dumps(columns, indent=1)},
         )
-    if json:
-        print(json_module.dumps({"out": str(out), **columns}))
-    else:
-        print(f"The model is in {out}: tf.saved_model.load({str(out)!r})")
+    print(f"The model is in {out}: tf.saved_model.load({str(out)!r})")
 
 
 def info(run: Path | None = None, /, *, json: Json = False) -> None:

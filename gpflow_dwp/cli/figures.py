@@ -89,9 +89,9 @@ def write_figures(
     predictions: NumberPredictions | LabelPredictions,
     data: FitData,
     units: RawUnits,
-    relevance: dict[str, float],
+    column: str,
 ) -> None:
-    """Write the learning curve and pictures of predictions and inputs as PNG.
+    """Write the learning curve, pictures of predictions and the effect of a column as PNG.
 
     :param bounds: Bound per training row at each step, [T], in raw units.
     :param predictions: Of the test rows.
@@ -104,8 +104,7 @@ def write_figures(
             annealing_steps=history.kl_annealing_steps,
         ),
         **_of_predictions(predictions, data.test),
-        "relevance": _of_relevance(relevance),
-        "effect": _of_effect(next(iter(relevance)), units, data),
+        "effect": _of_effect(column, units, data),
     }
     folder = run / FIGURES
     folder.mkdir(exist_ok=True)
@@ -144,13 +143,6 @@ def _of_predictions(
     for each in (axes, calibration):
         each.set_title(f"{name}, test rows", fontsize="medium")
     return {"predictions": axes, "calibration": calibration}
-
-
-def _of_relevance(relevance: dict[str, float]) -> Any:
-    axes = _axes(figsize=(5.6, 1.2 + 0.3 * len(relevance)))
-    axes.barh([_plain(name) for name in relevance][::-1], [*relevance.values()][::-1])
-    axes.set_xlabel("change of predictions where rows exchange the input (standard deviations)")
-    return axes
 
 
 def _of_effect(column: str, units: RawUnits, data: FitData) -> Any:

@@ -96,7 +96,8 @@ def run(arguments: list[str]) -> int:
     try:
         with _ending_signals():
             command, bound = parse(arguments)
-            if _is_help(command) and arguments[:1] not in [[name] for name in COMMANDS]:
+            is_help = isinstance(getattr(command, "__self__", None), App)  # or the version
+            if is_help and arguments[:1] not in [[name] for name in COMMANDS]:
                 for name in COMMANDS:
                     app[name]  # which has the line that the list of commands shows
             code = command(*bound.args, **bound.kwargs) or 0
@@ -120,11 +121,6 @@ def parse(arguments: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]
     command, bound, _ = app.parse_args(arguments, print_error=False, exit_on_error=False)
     bound.apply_defaults()
     return command, bound
-
-
-def _is_help(command: Callable[..., object]) -> bool:
-    """Whether it is none of ours, but what shows help or version."""
-    return isinstance(getattr(command, "__self__", None), App)
 
 
 @contextlib.contextmanager

@@ -80,11 +80,8 @@ class Run:
         shutil.rmtree(place / STATE, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove what is unfinished, and ``runs`` if nothing else is there."""
+        """Remove what is unfinished."""
         shutil.rmtree(self.work, ignore_errors=True)
-        if self.work.parent == Path("runs").resolve():
-            with contextlib.suppress(OSError):
-                self.work.parent.rmdir()
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[Run]:

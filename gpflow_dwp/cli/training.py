@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, model_summary, save_model
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import TrainingHistory, fit
+from gpflow_dwp.training.history import SHOWN_OFFSET
 
 __all__ = ["run_fit"]
 
@@ -67,17 +68,17 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
     show(data.summary)
     rows = data.standardised(data.train)
     simple = simple_scores(rows, data.standardised(test), data.target, seed=options.seed)
+    context = copy_context()
+    context.run(SHOWN_OFFSET.set, data.offset)
     if options.depth == "auto":
-        trained = _choose(data, options)
+        trained = context.run(_choose, data, options)
     else:
-        trained = _train(run, data, model, options)
+        trained = context.run(_train, run, data, model, options)
     for line in trained.lines:
         show(line)
     units = RawUnits(trained.model, data.inputs, data.target)
-    start = time.perf_counter()
     elbo = trained.elbo + data.offset
     judged = judge(units, test.X, test.Y, elbo=elbo, seconds=trained.seconds)
-    prediction_seconds = time.perf_counter() - start
     relevance = relevances(units, data.train.X, data.encoder, options.seed)
     title = f"{_BUILDERS[options.model][0]}, depth {len(trained.model.layers)}"
     all_scores = {**simple, title: judged.scores}
@@ -94,7 +95,6 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
             "stop_reason": trained.history.stop_reason,
             **trained.facts,
             "relevance": relevance,
-            "prediction_seconds": prediction_seconds,
             **judged.calibration,
             "options": options.plain(),
             "provenance": describe_provenance(np.dtype(gpflow.default_float()).name),
@@ -115,7 +115,8 @@ def run_fit(run: Run, data: FitData, options: FitOptions) -> None:
     bounds = trained.history.elbo_per_datum + data.offset
     lines = [f"{step},{bound!r}" for step, bound in enumerate(bounds.tolist(), start=1)]
     (run.work / HISTORY).write_text("\n".join(["step,elbo_per_datum", *lines, ""]))
-    write_figures(run.work, trained.history, bounds, judged.predictions, data, units, relevance)
+    column = next(iter(relevance))
+    write_figures(run.work, trained.history, bounds, judged.predictions, data, units, column)
     run.finish()
     show(f"Model, metrics and figures are in {run.directory}")
     if options.json:

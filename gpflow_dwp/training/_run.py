@@ -19,7 +19,7 @@ from gpflow_dwp.training._signals import deferred_signals
 from gpflow_dwp.training._structure import names_of
 from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
 from gpflow_dwp.training.distribution import Devices
-from gpflow_dwp.training.history import TrainingHistory, joined
+from gpflow_dwp.training.history import SHOWN_OFFSET, TrainingHistory, joined
 from gpflow_dwp.training.loop import CompiledLoop
 
 __all__ = ["TrainingRun"]
@@ -94,7 +94,8 @@ class TrainingRun:
                 if bar.n == first:  # Steps that are left need not be compiled.
                     bar.unpause()
                 bar.update(len(terms.data))
-                bar.set_postfix_str(f"ELBO per datum {_mean(terms) / self.model.num_data:.3f}")
+                bound = _mean(terms) / self.model.num_data + SHOWN_OFFSET.get()
+                bar.set_postfix_str(f"ELBO per datum {bound:.3f}")
                 if self.devices.any(self._call_callbacks()):
                     stop_reason = self._ended_by_callback()
                     break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,11 @@ import numpy.typing as npt
 
 from gpflow_dwp.objectives import BoundTerms
 
-__all__ = ["TrainingHistory", "joined"]
+__all__ = ["SHOWN_OFFSET", "TrainingHistory", "joined"]
+
+SHOWN_OFFSET: ContextVar[float] = ContextVar("SHOWN_OFFSET", default=0.0)
+"""What bars add to the bound per datum that they show: a command has it in raw units, as its table
+of scores (:attr:`gpflow_dwp.data.Standardiser.log_density_offset`)."""
 
 
 def joined(parts: Sequence[BoundTerms]) -> BoundTerms:

@@ -24,9 +24,11 @@ from command_line import (
 )
 from scipy import special, stats
 
+from gpflow_dwp.cli import training
 from gpflow_dwp.cli.reports import scores_as_text
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
+from gpflow_dwp.training.history import SHOWN_OFFSET
 
 Trained = Callable[[str], TrainedRun]
 REGRESSION = fit_options("regression")
@@ -37,10 +39,7 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
 
 
-FIGURES = [
-    f"{name}.png"
-    for name in ("calibration", "effect", "learning_curve", "predictions", "relevance")
-]
+FIGURES = [f"{name}.png" for name in ("calibration", "effect", "learning_curve", "predictions")]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -117,7 +116,15 @@ def test_what_a_run_leaves(trained: Trained, task: str) -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_bound_is_in_raw_units() -> None:
+def test_bound_is_in_raw_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of table and history, and what bars add to theirs; catches two numbers in two units."""
+    shown, untrained = list[float](), training.fit
+
+    def look(*arguments: Any, **named: Any) -> Any:
+        shown.append(SHOWN_OFFSET.get())
+        return untrained(*arguments, **named)
+
+    monkeypatch.setattr(training, "fit", look)
     table = write_csv(Path("table.csv"), columns("regression"))
     assert run("fit", table, *REGRESSION, "--out", "run") == 0
     result = TrainedRun("regression", table, Path("run"), 0, "")
@@ -126,6 +133,7 @@ def test_bound_is_in_raw_units() -> None:
     assert result.deep_scores["elbo"] == pytest.approx(-1.5 - np.log(scale))
     first = float(read_csv(Path("run/history.csv"))["elbo_per_datum"][0])
     assert first == pytest.approx(-2.0 - np.log(scale))
+    assert shown == [pytest.approx(-np.log(scale))] and SHOWN_OFFSET.get() == 0.0
 
 
 @pytest.mark.usefixtures("untrained")
@@ -161,7 +169,7 @@ def test_training_that_fails_leaves_no_run(
     assert run("fit", table, *REGRESSION) == code
     printed = capsys.readouterr().err
     assert printed.startswith(f"gpflow-dwp fit: {message}") and len(printed.splitlines()) == 1
-    assert not Path("runs").exists()
+    assert not any(Path("runs").iterdir())
 
 
 @pytest.mark.usefixtures("quick")

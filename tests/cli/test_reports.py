@@ -93,9 +93,9 @@ def test_figures_can_be_drawn(tmp_path: Path, truth: list[float] | None) -> None
     table = Table(X, Y, ENCODER.feature_names, name, classes)
     data = FitData(table, table, ENCODER, Standardiser.fit(X), None)
     history: Any = SimpleNamespace(kl_annealing_steps=2)
-    relevance = {"town" if truth else "a": 1.0, "b": 0.1}
-    write_figures(tmp_path, history, np.linspace(-3.0, -1.0, 20), found, data, None, relevance)
-    names = ["calibration", "effect", "learning_curve", "predictions", "relevance"]
+    column = "town" if truth else "a"
+    write_figures(tmp_path, history, np.linspace(-3.0, -1.0, 20), found, data, None, column)
+    names = ["calibration", "effect", "learning_curve", "predictions"]
     assert sorted(path.stem for path in (tmp_path / "figures").iterdir()) == names
     for path in (tmp_path / "figures").iterdir():
         with Image.open(path) as image:
