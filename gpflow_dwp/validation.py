@@ -21,7 +21,6 @@ import numpy.typing as npt
 __all__ = [
     "as_real_array",
     "as_weighted",
-    "check_all_positive",
     "check_arrays",
     "check_choice",
     "check_flags",
@@ -51,14 +50,11 @@ def check_not_negative(**arguments: object) -> None:
     _check("a number of at least 0", lambda x: _is(numbers.Real, x) and float(x) >= 0, arguments)
 
 
-def check_positive(**arguments: object) -> None:
-    """Refuse what is not a finite number above 0; arrays without axes are numbers, too."""
-    _check("a positive number", lambda value: _are_positive(value, ()), arguments)
-
-
-def check_all_positive(size: int, **arguments: object) -> None:
-    """Refuse what is not ``size`` finite numbers above 0, on one axis."""
-    _check(f"{size} positive numbers", lambda values: _are_positive(values, (size,)), arguments)
+def check_positive(*, size: int | None = None, **arguments: object) -> None:
+    """Refuse what is not a finite number above 0, also without axes; or ``size`` on one axis."""
+    wanted = "a positive number" if size is None else f"{size} positive numbers"
+    shape = () if size is None else (size,)
+    _check(wanted, lambda values: _are_positive(values, shape), arguments)
 
 
 def check_flags(**arguments: object) -> None:

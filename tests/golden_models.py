@@ -156,7 +156,6 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
             "regression, weights": (builder, 3, {**REGRESSION, **FEW, "weights": True}),
         }
     cases["outputs"] = {
-        "correlated": (wishart, 2, {**SMALL, "kind": "three", "num_functions": 2}),
         "warp": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "warped"}),
         "Student": (wishart, 2, {**REGRESSION, **FEW, "likelihood": "student_t"}),
     }

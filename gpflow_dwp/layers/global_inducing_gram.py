@@ -20,7 +20,7 @@ from gpflow_dwp.layers.global_inducing import pseudo_target_parameters
 from gpflow_dwp.linalg import Factorised, cholesky, factorise
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.random import as_generator, normal
-from gpflow_dwp.validation import as_real_array, check_all_positive, check_integers, check_memory
+from gpflow_dwp.validation import as_real_array, check_integers, check_memory, check_positive
 
 __all__ = ["GlobalInducingGramLayer"]
 
@@ -83,7 +83,7 @@ class GlobalInducingGramLayer(FeatureLayer):
             pseudo_targets, precision
         )
         if feature_scales is not None:
-            check_all_positive(self.width, feature_scales=feature_scales)
+            check_positive(size=self.width, feature_scales=feature_scales)
             self.feature_scales = Parameter(
                 feature_scales, dtype=default_float(), transform=positive(base="exp")
             )

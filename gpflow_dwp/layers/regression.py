@@ -25,7 +25,6 @@ from gpflow_dwp.linalg import (
 )
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
 from gpflow_dwp.validation import (
-    check_all_positive,
     check_integers,
     check_matrix,
     check_memory,
@@ -97,7 +96,7 @@ class RegressionGPLayer(OutputLayer):
         check_positive(noise_variance=noise_variance)
         check_memory(num_inducing, max(num_inducing, len(X)), num_inducing=num_inducing)
         if precisions is not None:
-            check_all_positive(len(X), precisions=precisions)
+            check_positive(size=len(X), precisions=precisions)
         super().__init__(kernel, num_inducing, mean_function)
         self.inputs, self.targets = _any_length(X), _any_length(Y)
         self.num_outputs = Y.shape[1]

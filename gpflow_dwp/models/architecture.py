@@ -37,7 +37,7 @@ _OF_GPFLOW = {
     "kernels": "kernel",
     "noise_variance": "the variance of a likelihood, gpflow.likelihoods.Gaussian(0.01),",
     "num_data": "the rows of data",
-    "num_latent_gps": "the columns of Y, or num_functions",
+    "num_latent_gps": "the columns of Y",
     "num_layers": "depth",
 }
 
@@ -55,13 +55,10 @@ class Architecture:
         where they start, [M, D], whatever ``num_inducing`` says.
     :param kernel: A name in :data:`KERNELS`, with one lengthscale per input in the first layer
         and one in all others; a kernel, of which each layer gets a copy; or ``depth`` names and
-        kernels, bottom first.
+        kernels, bottom first. The last may be GPflow's ``LinearCoregionalization``, whose outputs
+        are mixtures of independent functions, and so correlated.
     :param mean_function: m(x), added to the output layer's functions: GPflow's ``Constant`` or
         ``Linear``, say, with what it takes for D inputs and Q functions. None for zero.
-    :param num_functions: Number of functions, G, where the outputs are mixtures of G independent
-        functions, which are learned, and so correlated (see ``mixing`` of
-        :class:`GlobalInducingGPLayer`). None for outputs that are independent given the layers
-        below.
     :param likelihood: Any of GPflow's or ours, or the name of one whose noise starts at a standard
         deviation of e⁻², for each output its own. "gaussian"; "warped" for noise that is Gaussian
         in a function of the observations that is learned (:class:`WarpedGaussian`), for targets
@@ -91,7 +88,6 @@ class Architecture:
     inducing: InducingInputs = "subset"
     kernel: str | Kernel | Sequence[str | Kernel] = "SquaredExponential"
     mean_function: MeanFunction | None = None
-    num_functions: int | None = None
     likelihood: Likelihood | LikelihoodName = "gaussian"
     output: OutputPosterior | None = None
     num_samples: int | None = None
@@ -103,8 +99,6 @@ class Architecture:
         check_choice(get_args(ModelProtocol), protocol=self.protocol)
         if self.output is not None:
             check_choice(get_args(OutputPosterior), output=self.output)
-        if self.num_functions is not None:
-            check_integers(num_functions=self.num_functions)
         check_integers(num_inducing=self.num_inducing)
 
     @classmethod

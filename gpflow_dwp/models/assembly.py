@@ -29,7 +29,6 @@ from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.models.starting_values import (
     initial_inducing,
-    initial_mixing,
     initial_precision,
     initial_pseudo_targets,
     warn_of_scales,
@@ -75,13 +74,13 @@ def assemble(
     if num_samples is None:
         num_samples = 10 if of_papers else 2
     likelihood, kernel = architecture.likelihood, architecture.kernel
-    num_functions, mean_function = architecture.num_functions, architecture.mean_function
+    mean_function = architecture.mean_function
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
     if not isinstance(likelihood, Likelihood):
         with positive_by_exp():
             likelihood = likelihood_by_name(likelihood, Y.shape[1], NOISE_VARIANCE, Y)
-    reason = _against_regression(Y, likelihood, num_functions, kernel)
+    reason = _against_regression(Y, likelihood, kernel)
     output = architecture.output
     if output is None:
         is_learned = of_papers or reason
@@ -121,7 +120,7 @@ def assemble(
     else:
         pseudo_targets = initial_pseudo_targets(likelihood, pseudo_observations)
         output_layer = _learned_output_layer(
-            output_kernel, likelihood, Z, pseudo_targets, num_functions, mean_function
+            output_kernel, likelihood, Z, pseudo_targets, mean_function
         )
     model = model_type(
         [*hidden, output_layer],
@@ -160,24 +159,20 @@ def _learned_output_layer(
     likelihood: Likelihood,
     Z: npt.NDArray[np.float64],
     values: npt.NDArray[np.float64],
-    num_functions: int | None,
     mean_function: MeanFunction | None,
 ) -> GlobalInducingGPLayer:
     """An output layer whose functions start at these values at the inducing points, [M, Q]."""
-    pseudo_targets, mixing = values, None
+    pseudo_targets = values
     if mean_function is not None:
         check_mean_function(mean_function, Z.shape[1], values.shape[1])
         pseudo_targets = pseudo_targets - np.asarray(mean_function(to_default_float(Z)))
     if isinstance(kernel, LinearCoregionalization):
         pseudo_targets = pseudo_targets @ np.linalg.pinv(kernel.W.numpy()).T
-    elif num_functions is not None:
-        pseudo_targets, mixing = initial_mixing(pseudo_targets, num_functions)
     return GlobalInducingGPLayer(
         kernel,
         values.shape[1],
         pseudo_targets=pseudo_targets,
         precision=initial_precision(likelihood),
-        mixing=mixing,
         mean_function=mean_function,
     )
 
@@ -185,14 +180,11 @@ def _learned_output_layer(
 def _against_regression(
     Y: npt.NDArray[np.float64],
     likelihood: Likelihood,
-    num_functions: int | None,
     kernel: str | Kernel | Sequence[str | Kernel],
 ) -> str:
     """Why the output cannot be a regression on the data; "" where it can."""
     if not isinstance(likelihood, gpflow.likelihoods.Gaussian):
         return f"for a likelihood that is not Gaussian ({type(likelihood).__name__})"
-    if num_functions is not None:
-        return "where num_functions are mixed"
     kernels = kernel if isinstance(kernel, Sequence) else [kernel]
     if any(isinstance(each, MultioutputKernel) for each in kernels):
         return "where functions have kernels of their own"

@@ -21,7 +21,6 @@ from gpflow_dwp.validation import check_matrix
 
 __all__ = [
     "initial_inducing",
-    "initial_mixing",
     "initial_precision",
     "initial_pseudo_targets",
     "warn_of_scales",
@@ -59,19 +58,6 @@ def initial_inducing(
         centres, _ = kmeans2(X[distinct], num_inducing, minit="++", seed=rng)
         return centres, _nearest(centres, X, Y)
     raise ValueError(f"inducing must be subset, kmeans or a matrix, got {inducing!r}.")
-
-
-def initial_mixing(pseudo_targets: Array, num_functions: int) -> tuple[Array, Array]:
-    """Start at the principal components of pseudo-targets [M, Q]: they, [M, G], and W, [Q, G]."""
-    num_outputs = pseudo_targets.shape[1]
-    if num_functions > num_outputs:
-        raise ValueError(
-            f"num_functions must be at most the number of outputs, {num_outputs}, got "
-            f"{num_functions}."
-        )
-    _, _, directions = np.linalg.svd(pseudo_targets)
-    mixing = directions[:num_functions].T
-    return pseudo_targets @ mixing, mixing
 
 
 def initial_precision(likelihood: Likelihood) -> float:

@@ -189,22 +189,6 @@ def test_a_mean_function_as_in_gpflow() -> None:
     np.testing.assert_allclose(model.predict_y(X)[0], expected.predict_y(X)[0], atol=1e-4)
 
 
-def test_outputs_start_as_mixtures_of_their_principal_components() -> None:
-    Y3 = np.hstack([Y, 2.0 * Y, -Y])
-    model = build((X, Y3), num_functions=1)
-    layer = model.output_layer
-
-    assert (layer.pseudo_targets.shape, layer.mixing.shape, layer.num_outputs) == (
-        (5, 1),
-        (3, 1),
-        3,
-    )
-    rows = [int(np.flatnonzero((z == X).all(axis=1))[0]) for z in model.inducing_variable.Z.numpy()]
-    np.testing.assert_allclose(
-        layer.pseudo_targets @ tf.transpose(layer.mixing), Y3[rows], atol=1e-12
-    )
-
-
 @pytest.mark.parametrize(
     ("likelihood", "precision"),
     [
@@ -259,8 +243,6 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
             {"mean_function": 5, "depth": 1},
             "mean_function must be an instance of MeanFunction, got int",
         ),
-        ({"num_functions": 3}, "num_functions must be at most the number of outputs, 1, got 3"),
-        ({"num_functions": 1, "output": "regression"}, "'pseudo_targets' where num_functions"),
         ({"data": (X, np.where(Y[2] == Y, np.nan, Y)), "output": "regression"}, "are missing"),
         ({"likelihood": 5}, "likelihood must be one of gaussian, noise_free"),
         ({"width": 2**40}, "width must be smaller, got 1099511627776: two arrays of shape"),

@@ -56,14 +56,12 @@ def model_reference_kernel(model: DeepWishartProcess, gram: np.ndarray) -> np.nd
     return kernel.variance.numpy() * np.exp(-0.5 * squares / kernel.lengthscales.numpy() ** 2)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_mixed_outputs_are_drawn_as_they_covary(several: bool) -> None:
+def test_mixed_outputs_are_drawn_as_they_covary() -> None:
     """Catches draws, or covariances, in which outputs that share a function are independent."""
     X, Y = toy_data()
     kernels = [gpflow.kernels.SquaredExponential(), gpflow.kernels.Matern12(lengthscales=0.1)]
     kernel = gpflow.kernels.LinearCoregionalization(kernels, W=np.ones((3, 2)))
-    options = {"kernel": [kernel]} if several else {"num_functions": 2}
-    model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, **options)
+    model = build_deep_wishart_process((X, np.hstack([Y, -Y, Y])), 1, kernel=[kernel])
     model.output_layer.mixing.assign([[1.0, 0.3], [-2.0, 0.2], [0.5, 0.0]])
 
     for full_cov in (False, True):
