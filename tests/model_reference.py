@@ -104,7 +104,7 @@ def tiny_model(
     """A model of the toy data with random parameters, and pseudo-targets unless asked otherwise."""
     data = arguments.pop("data", None) or toy_data()
     arguments = {"num_inducing": 5, "num_samples": 3, **arguments}
-    if "output" in inspect.signature(build).parameters:
+    if "fields" in inspect.signature(build).parameters:  # those of an Architecture
         arguments.setdefault("output", "pseudo_targets")
     model = build(data, depth, **arguments)
     randomise(model, seed=2, scale=0.1)
