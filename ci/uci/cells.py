@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as fields_of
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
+from gpflow_dwp.models.architecture import Architecture
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory, TrainingProgress, fit
 
 BUILDERS: dict[str, tuple[Callable[..., VariationalModel], dict[str, Any]]] = {
@@ -116,7 +118,9 @@ class Cell:
         :param target_scale: Standard deviation of the targets in raw units, for the prior of VMG.
         """
         builder, arguments = BUILDERS[self.model]
-        accepted = inspect.signature(builder).parameters
+        accepted = {*inspect.signature(builder).parameters}
+        if "fields" in accepted:
+            accepted |= {field.name for field in fields_of(Architecture)}
         own = {
             "depth": self.depth,
             "num_inducing": self.num_inducing,

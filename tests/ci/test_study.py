@@ -87,9 +87,11 @@ def test_every_combination_has_one_cell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", BUILDERS)
 def test_every_model_is_built(model: str) -> None:
-    """Catches an argument that its builder does not take."""
+    """Catches an argument that its builder does not take, or that does not get to it."""
     (built,) = [Cell("yacht", 2, model, 0, num_inducing=4, num_samples=3).build(DATA)]
     assert built.num_samples == 3
+    if hasattr(built, "inducing_variable"):
+        assert len(built.inducing_variable.Z) == 4 and built.rows is None
 
 
 def test_a_cell_is_trained_and_scored(tmp_path: Path) -> None:
