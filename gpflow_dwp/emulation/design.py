@@ -10,8 +10,7 @@ import tensorflow as tf
 from gpflow.likelihoods import Gaussian
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds
-from gpflow_dwp.emulation.sensitivity import sobol_points
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
 from gpflow_dwp.validation import as_real_array, check_choice, check_integers
 
 __all__ = ["Criterion", "implausibility", "suggest"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import qmc
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation import RawUnits
@@ -14,7 +16,7 @@ from gpflow_dwp.models import DeepKernelProcess
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.validation import check_matrix
 
-__all__ = ["Emulator", "as_emulator", "check_bounds"]
+__all__ = ["Emulator", "as_emulator", "check_bounds", "sobol_points"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +46,7 @@ class Emulator:
         """Check inputs, [N, D] in raw units."""
         if self.estimator is not None:
             return np.asarray(self.estimator._check_inputs(values))
-        X = check_matrix(name, values)
-        if X.shape[1] != self.model.num_inputs:
-            raise ValueError(f"{name} must have {self.model.num_inputs} columns, got {X.shape[1]}.")
-        return X
+        return check_matrix(name, values)
 
     def moments(self, X: Any) -> tuple[Any, Any]:
         """Mean and variance of observations, nugget included, [N, P] each."""
@@ -99,3 +98,10 @@ def check_bounds(bounds: npt.ArrayLike, num_inputs: int) -> Array:
         pair = limits[index].tolist()
         raise ValueError(f"bounds must be pairs (lower, upper), got {pair} for input {index}.")
     return limits
+
+
+def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
+    """Scrambled Sobol points within bounds, [num_points, D]."""
+    points = qmc.Sobol(len(bounds), rng=np.random.default_rng(seed))
+    unit = points.random_base2(math.ceil(math.log2(num_points)))[:num_points]
+    return np.asarray(qmc.scale(unit, *bounds.T))

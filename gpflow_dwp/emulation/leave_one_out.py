@@ -74,8 +74,7 @@ def leave_one_out(
     found = of_model(emulator.model, num_samples, emulator.seed)
     target = getattr(emulator.estimator, "output_standardiser_", None)
     distribution, k_hat = dataclasses.replace(found, target=target), None
-    targets = emulator.model.output_layer.targets
-    observed = np.asarray(emulator.units.to_raw(targets.numpy()))
+    observed = np.asarray(emulator.units.to_raw(emulator.model.output_layer.targets.numpy()))
     if smoothed:
         distribution, k_hat = _smooth(distribution, observed)
     mean, variance = distribution.mean(), distribution.variance()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -10,27 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 import tensorflow as tf
-from scipy.stats import qmc
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds
+from gpflow_dwp.emulation.emulator import Emulator, as_emulator, check_bounds, sobol_points
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models import FunctionDraws
 from gpflow_dwp.validation import check_integers
 
-__all__ = [
-    "MainEffects",
-    "SobolIndices",
-    "gradient",
-    "main_effects",
-    "sobol_indices",
-    "sobol_points",
-]
+__all__ = ["MainEffects", "SobolIndices", "gradient", "main_effects", "sobol_indices"]
 
 # Independent randomisations of the points, so that their indices tell the error of integration.
 _GROUPS = 8
 # Random waves of each function, and values of them that may be there at a time.
 _WAVES, _BLOCK = 500, 2**23
+_TAILS = (0.025, 0.975)
 
 
 class SobolIndices(NamedTuple):
@@ -139,7 +131,7 @@ def sobol_indices(
         found.append([np.moveaxis(part.reshape(shape), 1, 2) for part in parts])
     grouped = [np.clip(part, 0.0, 1.0) for part in zip(*found, strict=True)]  # [groups, S, D, Q]
     of_mean = [part[:, 0].mean(0) for part in grouped]
-    intervals = [_interval(np.concatenate(part[:, 1:])) for part in grouped]
+    intervals = [np.quantile(np.concatenate(part[:, 1:]), _TAILS, axis=0) for part in grouped]
     return SobolIndices(*map(emulator.shaped, (*of_mean, *intervals)))
 
 
@@ -180,19 +172,8 @@ def main_effects(
 
     mean = average(emulator.moments(flat)[0][None])[0]
     draws = [average(each(flat)) for each in _function_draws(emulator, num_functions, seed)]
-    parts = mean, _interval(np.concatenate(draws))
+    parts = mean, np.quantile(np.concatenate(draws), _TAILS, axis=0)
     return MainEffects(grid, *(emulator.shaped(part, are_outputs=True) for part in parts))
-
-
-def sobol_points(bounds: Array, num_points: int, seed: int) -> Array:
-    """Scrambled Sobol points within bounds, [num_points, D]."""
-    points = qmc.Sobol(len(bounds), rng=np.random.default_rng(seed))
-    unit = points.random_base2(math.ceil(math.log2(num_points)))[:num_points]
-    return np.asarray(qmc.scale(unit, *bounds.T))
-
-
-def _interval(draws: Array) -> Array:
-    return np.quantile(draws, (0.025, 0.975), axis=0)
 
 
 def _function_draws(
