@@ -278,8 +278,8 @@ def test_a_kept_emulator_loads_and_predicts_the_same(tmp_path: Path) -> None:
     model = model_from_bytes((HERE / "kept_emulator.zip").read_bytes())
     kept = json.loads((HERE / "kept_predictions.json").read_text(encoding="utf-8"))
     mean, variance = model.posterior(20, seed=0).predict_y(np.array(kept["points"]))
-    export_model(model, tmp_path, num_samples=20)
-    client = [sys.executable, "-c", CLIENT, str(tmp_path), json.dumps(kept["points"])]
+    export_model(model, tmp_path / "model", num_samples=20)
+    client = [sys.executable, "-c", CLIENT, str(tmp_path / "model"), json.dumps(kept["points"])]
     exported = json.loads(subprocess.run(client, check=True, capture_output=True).stdout)
     for name, value, rtol in (("mean", mean, 1e-6), ("variance", variance, 1e-5)):
         for found in (value.numpy()[:, 0], exported[name]):
