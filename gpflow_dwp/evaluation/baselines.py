@@ -139,11 +139,7 @@ def fit_boosting(X: Array, y: Array, seed: int) -> Fitted:
     """Fit scikit-learn's boosting on histograms; its noise is that of residuals of five folds.
 
     Fewer rows have a fold each.
-
-    :raises ValueError: If there is one row only.
     """
-    if len(X) < 2:
-        raise ValueError(f"X must hold two rows or more for folds of them, got {len(X)}.")
     ensemble = import_optional("sklearn.ensemble", "cli")
     model_selection = import_optional("sklearn.model_selection", "cli")
     model = ensemble.HistGradientBoostingRegressor(random_state=seed)

@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.evaluation.baselines import (
-    fit_boosting,
     fit_boosting_classifier,
     fit_gp,
     fit_linear,
@@ -145,16 +144,6 @@ def test_a_small_table_gets_one_thread(
     with threadpool_limits(2, user_api="openmp"):
         fit_boosting_classifier(np.zeros([num_rows, 1]), np.zeros(num_rows), 0)
     assert seen == threads
-
-
-@pytest.mark.parametrize("num_rows", [2, 3])
-def test_few_rows_have_a_fold_each(num_rows: int) -> None:
-    X = np.arange(float(num_rows))[:, None]
-    _, predict = fit_boosting(X, X[:, 0], 0)
-    others = np.array([np.delete(X, row).mean() for row in range(num_rows)])
-    np.testing.assert_allclose(predict(X)[1], np.mean((X[:, 0] - others) ** 2), rtol=1e-6)
-    with pytest.raises(ValueError, match="X must hold two rows or more for folds of them, got 1"):
-        fit_boosting(X[:1], X[:1, 0], 0)
 
 
 def test_a_class_of_a_single_row_is_not_split() -> None:
