@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from benchmarks import bound as bounds
 from benchmarks import peers as libraries
-from benchmarks.floor import floor_operations
 from benchmarks.measuring import Figure, Subject, Timings, measure, ratio, start, summary
 from benchmarks.models import (
     SHAPES,
@@ -55,7 +54,6 @@ def step(
     dtypes: tuple[str, ...] = ("float64",),
     peers: tuple[str, ...] = (),
     peer_python: str | None = None,
-    show_floor: bool = False,
     turns: int = 15,
     threads: int = 1,
     out: Path | None = None,
@@ -67,14 +65,9 @@ def step(
     :param peers: Other libraries to compare with: gpflow, an exact GP, of which the gradient is
         timed, and deep GPs of gpflux and gpytorch. A step of the defaults is timed with them.
     :param peer_python: Interpreter of an environment that has them.
-    :param show_floor: Print the dense operations of a step instead, and time nothing.
     """
     for name in shapes:
         shape, subjects = named_shape(name), []
-        if show_floor:
-            for operation in floor_operations(shape, models[0]):
-                print(*operation)
-            continue
         for dtype in dtypes:
             floored = [model for model in ("AB", "A-whitened") if model in models]
             usual = ("AB", shape._replace(num_samples=2), dtype, "regression")

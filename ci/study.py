@@ -245,13 +245,11 @@ def report(studies: list[Path], /, *, out: Path | None = None) -> None:
         for metric in ("elbo", "test_log_likelihood", "rmse")
     ]
     (folder / "report.md").write_text("\n\n".join(text) + "\n")
-    scores, differences = tables.score_table(cells), tables.paired_differences(cells)
+    scores = tables.score_table(cells)
     for metric in scores["metric"].unique():
         figures.plot_scores(scores, metric).savefig(folder / f"{metric}.png")
     if "trace" in cells:
         figures.plot_traces(cells).savefig(folder / "traces.png")
-    if len(differences):
-        figures.plot_differences(differences).savefig(folder / "differences.png")
     print("\n\n".join(text), f"\n\nTables and figures are in {folder}")
 
 

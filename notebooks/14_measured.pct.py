@@ -119,7 +119,6 @@ bounds["text"] = [
     for row in bounds[columns].itertuples(index=False)
 ]
 display(bounds.pivot(index=["dataset", "depth"], columns="pair", values="text"))
-figures.plot_differences(differences)
 
 # %% [markdown]
 # All cells are of one recipe and of all 20 splits.
@@ -340,7 +339,6 @@ columns = ["dataset", "model", "inference", "steps", "exact", "kernel", "print"]
 columns += ["over_gp", "over_gp_standard_error", "over_vi", "over_vi_standard_error"]
 display(table[columns].round(3).style.hide().format(precision=3, na_rep=""))
 display(tables.density_ranks(densities).round(2).style.hide().format(precision=2, na_rep=""))
-figures.plot_densities(table)
 
 # %% [markdown]
 # - The kernel estimate is no safe yardstick: for the GP on power it is 0.38 nats a row below the

@@ -15,7 +15,6 @@ LABELS = {
     "elbo": "ELBO per datum (nats)",
     "test_log_likelihood": "test log-likelihood (nats, raw units)",
     "rmse": "RMSE (raw units)",
-    "crps": "CRPS (raw units)",
 }
 # Okabe and Ito's colours, which most colour-blind readers can tell apart, and mixtures of them.
 COLOURS = dict(
@@ -63,52 +62,6 @@ def plot_scores(scores: pd.DataFrame, metric: str) -> Figure:
     return _with_legend(figure, panels[: len(blocks)])
 
 
-def plot_differences(differences: pd.DataFrame, metric: str = "elbo") -> Figure:
-    """Paired differences with one standard error: a panel for each pair of models.
-
-    :param differences: The table of :func:`~uci.tables.paired_differences`.
-    """
-    chosen = _placed(differences[differences["metric"] == metric])
-    pairs = list(chosen.groupby(["model", "baseline"], sort=False))
-    titles = [f"{NAMES[model]} − {NAMES[baseline]}" for (model, baseline), _ in pairs]
-    figure, panels = _rows(titles, list(chosen["place"].unique()))
-    for ax, ((model, _), block) in zip(panels, pairs, strict=True):
-        ax.axvline(0.0, color="#8A8A8A", linewidth=1)
-        own: dict[str, Any] = {"color": COLOURS[model], "markersize": 5}
-        bars = block["standard_error"].fillna(0.0)
-        ax.errorbar(block["mean"], block["row"], xerr=bars, fmt="o", label="measured", **own)
-        if block["printed_mean"].notna().any():
-            bars = block["printed_standard_error"].clip(lower=LARGEST_ROUNDING)
-            own |= {"fmt": "s", "label": "improved paper", **_PRINTED}
-            ax.errorbar(block["printed_mean"], block["row"] + 0.25, xerr=bars, **own)
-    figure.supxlabel(f"difference of {LABELS[metric]}", fontsize="medium")
-    return _with_legend(figure, panels)
-
-
-def plot_densities(densities: pd.DataFrame) -> Figure:
-    """Kernel estimates, measured and printed: a panel for each data set, a row for each model.
-
-    :param densities: The table of :func:`~uci.tables.density_table`.
-    """
-    models = [model for model in NAMES if (densities["model"] == model).any()]
-    blocks = list(densities.groupby("dataset", sort=False))
-    figure, panels = _rows([name for name, _ in blocks], [NAMES[model] for model in models])
-    for ax, (_, block) in zip(panels, blocks, strict=True):
-        for row in block.to_dict("records"):
-            marker, shift = {"VI": ("o", -0.15), "IWVI": ("^", 0.15)}[row["inference"]]
-            height = models.index(row["model"]) + shift
-            shown: dict[str, Any] = {"color": COLOURS[row["model"]], "fmt": marker}
-            bar = None if row["splits"] < 2 else row["kernel_standard_error"]
-            label = row["inference"]
-            ax.errorbar(row["kernel"], height, xerr=bar, label=f"{label}, measured", **shown)
-            if pd.notna(row["printed_mean"]):
-                bar = max(row["printed_standard_error"], LARGEST_ROUNDING)
-                shown |= {"label": f"{label}, printed", **_PRINTED}
-                ax.errorbar(row["printed_mean"], height + 0.15, xerr=bar, **shown)
-    figure.supxlabel("test log-likelihood (nats, standardised units)", fontsize="medium")
-    return _with_legend(figure, panels)
-
-
 def plot_traces(cells: pd.DataFrame) -> Figure:
     """The bound in the course of training, against seconds and epochs, as in the original paper's
     Figure 1: a row of panels for each data set and depth.
@@ -140,20 +93,6 @@ def _placed(table: pd.DataFrame) -> pd.DataFrame:
     names = table["dataset"] + ", depth " + table["depth"].astype(str)
     names = names.where(~several, names + " (" + table["configuration"].astype(str) + ")")
     return table.assign(place=names, row=pd.factorize(names)[0])
-
-
-def _rows(titles: Sequence[str], names: Sequence[str]) -> tuple[Figure, Sequence[Axes]]:
-    """Panels side by side that share named rows."""
-    size = min(2.1 * len(titles) + 1.6, 16.0), 0.42 * len(names) + 1.5
-    figure = Figure(size, dpi=120, layout="constrained")
-    panels = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
-    for ax, title in zip(panels, titles, strict=True):
-        ax.set_title(title, fontsize="medium")
-        ax.set_yticks(range(len(names)), names)
-        ax.set_ylim(len(names) - 0.4, -0.6)
-        ax.locator_params(axis="x", nbins=4)
-        ax.grid(axis="y", color="#EEEEEE")
-    return figure, panels
 
 
 def _with_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:

@@ -98,16 +98,6 @@ def published(metric: str, paper: str | None = None) -> pd.DataFrame:
     return table[(table["metric"] == metric) & (table["paper"].isin([paper] if paper else PAPERS))]
 
 
-def configurations(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row for each configuration, by what differs between them."""
-    found = cells.drop_duplicates("configuration")[["configuration", *_CONFIGURATION]]
-    counts = cells.groupby("configuration").agg(
-        datasets=("dataset", lambda names: " ".join(names.unique())), cells=("dataset", "size")
-    )
-    found = found.merge(counts.reset_index(), on="configuration")
-    return found.loc[:, found.nunique(dropna=False) > 1].astype(object).fillna("")
-
-
 def score_table(cells: pd.DataFrame) -> pd.DataFrame:
     """The papers' scores, each mean over splits beside the printed ones.
 
@@ -244,7 +234,6 @@ def density_ranks(cells: pd.DataFrame) -> pd.DataFrame:
 def all_tables(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """All of the above, by name, without those that are empty."""
     tables = {
-        "configurations": configurations(cells),
         "scores": score_table(cells),
         "differences": paired_differences(cells),
         "runtimes": runtime_table(cells),
