@@ -40,38 +40,25 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     What is "auto" is chosen by what models predict of each row from all others, for which no rows
     are held out: see :func:`gpflow_dwp.selection.select_model`.
 
-    :param depth: GP layers of the equivalent deep GP: ``depth - 1`` Wishart layers and one output
-        GP. "auto" for 1, or for more where that predicts better.
+    :param depth: GP layers of the equivalent deep GP; like all others to ``num_samples`` as for
+        :class:`gpflow_dwp.selection.Choice`.
     :param posterior: Family of approximate posteriors: "GW", "A" or "AB".
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
     :param output: What the output layer's posterior comes from: "pseudo_targets" that are learned,
-        or a "regression" on all rows, which takes far fewer steps; None for the latter up to 2,000
-        rows without minibatches, and in a single layer with Gaussian noise.
+        or a "regression" on all rows.
     :param likelihood: "gaussian"; "noise_free" for the runs of a simulator, where a nugget is no
-        larger than it must be (in a single layer at most 1e-4 of the variance); "warped", where
-        noise is Gaussian in a function of the targets that is learned (see
-        :class:`~gpflow_dwp.likelihoods.WarpedGaussian`); "student_t" for tails that are learned
-        (see :class:`~gpflow_dwp.likelihoods.WarpedStudentT`); "warped_student_t" for both;
-        "heteroskedastic" for noise that is a function of the inputs (see
-        :class:`~gpflow_dwp.likelihoods.HeteroskedasticGaussian`); "auto" for the one that predicts
-        best, of those with noise. Labels have their own.
+        larger than it must be (in a single layer at most 1e-4 of the variance); "warped",
+        "student_t", "warped_student_t" or "heteroskedastic"; "auto" for the one that predicts best,
+        of those with noise. Labels have their own.
     :param effort: "quick" tries single layers only, "default" depth 2 as well, "thorough" takes
         more steps and tries depth 3, too.
-    :param width: Degrees of freedom of every Wishart layer; None for the number of inputs, or 5
-        where that is less than 5 and predicts better.
-    :param kernel: A name in :data:`gpflow_dwp.models.KERNELS`, with one lengthscale per input in
-        the first layer; "auto" for a squared exponential, Matérn 5/2 or 3/2; a GPflow
-        kernel, of which every layer gets a copy; or ``depth`` names and kernels. Kernels given act
-        on standardised inputs and stay as they are: copies are trained.
-    :param num_inducing: Inducing points, at most; "auto" for 100, with minibatches for 200, and in
-        a single layer with Gaussian noise for all rows up to 1,000, and 500 at most above (300 with
-        noise that differs by place).
+    :param width: Degrees of freedom of every Wishart layer.
+    :param kernel: A name, or "auto"; or a GPflow kernel, of which every layer gets a copy, or
+        ``depth`` names and kernels: these act on standardised inputs and stay as they are.
+    :param num_inducing: Inducing points, at most.
     :param inducing: Where they start: on a "subset" of the rows, or on "kmeans" centres.
-    :param num_steps: Gradient steps of a model that takes such, at most; models that are not kept
-        take fewer. None for 1,000, and of a deep model of up to 2,000 rows for 3,000 (2,500 above
-        500 rows).
-    :param batch_size: Rows of a minibatch; None for all up to 2,000 rows and for 1,000 above, with
-        labels for 500 above as many.
+    :param num_steps: Gradient steps of a model that takes such, at most.
+    :param batch_size: Rows of a minibatch.
     :param num_samples: Draws that estimate the bound in training.
     :param num_prediction_samples: Draws that make up a predictive mixture.
     :param early_stopping: Whether rows are held out, and gradient steps end when the log density of

@@ -41,7 +41,7 @@ class Choice:
         more steps, and tries depth 3, too.
     :param num_inducing: Number of inducing points, M, at most; "auto" for all rows up to 1,000 and
         at most 500 above in a single layer; where gradient steps are taken, for 100, and with
-        minibatches of numbers for 300 in a single layer and 200 in deeper models.
+        minibatches of numbers for 200.
     :param posterior: Posterior family of every Wishart layer; like the next five, as for
         :func:`build_deep_wishart_process`.
     :param whiten: Whether posteriors are relative to the prior's scale.
@@ -50,8 +50,9 @@ class Choice:
     :param output: What the output layer's posterior comes from, at all depths.
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
-        single layer, unless its noise is heteroskedastic; None for 1,000, and in deep regressions
-        for 3,000, 2,500 above 500 rows, or 8,000 if ``effort`` is "thorough".
+        single layer, unless its noise is heteroskedastic; None for 1,000, with minibatches of
+        numbers for 600, and in deep regressions for 3,000, 2,500 above 500 rows, or 8,000 if
+        ``effort`` is "thorough".
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
     :param num_samples: Number of draws in each of these steps, S.

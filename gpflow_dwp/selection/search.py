@@ -6,6 +6,7 @@ import dataclasses
 import time
 
 import numpy as np
+from gpflow.likelihoods import Likelihood
 from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
@@ -27,10 +28,10 @@ from gpflow_dwp.training import TrainingHistory
 __all__ = ["Search"]
 
 # Gradient steps: of a deep regression, by effort, of one with more rows than these, and of any
-# other model.
+# other model, of numbers with minibatches.
 _STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
 _STEPS_OF_MANY, _MANY_ROWS = 2_500, 500
-_STEPS_OF_OTHERS = 1_000
+_STEPS_OF_OTHERS, _STEPS_OF_BATCHES = 1_000, 600
 _DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 # What is left of a model that gradient steps train, after the first stage, has to be so near to the
 # best one, in nats a row.
@@ -199,15 +200,16 @@ class Search:
         reason = f"Depth {depth} was asked for."
         if depth == "auto":
             reason = "No other model that was tried has a higher bound."
+        if heteroskedastic is not None and first == 1:
+            before, best = best, self._compare_bounds(best, heteroskedastic)
+            if best is not before:
+                reason = _HETEROSKEDASTIC
+        if depth == "auto":
             for deeper in range(2, _DEEPEST[self.choice.effort] + 1):
                 other = self._trained(start, deeper, best)
                 if other is None or not other.candidate.elbo > best.candidate.elbo:
                     break
                 best, reason = other, f"Depth {deeper} has a higher bound than depth {deeper - 1}."
-        if heteroskedastic is not None and first == 1:
-            before, best = best, self._compare_bounds(best, heteroskedastic)
-            if best is not before:
-                reason = _HETEROSKEDASTIC
         return self._selection(best, reason)
 
     def _compare_bounds(self, best: _Found, heteroskedastic: Start) -> _Found:
@@ -253,7 +255,12 @@ class Search:
 
     @property
     def _steps(self) -> int:
-        return _STEPS_OF_OTHERS if self.choice.num_steps is None else self.choice.num_steps
+        """Of any model but a deep regression."""
+        if self.choice.num_steps is not None:
+            return self.choice.num_steps
+        are_many = self.choice.batch_size is not None and self.choice.effort == "default"
+        of_numbers = not isinstance(self.choice.likelihood, Likelihood)
+        return _STEPS_OF_BATCHES if are_many and of_numbers else _STEPS_OF_OTHERS
 
     def _found(
         self, model: DeepWishartProcess, history: TrainingHistory, start: Start, began: float
@@ -323,7 +330,7 @@ class _Found:
     scores: RowScores | None
 
 
-_HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than all other models."
+_HETEROSKEDASTIC = "Heteroskedastic noise in a single layer has a higher bound than all others."
 _SINGLE_AHEAD = (
     "A single layer predicts each row from all others better than any deep candidate did after its "
     "first steps."

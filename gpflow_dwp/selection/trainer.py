@@ -35,15 +35,14 @@ __all__ = ["Trainer", "deepened", "rows_of_batches"]
 _EXACT_ROWS = 1_000
 _SPARSE_WORK = 2.5e8
 _INDUCING = (100, 500)
-# With minibatches, rows are many: so many inducing points in a single layer and in deeper models.
-_INDUCING_OF_BATCHES = (300, 200)
+_INDUCING_OF_BATCHES = 200
 # Pseudo-targets learn as fast from minibatches, and a single layer of them in half the steps.
 _ROWS_OF_LABELS = 500
 # Deeper models, and heteroskedastic noise, start with this variance of noise, at least: features
 # are random as yet, and the noise of a good process leaves no room for that.
 _LEAST_NOISE = 0.02
 _DRAWS_FOR_BOUND = 20
-_ROWS_FOR_BOUND = 2_000
+_ROWS_FOR_BOUND, _MOST_ROWS_FOR_BOUND = 2_000, 20_000
 _MOST_ITERATIONS = 50
 
 
@@ -197,11 +196,14 @@ class Trainer:
         return history
 
     def estimate_bound(self, model: DeepWishartProcess) -> float:
-        """The bound of all rows, in nats: of densities, also where rows are recorded to a step."""
+        """The bound, in nats: of densities, also where rows are recorded to a step.
+
+        Of more rows than 20,000, so many drawn at random stand for all, the same in each call.
+        """
         num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
         try:
-            num_data = len(self.X)
-            blocks = np.array_split(np.arange(num_data), math.ceil(num_data / _ROWS_FOR_BOUND))
+            order = np.random.default_rng(0).permutation(len(self.X))[:_MOST_ROWS_FOR_BOUND]
+            blocks = np.array_split(np.sort(order), math.ceil(len(order) / _ROWS_FOR_BOUND))
             bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
         finally:
@@ -215,7 +217,7 @@ class Trainer:
             return int(np.clip(math.sqrt(_SPARSE_WORK / num_data), least, most))
         if self.choice.batch_size is None or not start.is_of_numbers:
             return least
-        return min(num_data, _INDUCING_OF_BATCHES[depth > 1])
+        return min(num_data, _INDUCING_OF_BATCHES)
 
 
 def deepened(trainer: Trainer, start: Start, shallower: DeepWishartProcess) -> DeepWishartProcess:
