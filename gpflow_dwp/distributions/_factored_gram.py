@@ -111,7 +111,7 @@ class FactoredGram(tfp.distributions.Distribution):
     def _check_shapes(self, df: int, tensors: dict[str, Any]) -> None:
         expected = {"column_mixing_tril": [self._rank] * 2, "loc": [self._size, self._rank]}
         why = f"M = {self._size}, R = min(df, M) = {self._rank} for df = {df}"
-        for name in expected.keys() & tensors.keys():
+        for name in [name for name in expected if name in tensors]:
             checks.check_event(name, tensors[name], expected[name], why)
 
     # TFP keeps the results of a bijector's public methods, found by the identity of the input. They
