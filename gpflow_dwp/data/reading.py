@@ -83,13 +83,13 @@ def read_file(path: str | Path, form: Format = UNKNOWN) -> TableFile:
     :raises TableError: If the file cannot be read, is empty, or has no names of columns.
     :raises ImportError: If pandas, or for Parquet and Feather pyarrow, is not installed.
     """
-    pandas = import_optional("pandas", "cli")
     path = Path(path)
     suffix = path.suffix.lower()
     if not path.exists() or path.is_dir():
         raise TableError(f"{path}: {'a directory, not a' if path.is_dir() else 'no such'} file")
     if suffix in _SPREADSHEETS:
         raise TableError(f"{path}: a spreadsheet; save the sheet as a CSV file")
+    pandas = import_optional("pandas", "cli")
     if suffix in (*_PARQUET, *_FEATHER):
         import_optional("pyarrow", "cli")
     try:

@@ -92,7 +92,7 @@ def test_help_and_mistakes_do_not_wait_for_tensorflow() -> None:
 import contextlib, io, sys
 from gpflow_dwp.cli import fit, main, options
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    for arguments in ("--help", "fit --help", "predict --help", "fit --num-steps 0"):
+    for arguments in ("--help", "fit --help", "predict --help", "fit --num-steps 0", "info"):
         main(arguments.split())
     heavy = {"tensorflow", "gpflow", "pandas", "scipy", "sklearn"} & {*sys.modules}
     main("fit absent.csv --target y".split())
