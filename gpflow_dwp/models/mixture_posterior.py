@@ -223,7 +223,12 @@ class MixturePosterior(abc.ABC):
         :return: [S, N, Q].
         :raises ValueError: If a joint covariance would not fit into the machine's memory.
         """
-        X = self._checked_points(Xnew, full_cov=full_cov)
+        return self._sample_functions(
+            self._checked_points(Xnew, full_cov=full_cov), full_cov=full_cov
+        )
+
+    def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:
+        """What :meth:`sample_f` returns; for posteriors that draw all at once to replace."""
         means, variances = (
             self._propagate(X, full_cov=True) if full_cov else self.predict_f_components(X)
         )
