@@ -101,7 +101,7 @@ def assemble(
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, architecture.inducing, rng)
     check_observations(likelihood, Y)
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
-    warn_of_scales(4, X=X, **({"Y": Y} if has_scale else {}))
+    warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
     hidden = [make_layer(each, width, len(Z), jitter=jitter, seed=rng) for each in hidden_kernels]
     output_layer: OutputLayer
