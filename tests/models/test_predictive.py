@@ -61,22 +61,13 @@ def arguments(mean: np.ndarray = MEAN) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.constant(mean), tf.constant(VARIANCE)
 
 
-def test_expected_log_likelihoods_draw_by_draw() -> None:
-    likelihood = gpflow.likelihoods.Gaussian(0.3)
-
-    values = expected_log_likelihoods(likelihood, tf.constant(X), tf.constant(Y), *arguments())
-
-    densities = stats.norm.logpdf(Y, MEAN, np.sqrt(0.3)) - 0.5 * VARIANCE[..., None] / 0.3
-    np.testing.assert_allclose(values, densities.sum(-1))
-
-
-def test_predictive_log_densities_draw_by_draw() -> None:
-    likelihood = gpflow.likelihoods.Gaussian(0.3)
-
-    values = predictive_log_densities(likelihood, tf.constant(X), tf.constant(Y), *arguments())
-
+def test_likelihoods_draw_by_draw() -> None:
+    given = gpflow.likelihoods.Gaussian(0.3), tf.constant(X), tf.constant(Y), *arguments()
+    expected = stats.norm.logpdf(Y, MEAN, np.sqrt(0.3)) - 0.5 * VARIANCE[..., None] / 0.3
     densities = stats.norm.logpdf(Y, MEAN, np.sqrt(VARIANCE[..., None] + 0.3))
-    np.testing.assert_allclose(values, densities.sum(-1))
+
+    np.testing.assert_allclose(expected_log_likelihoods(*given), expected.sum(-1))
+    np.testing.assert_allclose(predictive_log_densities(*given), densities.sum(-1))
 
 
 def test_softmax_integrates_the_same_numbers_at_the_same_point_in_any_batch() -> None:
