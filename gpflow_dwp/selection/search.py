@@ -27,10 +27,10 @@ from gpflow_dwp.training import TrainingHistory
 
 __all__ = ["Search"]
 
-# Gradient steps: of a deep regression, by effort, of one with more rows than these, and of any
-# other model, of numbers with minibatches.
+# Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
+# twice as many; and of any other model, of numbers with minibatches.
 _STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
-_STEPS_OF_MANY, _MANY_ROWS = 2_500, 500
+_STEPS_OF_MANY, _FEW_ROWS = 2_500, 500
 _STEPS_OF_OTHERS, _STEPS_OF_BATCHES = 1_000, 600
 _DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 # What is left of a model that gradient steps train, after the first stage, has to be so near to the
@@ -138,13 +138,10 @@ class Search:
         names = None if len({start.name for start in plain}) > 1 else [plain[0].name]
         depth = self.choice.depth
         first = 2 if depth == "auto" else int(depth)
-        steps = self.choice.num_steps or _STEPS[self.choice.effort]
-        if (
-            self.choice.num_steps is None
-            and self.choice.effort == "default"
-            and len(self.trainer.X) > _MANY_ROWS
-        ):
-            steps = _STEPS_OF_MANY
+        effort, num_data = self.choice.effort, len(self.trainer.X)
+        steps = self.choice.num_steps or _STEPS[effort]
+        if self.choice.num_steps is None and effort == "default" and num_data > _FEW_ROWS:
+            steps = round(_STEPS_OF_MANY * min(1.0, 2.0 * _FEW_ROWS / num_data))
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
         trial = halve(self.trainer, trials, scores, steps)

@@ -42,7 +42,9 @@ _ROWS_OF_LABELS = 500
 # are random as yet, and the noise of a good process leaves no room for that.
 _LEAST_NOISE = 0.02
 _DRAWS_FOR_BOUND = 20
-_ROWS_FOR_BOUND, _MOST_ROWS_FOR_BOUND = 2_000, 20_000
+_ROWS_FOR_BOUND = 2_000
+# Of more rows, so many drawn at random tell parameters of a single layer, and bounds.
+_MOST_ROWS = 20_000
 _MOST_ITERATIONS = 50
 
 
@@ -143,15 +145,26 @@ class Trainer:
         weights = self.weights_of_kernels
         num_counted = len(self.X) if weights is None else np.count_nonzero(weights)
         is_fitted = is_exact and start.num_data == num_counted
-        fitted = fit_gaussian_process(
-            (self.X, self.Y) if weights is None else (self.X, self.Y, weights),
-            layer.kernel,
-            model.likelihood,
-            None if is_exact else model.inducing_variable.Z.numpy(),
+        fit_to = functools.partial(
+            fit_gaussian_process,
+            kernel=layer.kernel,
+            likelihood=model.likelihood,
+            inducing_inputs=None if is_exact else model.inducing_variable.Z.numpy(),
             precisions=start.precisions,
             steps=self.steps,
             jitter=single_layer_jitter(model.likelihood),
-            max_iterations=0 if is_fitted else _MOST_ITERATIONS,
+        )
+        X, Y = self.X, self.Y
+        num_iterations = 0 if is_fitted else _MOST_ITERATIONS
+        if len(X) > _MOST_ROWS and start.precisions is None:
+            some = self._some_rows
+            fit_to(
+                (X[some], Y[some]) if weights is None else (X[some], Y[some], weights[some]),
+                max_iterations=num_iterations,
+            )
+            num_iterations = 0
+        fitted = fit_to(
+            (X, Y) if weights is None else (X, Y, weights), max_iterations=num_iterations
         )
         layer.noise_variance.assign(model.likelihood.variance)
         if layer.precisions is not None:
@@ -202,12 +215,18 @@ class Trainer:
         """
         num_samples, model.num_samples = model.num_samples, _DRAWS_FOR_BOUND
         try:
-            order = np.random.default_rng(0).permutation(len(self.X))[:_MOST_ROWS_FOR_BOUND]
-            blocks = np.array_split(np.sort(order), math.ceil(len(order) / _ROWS_FOR_BOUND))
+            some = self._some_rows
+            blocks = np.array_split(some, math.ceil(len(some) / _ROWS_FOR_BOUND))
             bounds = [float(model.elbo(self.rows(rows), seed=0)) for rows in blocks]
             return float(np.average(bounds, weights=[len(rows) for rows in blocks]))
         finally:
             model.num_samples = num_samples
+
+    @functools.cached_property
+    def _some_rows(self) -> npt.NDArray[np.int64]:
+        """Rows that stand for all of many."""
+        order = np.random.default_rng(0).permutation(len(self.X))
+        return np.sort(order[:_MOST_ROWS])
 
     def _num_inducing(self, start: Start, depth: int) -> int:
         num_data, (least, most) = len(self.X), _INDUCING
