@@ -136,8 +136,9 @@ class Devices:
 
     def first(self, values: Result) -> Result:
         """Return the values of this process's first replica."""
+        strategy: Any = self.strategy
         return tf.nest.map_structure(
-            lambda value: self.strategy.experimental_local_results(value)[0], values
+            lambda value: strategy.experimental_local_results(value)[0], values
         )
 
     def check_optimizer(self, optimizer: tf.Module) -> None:
