@@ -4,7 +4,7 @@ Letters (also in every shape comment and shape check of the package):
 
 ====  ===========================================================================
 M     inducing points
-N     data points of a batch ("targets"), in G groups of K
+N     data points of a batch ("targets")
 S     joint draws of all layers' Gram matrices; a leading axis of length 1 stands
       for what is the same in all draws
 R     rank of a sampled Gram matrix, ``min(df, M)``
@@ -35,16 +35,14 @@ TrainingData = RegressionData | tuple[TensorData, TensorData, TensorData]
 
 
 class TargetBlocks(NamedTuple):
-    """The blocks of a covariance or Gram matrix that concern targets.
+    """The blocks of a covariance or Gram matrix that concern N targets.
 
-    The inducing block is drawn first, once for all targets, and travels on its own.
+    The inducing block is drawn first, once for all targets, and travels on its own. Targets are
+    drawn each by itself, or all jointly. Where an output layer has a kernel for each of L
+    functions, their axis comes behind that of S.
 
-    Targets come in G groups of K, which are drawn jointly, each group on its own: K = 1 for targets
-    by themselves, G = 1 for all together, and K copies of each of G data in between. Where an
-    output layer has a kernel for each of L functions, their axis comes behind that of S.
-
-    :param it: Inducing by target, [S, M, N], where N = G K.
-    :param tt: Target by target within each group, [S, G, K, K].
+    :param it: Inducing by target, [S, M, N].
+    :param tt: Target by target: of each by itself, [S, N], or jointly, [S, N, N].
     :param features: Of a Gram matrix: F_t, [S, N, R], where ``it`` is F_i F_tᵀ. None if there are
         none.
     """
@@ -55,29 +53,20 @@ class TargetBlocks(NamedTuple):
 
     @property
     def are_single(self) -> bool:
-        """Whether K is known to be 1."""
-        return bool(self.tt.shape[-1] == 1)
+        """Whether each target is drawn by itself."""
+        return bool(self.tt.shape.rank < self.it.shape.rank)
 
     @property
     def diagonal(self) -> tf.Tensor:
-        """The diagonals of all groups, [S, N]."""
-        if self.are_single:
-            return tf.squeeze(self.tt, [-2, -1])
-        diagonal = tf.linalg.diag_part(self.tt)
-        return tf.reshape(diagonal, [*sizes(diagonal)[:-2], -1])
-
-    def grouped(self, rows: tf.Tensor) -> tf.Tensor:
-        """Rows of targets, [S, N, P], as [S, G, K, P]."""
-        (S, _, P), (_, G, K, _) = sizes(rows), sizes(self.tt)
-        return tf.reshape(rows, [S, G, K, P])
+        """Each target with itself, [S, N]."""
+        return self.tt if self.are_single else tf.linalg.diag_part(self.tt)
 
     def inner_products(self, rows: tf.Tensor) -> tf.Tensor:
-        """Products of rows of targets, [S, N, P], within groups, [S, G, K, K]."""
+        """Products of rows of targets, [S, N, P], as ``tt`` has them."""
         if self.are_single:
             # Without keepdims the gradient puts a shape together on a GPU, and the host waits.
-            return tf.expand_dims(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)
-        groups = self.grouped(rows)
-        return tf.matmul(groups, groups, transpose_b=True)
+            return tf.squeeze(tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True), -1)
+        return tf.matmul(rows, rows, transpose_b=True)
 
 
 def sizes(tensor: tf.Tensor) -> list[Any]:

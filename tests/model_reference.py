@@ -369,32 +369,11 @@ class GivenNoise:
         return GivenNoise(self.numbers, number)
 
 
-def in_groups(blocks: TargetBlocks, *, full_cov: bool) -> TargetBlocks:
-    """Blocks whose ``tt`` is [S, N], or with ``full_cov`` [S, N, N] or [S, G, K, K], in groups."""
-    tt = blocks.tt
-    if not full_cov:
-        tt = tt[..., None, None]
-    elif tt.shape.rank == 3:
-        tt = tt[:, None]
-    return blocks._replace(tt=tt)
-
-
-def condition(
-    layer: GramLayer, draw: GramDraw, blocks: TargetBlocks, noise: tf.Tensor, *, full_cov: bool
-) -> TargetBlocks:
-    """What a hidden layer draws from given numbers; ``tt`` has the shape of that of ``blocks``."""
-    gram = layer.condition(draw, in_groups(blocks, full_cov=full_cov), GivenNoise(noise))
-    if not full_cov:
-        return gram._replace(tt=gram.tt[..., 0, 0])
-    return gram if blocks.tt.shape.rank == 4 else gram._replace(tt=gram.tt[:, 0])
-
-
 def condition_output(
-    layer: OutputLayer, draw: GaussianPosterior, blocks: TargetBlocks, *, full_cov: bool
+    layer: OutputLayer, draw: GaussianPosterior, blocks: TargetBlocks
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Moments of an output layer: covariances [..., N, N], or variances [..., N]."""
-    mean, covariance = layer.mix(*layer.condition(draw, in_groups(blocks, full_cov=full_cov)))
-    return mean, covariance[..., 0, :, :] if full_cov else covariance[..., 0, 0]
+    return layer.mix(*layer.condition(draw, blocks))
 
 
 def assert_gradients_are_finite_differences(
@@ -424,7 +403,7 @@ def assert_gradient_is_finite_at_inducing_points(layer: GramLayer, width: int) -
         draw = layer.sample_inducing(covariance, 1, as_seed(0))
         blocks = TargetBlocks(covariance, tf.linalg.diag_part(covariance))
         noise = tf.ones([1, 3, width], tf.float64)
-        gram = condition(layer, draw, blocks, noise, full_cov=False)
+        gram = layer.condition(draw, blocks, GivenNoise(noise))
         score = tf.reduce_sum(gram.tt) + tf.reduce_sum(gram.it)
     assert np.all(np.isfinite(tape.gradient(score, points)))
 
@@ -456,7 +435,7 @@ class Conditional:
         tt = self.covariance[3:, 3:]
         tt = tt if full_cov else tf.linalg.diag_part(tt)
         blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        return condition(self.layer, draw, blocks, self.noise, full_cov=full_cov)
+        return self.layer.condition(draw, blocks, GivenNoise(self.noise))
 
     def numpy_grams(self, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw features of the targets given those of the inducing points, and multiply."""

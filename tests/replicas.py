@@ -95,13 +95,19 @@ def natural_gradients(strategy: Any) -> float:
     return distance(strategy, lambda: latent_gp("GP"), protocol="natural")
 
 
-def dataset_of_uneven_batches(strategy: Any) -> float:
-    # The last batch of an epoch has one row, and one of two replicas none.
-    return distance(strategy, data=tf.data.Dataset.from_tensor_slices(DATA).batch(4))
+def fewer_rows_than_replicas(strategy: Any) -> float:
+    return distance(strategy, batch_size=1)
 
 
 def compiled_by_xla(strategy: Any) -> float:
     return distance(strategy, jit_compile=True)
+
+
+def second_device_by_xla(_: Any) -> float:
+    # XLA takes no variable from elsewhere: all of a run is on the device of its model.
+    with tf.device("CPU:1"):
+        end = trained(None, num_steps=2, jit_compile=True)
+    return largest_difference(trained(None, num_steps=2), end)
 
 
 def own_draws(strategy: Any) -> float:

@@ -15,7 +15,6 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 from package_source import MODULES, ROOT, SourceModule
 
 import gpflow_dwp
@@ -54,9 +53,7 @@ def test_python_blocks_run_one_after_the_other(
     guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fit_shortly(model: Any, data: Any, num_steps: int, **arguments: Any) -> Any:
-        if not isinstance(data, tf.data.Dataset):
-            arguments["batch_size"] = 10
-        return fit(model, data, min(num_steps, FEW), **arguments)
+        return fit(model, data, min(num_steps, FEW), **{**arguments, "batch_size": 10})
 
     def minimize_shortly(*arguments: Any, **others: Any) -> Any:
         return minimize(*arguments, **{**others, "options": {"maxiter": FEW}})

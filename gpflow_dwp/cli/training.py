@@ -28,7 +28,7 @@ from gpflow_dwp.files import seal
 from gpflow_dwp.models import VariationalModel, model_summary, save_model
 from gpflow_dwp.selection import Candidate, Selection, select_model
 from gpflow_dwp.training import TrainingHistory, fit
-from gpflow_dwp.training.history import SHOWN_OFFSET
+from gpflow_dwp.training.callbacks import SHOWN_OFFSET
 
 __all__ = ["run_fit"]
 

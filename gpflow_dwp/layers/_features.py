@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 
-from gpflow_dwp.base import TargetBlocks, sizes
+from gpflow_dwp.base import TargetBlocks
 from gpflow_dwp.layers.base import GramDraw, GramLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import (
@@ -18,7 +18,7 @@ from gpflow_dwp.linalg import (
     whiten,
 )
 
-__all__ = ["FeatureLayer", "moments_of_each", "moments_of_groups"]
+__all__ = ["FeatureLayer", "joint_moments", "moments_of_each"]
 
 
 class FeatureLayer(GramLayer):
@@ -41,9 +41,8 @@ class FeatureLayer(GramLayer):
             deviation = scales * tf.sqrt(variance)[..., None] * numbers
         else:
             whitened_root, _ = whiten(draw.below, draw.features)
-            mean, tril = moments_of_groups(draw, blocks, whitened_root, self.jitter)
-            correlated = tf.matmul(tril, blocks.grouped(numbers))
-            deviation = scales * tf.reshape(correlated, sizes(numbers))
+            mean, tril = joint_moments(draw, blocks, whitened_root, self.jitter)
+            deviation = scales * tf.matmul(tril, numbers)
         features = mean + (deviation if df == rank else deviation[..., :rank])
         # Inner products between targets, to which features that are zero elsewhere add theirs.
         every = features if df == rank else tf.concat([features, deviation[..., rank:]], axis=-1)
@@ -70,10 +69,10 @@ def moments_of_each(
     return mean, tf.maximum(blocks.diagonal - explained, floor)
 
 
-def moments_of_groups(
+def joint_moments(
     draw: GramDraw, blocks: TargetBlocks, whitened_root: tf.Tensor, jitter: float
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean of features, [S, N, R], and the root of the covariance that K_ii leaves, [S, G, K, K].
+    """Mean of features, [S, N, R], and the root of the covariance that K_ii leaves, [S, N, N].
 
     :param whitened_root: L⁻¹ F_i, where K_ii = L Lᵀ, [S, M, R].
     """

@@ -178,12 +178,12 @@ class GramLayer(_KernelLayer):
     @abc.abstractmethod
     @check_shapes(
         "blocks.it: [broadcast S, M, N]",
-        "blocks.tt: [broadcast S, G, K, K]",
+        "blocks.tt: [broadcast S, N, joint...]",
         "return.it: [S, M, N]",
-        "return.tt: [S, G, K, K]",
+        "return.tt: [S, N, joint...]",
     )
     def condition(self, draw: GramDraw, blocks: TargetBlocks, noise: TargetNoise) -> TargetBlocks:
-        """Draw the rest of the Gram matrix, given G_ii: its blocks over groups of targets.
+        """Draw the rest of the Gram matrix, given G_ii: its blocks over targets.
 
         :param draw: What :meth:`sample_inducing` returned.
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
@@ -193,9 +193,9 @@ class GramLayer(_KernelLayer):
 
     @check_shapes(
         "blocks.it: [broadcast S, M, N]",
-        "blocks.tt: [broadcast S, N, single, single]",
+        "blocks.tt: [broadcast S, N]",
         "return.it: [S, M, N]",
-        "return.tt: [S, N, single, single]",
+        "return.tt: [S, N]",
     )
     def expect(self, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
         """What :meth:`condition` gives for single targets whose random numbers are all zero."""
@@ -305,9 +305,9 @@ class OutputLayer(_KernelLayer):
 
     @check_shapes(
         "blocks.it: [S, functions..., M, N]",
-        "blocks.tt: [S, functions..., G, K, K]",
+        "blocks.tt: [S, ...]",
         "return[0]: [S, N, columns]",
-        "return[1]: [S, variances..., G, K, K]",
+        "return[1]: [S, ...]",
     )
     def condition(
         self, draw: GaussianPosterior, blocks: TargetBlocks
@@ -316,8 +316,8 @@ class OutputLayer(_KernelLayer):
 
         :param draw: What :meth:`infer_inducing` returned.
         :param blocks: The blocks K_it and K_tt that belong to the K_ii of ``draw``.
-        :return: The mean, [S, N, L], and the covariance within each group, [S, G, K, K] where all
-            functions share it and [S, L, G, K, K] where not.
+        :return: The mean, [S, N, L], and variances, [S, N], or the covariance, [S, N, N]; behind an
+            axis of L where functions do not share them.
         """
         if blocks.it.shape.rank == 4:
             moments = []
@@ -336,14 +336,13 @@ class OutputLayer(_KernelLayer):
             mean, explained = explained_moments(projection, draw.weights, blocks.it, rooted=rooted)
             # Cancellation may leave a rounding error below zero.
             variance = tf.maximum(blocks.diagonal - explained, tf.zeros([], explained.dtype))
-            return mean, variance[..., None, None]
+            return mean, variance
         mean = tf.matmul(blocks.it, draw.weights, transpose_a=True)
         if draw.inverse_root is None:
             left, right = blocks.it, tf.matmul(draw.inverse, blocks.it)
         else:
             left = right = tf.matmul(draw.inverse_root, blocks.it)
-        left, right = (blocks.grouped(tf.linalg.matrix_transpose(part)) for part in (left, right))
-        return mean, blocks.tt - tf.matmul(left, right, transpose_b=True)
+        return mean, blocks.tt - tf.matmul(left, right, transpose_a=True)
 
     def mix(self, mean: tf.Tensor, covariance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Moments of the outputs, as :meth:`condition` returns those of the functions."""
@@ -351,6 +350,9 @@ class OutputLayer(_KernelLayer):
             return mean, covariance
         mixing = tf.cast(self.mixing, mean.dtype)
         mean, squares = tf.matmul(mean, mixing, transpose_b=True), tf.square(mixing)
-        if covariance.shape.rank == 5:
-            return mean, tf.einsum("ql,slgku->sqgku", squares, covariance)
-        return mean, tf.reduce_sum(squares, axis=1)[:, None, None, None] * covariance[:, None]
+        if isinstance(self.kernel, MultioutputKernel):
+            return mean, tf.einsum("ql,sl...->sq...", squares, covariance)
+        of_outputs = tf.reshape(
+            tf.reduce_sum(squares, axis=1), [-1, *[1] * (covariance.shape.rank - 1)]
+        )
+        return mean, of_outputs * covariance[:, None]

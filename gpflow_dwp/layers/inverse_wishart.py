@@ -14,7 +14,7 @@ from gpflow.utilities import positive
 from gpflow_dwp.base import Seed, TargetBlocks, sizes
 from gpflow_dwp.distributions import InverseWishart
 from gpflow_dwp.distributions.gamma import gamma_quantile
-from gpflow_dwp.layers._features import moments_of_each, moments_of_groups
+from gpflow_dwp.layers._features import joint_moments, moments_of_each
 from gpflow_dwp.layers.base import Description, GramDraw, GramLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.linalg import Factorised, cholesky, whiten
@@ -123,15 +123,12 @@ class InverseWishartLayer(GramLayer):
             mean, variance = moments_of_each(draw, blocks, gradient_dtype)
             square_spread = 0.5 * variance / gamma_quantile(concentration, scores)
             features = mean + tf.sqrt(square_spread)[..., None] * deviation
-            own = df * square_spread[..., None, None]
+            own = df * square_spread
         else:
-            mean, tril = moments_of_groups(draw, blocks, whitened_root, self.jitter)
-            group_size = sizes(blocks.tt)[-1]
-            lower = blocks.grouped(tf.cast(noise.fold_in(1).normal(group_size), dtype))
-            scores = tf.reshape(scores, sizes(lower)[:-1])
+            mean, tril = joint_moments(draw, blocks, whitened_root, self.jitter)
+            lower = tf.cast(noise.fold_in(1).normal(sizes(blocks.tt)[-1]), dtype)
             spread = _divide(tril, _precision_factor(concentration, scores, lower))
-            correlated = tf.matmul(spread, blocks.grouped(deviation))
-            features = mean + tf.reshape(correlated, sizes(deviation))
+            features = mean + tf.matmul(spread, deviation)
             own = df * tf.matmul(spread, spread, transpose_b=True)
         it = tf.matmul(draw.features, features, transpose_b=True)
         return TargetBlocks(it, own + blocks.inner_products(features), features)

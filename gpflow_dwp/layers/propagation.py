@@ -25,7 +25,6 @@ from gpflow_dwp.kernels.gram import cross_covariance
 from gpflow_dwp.layers.base import GaussianPosterior, GramDraw, GramLayer, Layer, OutputLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
 from gpflow_dwp.likelihoods import Warp
-from gpflow_dwp.linalg import Factorised
 from gpflow_dwp.random import split_seed
 from gpflow_dwp.validation import check_memory
 
@@ -140,7 +139,7 @@ def _expected_blocks(
 
     if output.inputs is None:
         raise ValueError("output must have inputs of its own, as a regression on data has.")
-    blocks = _carry_targets(hidden, output, points, draws, output.inputs[:, None], expect)
+    blocks = _carry_targets(hidden, output, points, draws, output.inputs, expect, full_cov=False)
     if output.rows is None:
         return blocks, None
     X, Y = output.rows
@@ -175,7 +174,7 @@ def regression_blocks(
 
 
 @check_shapes(
-    "targets: [batch..., G, K, D]",
+    "targets: [N, D]",
     "seed: [2]",
     "keys: [rows, key]",
     "return[0]: [S, N, Q]",
@@ -192,46 +191,42 @@ def propagate_targets(
     full_cov: bool = False,
     mixed: bool = True,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Carry groups of targets through draws of the inducing points.
+    """Carry targets through draws of the inducing points, each by itself or all jointly.
 
-    Where K = 1, a target's noise is a function of its key and the seed: the result does not depend
-    on what else is in the batch.
+    A single target's noise is a function of its key and the seed: the result does not depend on
+    what else is in the batch.
 
     :param hidden: Hidden layers, bottom first.
     :param output: The output layer.
     :param path: What :func:`sample_inducing_path` returned.
-    :param targets: Inputs X in G groups of K that are drawn jointly: [N, 1, D] for single ones, or
-        [S, G, K, D] where they differ from draw to draw.
+    :param targets: Inputs, X, [N, D].
     :param seed: A stateless seed, [2].
     :param keys: What the noise of single targets is a function of, [N, ...], or [1, ...] where all
-        share it; None for ``targets``, which must then be the same for all draws.
-    :param full_cov: Whether the targets are one group, whose covariance is wanted.
+        share it; None for ``targets``.
+    :param full_cov: Whether targets are drawn jointly, and their covariance is wanted.
     :param mixed: Whether moments of the outputs are wanted, not of the functions that they mix,
         without the mean function.
     :return: The output's mean given the draws, [S, N, Q], and its variance, [S, N] where all output
         columns share it and [S, N, Q] where not; or its covariance, [S, N, N] or [S, Q, N, N]. S is
         1 without hidden layers.
     """
-    if full_cov or targets.shape[-2] != 1:
+    if full_cov:
         keys = None  # what is drawn jointly is independent even where two targets coincide
     elif keys is None:
-        keys = _flat(targets)
+        keys = targets
     carry = _at_random(hidden, targets, seed, keys)
-    blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry)
-    if not full_cov:
-        blocks = blocks._replace(tt=blocks.diagonal[..., None, None])
+    blocks = _carry_targets(hidden, output, path.points, path.hidden, targets, carry, full_cov)
     moments = output.condition(path.output, blocks)
     moments = output.mix(*moments) if mixed else moments
     mean, variance = (tf.cast(moment, targets.dtype) for moment in moments)
     if output.mean_function is not None and mixed:
-        mean += output.mean_function(_flat(targets))
-    if full_cov:
-        return mean, variance[..., 0, :, :]
-    variance = variance[..., 0, 0]
-    return mean, variance if variance.shape.rank == 2 else tf.linalg.matrix_transpose(variance)
+        mean += output.mean_function(targets)
+    if full_cov or variance.shape.rank == 2:
+        return mean, variance
+    return mean, tf.linalg.matrix_transpose(variance)
 
 
-@check_shapes("targets: [batch..., N, D]", "seed: [2]")
+@check_shapes("targets: [N, D]", "seed: [2]")
 def sample_gram_matrices(
     hidden: Sequence[GramLayer],
     output: OutputLayer,
@@ -242,11 +237,10 @@ def sample_gram_matrices(
     """Draw every hidden layer's Gram matrix of the targets, jointly with those below.
 
     They are the ones that :func:`propagate_targets` passes through with ``full_cov``, whose
-    parameters these are, but for ``targets``, [N, D] or [S, N, D].
+    parameters these are.
 
     :return: For each hidden layer, bottom first, [S, N, N].
     """
-    targets = targets[..., None, :, :]
     grams = []
     carry = _at_random(hidden, targets, seed)
 
@@ -254,17 +248,8 @@ def sample_gram_matrices(
         grams.append(carry(index, draw, blocks))
         return grams[-1]
 
-    _carry_targets(hidden, output, path.points, path.hidden, targets, record)
-    return [tf.cast(gram.tt[:, 0], targets.dtype) for gram in grams]
-
-
-def _flat(targets: tf.Tensor) -> tf.Tensor:
-    """[..., G, K, D] as [..., N, D]."""
-    *leading, G, K, D = sizes(targets)
-    flat = tf.reshape(targets, [*leading, G * K, D])
-    groups, size = targets.shape[-3:-1]
-    num_targets = None if groups is None or size is None else groups * size
-    return tf.ensure_shape(flat, [*targets.shape[:-3], num_targets, targets.shape[-1]])
+    _carry_targets(hidden, output, path.points, path.hidden, targets, record, full_cov=True)
+    return [tf.cast(gram.tt, targets.dtype) for gram in grams]
 
 
 def _at_random(
@@ -272,16 +257,11 @@ def _at_random(
 ) -> _Carry:
     """What extends the draw of each hidden layer to targets at random; see :class:`TargetNoise`."""
     seeds = split_seed(seed, len(hidden) + 1)
-    *_, G, K, _ = sizes(targets)
+    num_targets = sizes(targets)[0]
 
     def carry(index: int, draw: GramDraw, blocks: TargetBlocks) -> TargetBlocks:
-        noise = TargetNoise(
-            seeds[index],
-            sizes(draw.gram)[0],
-            G * K,
-            targets.dtype,
-            keys,
-        )
+        num_samples = sizes(draw.gram)[0]
+        noise = TargetNoise(seeds[index], num_samples, num_targets, targets.dtype, keys)
         return hidden[index].condition(draw, blocks, noise)
 
     return carry
@@ -294,18 +274,17 @@ def _carry_targets(
     draws: Sequence[GramDraw],
     targets: tf.Tensor,
     carry: _Carry,
+    full_cov: bool,
 ) -> TargetBlocks:
     """Return the output layer's covariance blocks over targets, given the draws below it."""
     layers = (*hidden, output)
     covariance = _of_kernels(
         layers[0],
         lambda kernel: _covariance_of_targets(
-            kernel, tf.cast(points, _ACCURATE), tf.cast(targets, _ACCURATE)
+            kernel, tf.cast(points, _ACCURATE), tf.cast(targets, _ACCURATE), full_cov
         ),
     )
     for index, (above, draw) in enumerate(zip(layers[1:], draws, strict=True)):
-        if targets.shape.rank == 4:
-            draw = _with_covariance_for_each_draw(draw)
         gram = carry(index, draw, covariance)
         covariance = _of_kernels(
             above, functools.partial(_covariance_of_gram, draw=draw, gram=gram)
@@ -313,29 +292,11 @@ def _carry_targets(
     return covariance
 
 
-def _covariance_of_targets(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> TargetBlocks:
-    flat, are_single = _flat(targets), targets.shape[-2] == 1
-    if targets.shape.rank == 3:
-        it = cross_covariance(kernel, points, flat)[None]
-        if are_single:
-            return TargetBlocks(it, kernel(flat, full_cov=False)[None, :, None, None])
-        return TargetBlocks(it, kernel(targets[0])[None, None])
-    S, N, _ = sizes(flat)
-    cross = cross_covariance(kernel, points, tf.reshape(flat, [-1, flat.shape[-1]]))
-    it = tf.transpose(tf.reshape(cross, [-1, S, N]), [1, 0, 2])
-    it = tf.ensure_shape(it, [flat.shape[0], points.shape[0], flat.shape[1]])
-    if are_single:
-        return TargetBlocks(it, kernel(flat, full_cov=False)[..., None, None])
-    return TargetBlocks(it, kernel(targets))
-
-
-def _with_covariance_for_each_draw(draw: GramDraw) -> GramDraw:
-    shape = sizes(draw.gram)
-
-    def spread(matrix: tf.Tensor) -> tf.Tensor:
-        return tf.ensure_shape(tf.broadcast_to(matrix, shape), draw.gram.shape)
-
-    return draw._replace(below=Factorised(*map(spread, draw.below)))
+def _covariance_of_targets(
+    kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, full_cov: bool
+) -> TargetBlocks:
+    it = cross_covariance(kernel, points, targets)[None]
+    return TargetBlocks(it, kernel(targets, full_cov=full_cov)[None])
 
 
 def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:
@@ -343,5 +304,5 @@ def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> T
     inducing_diagonal = tf.reduce_sum(tf.square(draw.features), axis=-1)
     cross = gram_K_cross(kernel, gram.it, inducing_diagonal, gram.diagonal, features=features)
     if gram.are_single:
-        return TargetBlocks(cross, gram_K_diag(kernel, gram.diagonal)[..., None, None])
+        return TargetBlocks(cross, gram_K_diag(kernel, gram.diagonal))
     return TargetBlocks(cross, gram_K(kernel, gram.tt))

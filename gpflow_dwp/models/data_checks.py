@@ -22,7 +22,6 @@ __all__ = [
     "Batch",
     "check_batch",
     "check_data",
-    "check_dataset",
     "check_inputs",
     "check_mean_function",
     "check_observations",
@@ -110,26 +109,6 @@ def check_observations(
                 f"column {column + 1}."
             )
     return Y
-
-
-def check_dataset(model: Any, data: tf.data.Dataset) -> tf.data.Dataset:
-    """Return a dataset's batches as tensors that a model takes, where their shapes are known.
-
-    Their values are not looked at: a bound that is not finite tells of those that cannot be used.
-
-    :param data: Batches of X [N, D] and Y [N, P], and of weights [N] if there are any.
-    :raises ValueError: If the dataset is empty, or its elements are no such pairs.
-    """
-    if int(data.cardinality()) == 0:
-        raise ValueError("data must hold at least one batch, got an empty dataset.")
-    if not isinstance(data.element_spec, tuple):
-        raise ValueError(f"data must hold pairs (X, Y), got elements {data.element_spec}.")
-
-    @tf.autograph.experimental.do_not_convert
-    def check(*parts: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        return tuple(part for part in check_batch(model, parts) if part is not None)
-
-    return data.map(check)
 
 
 def _as_matrix(name: str, values: Any, *, may_miss: bool = False) -> tf.Tensor:

@@ -102,7 +102,7 @@ class DeepKernelProcess(VariationalModel):
         warp = warp_of(self.likelihood)
         path = sample_inducing_path(hidden, output, points, self.num_samples, path_seed, warp)
         X, Y, weights = batch
-        mean, variance = propagate_targets(hidden, output, path, X[:, None], target_seed)
+        mean, variance = propagate_targets(hidden, output, path, X, target_seed)
         return evidence_lower_bound(
             expected_log_likelihoods(self.likelihood, X, Y, mean, variance),
             self._with_likelihood(path.log_ratios),

@@ -83,7 +83,7 @@ class DeepPosterior(MixturePosterior):
             self._hidden,
             self._output,
             self.path,
-            X[None] if full_cov else X[:, None],
+            X,
             self._target_seed,
             tf.zeros([1, 1], X.dtype),
             full_cov=full_cov,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from gpflow_dwp.base import Seed
+from gpflow_dwp.base import Seed, TrainingData
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.data_checks import check_dataset
 from gpflow_dwp.random import as_seed, fold_in
 
 __all__ = ["Batches", "Minibatches", "are_on_gpu", "make_batches"]
@@ -20,39 +19,35 @@ __all__ = ["Batches", "Minibatches", "are_on_gpu", "make_batches"]
 class Batches(abc.ABC):
     """Where a run's batches come from: a function of arrays, within what is compiled."""
 
-    arrays: tuple[Any, ...] = ()
-    """The data: tensors, or an iterator."""
+    arrays: tuple[tf.Tensor, ...] = ()
+    """The data."""
     state: tuple[tf.Variable, ...] = ()
     """What a draw changes."""
-    key: Hashable = None
-    """What the function depends on besides these; None if that is not known."""
-    place: Any | None = None
-    """What holds the place in the data, for a checkpoint, if anything does."""
+    key: Hashable
+    """What the function depends on besides these."""
+    place: Mapping[str, Any] = {}
+    """What holds the place in the data, for a checkpoint."""
 
     @property
-    def specs(self) -> tuple[Any, ...]:
-        """What ``arrays`` may be, for whoever compiles the function."""
-        return tuple(map(_any_length, self.arrays))
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        """What ``arrays`` may be, for whoever compiles the function: of any number of rows."""
+        return tuple(tf.TensorSpec([None, *each.shape[1:]], each.dtype) for each in self.arrays)
 
     @abc.abstractmethod
     def draw(
-        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+        self, arrays: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...]
     ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
         """Return the next batch and the state after it."""
 
 
 def make_batches(
     model: VariationalModel,
-    data: RegressionData | tf.data.Dataset,
+    data: TrainingData,
     batch_size: int | None,
     usual_batch_size: Callable[[int], int | None],
     seed: int,
 ) -> Batches:
     """Return what draws the next batch; without a size, the usual one for so many rows, or all."""
-    if isinstance(data, tf.data.Dataset):
-        if batch_size is not None:
-            raise ValueError("batch_size must be None where data is a dataset of batches.")
-        return _Stream(_untuned(check_dataset(model, data).repeat()))
     tensors = tuple(part for part in model.check_training_data(data) if part is not None)
     if batch_size is None:
         batch_size = usual_batch_size(len(tensors[0]))
@@ -68,19 +63,6 @@ def are_on_gpu(variables: Sequence[tf.Variable]) -> bool:
     return all(device.device_type == "GPU" for device in devices)
 
 
-def _untuned(batches: tf.data.Dataset) -> tf.data.Dataset:
-    """Leave the parallelism of a dataset as it is, unless its options say otherwise.
-
-    TensorFlow 2.21 tunes it in a thread that sleeps for up to a minute, for which whatever lets the
-    iterator go often waits.
-    """
-    if batches.options().autotune.enabled is not None:
-        return batches
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return batches.with_options(options)
-
-
 class _AllRows(Batches):
     """The same batch at every step.
 
@@ -94,33 +76,15 @@ class _AllRows(Batches):
         self.key = "all rows", self.specs
 
     @property
-    def specs(self) -> tuple[Any, ...]:
-        return (
-            super().specs if self._any_number else tuple(map(tf.type_spec_from_value, self.arrays))
-        )
+    def specs(self) -> tuple[tf.TensorSpec, ...]:
+        if self._any_number:
+            return super().specs
+        return tuple(map(tf.TensorSpec.from_tensor, self.arrays))
 
     def draw(
-        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+        self, arrays: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...]
     ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
         return arrays, state
-
-
-class _Stream(Batches):
-    """Batches of a dataset."""
-
-    def __init__(self, batches: tf.data.Dataset) -> None:
-        self.place = iter(batches)
-        self.arrays = (self.place,)
-        self.key = "stream", batches.element_spec
-
-    @property
-    def specs(self) -> tuple[Any, ...]:
-        return (tf.type_spec_from_value(self.place),)
-
-    def draw(
-        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
-    ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
-        return tuple(next(arrays[0])), state
 
 
 class Minibatches(Batches):
@@ -141,7 +105,7 @@ class Minibatches(Batches):
         self.place = {"_position": position, "_order": self.state[1]}
 
     def draw(
-        self, arrays: tuple[Any, ...], state: tuple[tf.Tensor, ...]
+        self, arrays: tuple[tf.Tensor, ...], state: tuple[tf.Tensor, ...]
     ) -> tuple[RegressionData, tuple[tf.Tensor, ...]]:
         (*data, seed), (start, old) = arrays, state
         num_rows = tf.shape(data[0], tf.int64)[0]
@@ -160,8 +124,3 @@ def _shuffled(shape: tf.Tensor, seed: Seed, epoch: tf.Tensor) -> tf.Tensor:
         shape, fold_in(seed, epoch), minval=None, maxval=None, dtype=tf.int64, alg="philox"
     )
     return tf.ensure_shape(tf.cast(tf.argsort(keys, direction="DESCENDING"), tf.int64), [None])
-
-
-def _any_length(values: tf.Tensor) -> tf.TensorSpec:
-    """What a tensor of any number of rows is."""
-    return tf.TensorSpec([None, *values.shape[1:]], values.dtype)

@@ -145,8 +145,7 @@ def opened_checkpoint(
     """Open a :class:`TrainingCheckpoint` in a folder that is this run's alone, made if need be.
 
     :param callbacks: Those of the run, of which some may have a state.
-    :raises ValueError: If the directory cannot be written, or TensorFlow cannot save
-        one of the parts.
+    :raises ValueError: If the directory cannot be written.
     :raises BlockingIOError: If another run is in it.
     """
     folder = Path(directory)
@@ -169,21 +168,17 @@ def opened_checkpoint(
             raise
         except (OSError, ValueError, tf.errors.OpError) as error:
             reason = getattr(error, "strerror", None) or error
-            if isinstance(error, tf.errors.FailedPreconditionError):
-                reason = f"TensorFlow cannot save the place in this dataset ({error.message})"
             raise ValueError(
                 f"checkpoint_directory {folder} cannot be written: {reason}."
             ) from error
         yield checkpoint
 
 
-def run_identity(
-    model: gpflow.Module, data: RegressionData | tf.data.Dataset, optimizer: Any
-) -> dict[str, Any]:
+def run_identity(model: gpflow.Module, data: RegressionData, optimizer: Any) -> dict[str, Any]:
     """What a run is of, in plain values: so that a checkpoint goes on with that run and no other.
 
-    Names of classes; dtype and shape of each parameter, and whether it is fixed; of data that are
-    no dataset, shapes and a hash.
+    Names of classes; dtype and shape of each parameter, and whether it is fixed; of the data shapes
+    and a hash.
     """
     described: dict[str, Any] = {
         "optimizer": type(optimizer).__name__,
@@ -192,12 +187,10 @@ def run_identity(
     for path, parameter in parameter_dict(model).items():
         fixed = "" if parameter.trainable else ", not trainable"
         described[path] = f"{parameter.dtype.name} {list(parameter.shape)}{fixed}"
-    if not isinstance(data, tf.data.Dataset):
-        arrays = [np.ascontiguousarray(part, np.float64) for part in data]
-        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
-        shapes = " and ".join(str(list(array.shape)) for array in arrays)
-        described["data"] = f"{shapes}, SHA-256 {digest[:16]}"
-    return described
+    arrays = [np.ascontiguousarray(part, np.float64) for part in data]
+    digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+    shapes = " and ".join(str(list(array.shape)) for array in arrays)
+    return {**described, "data": f"{shapes}, SHA-256 {digest[:16]}"}
 
 
 class _Past(tf.train.experimental.PythonState):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from tqdm import tqdm
@@ -15,16 +18,23 @@ from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.variational import describe_non_finite
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint
-from gpflow_dwp.training._signals import deferred_signals
 from gpflow_dwp.training._structure import names_of
-from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.callbacks import (
+    SHOWN_OFFSET,
+    Callback,
+    RunCallback,
+    TrainingHistory,
+    TrainingProgress,
+    joined,
+)
 from gpflow_dwp.training.distribution import Devices
-from gpflow_dwp.training.history import SHOWN_OFFSET, TrainingHistory, joined
 from gpflow_dwp.training.loop import CompiledLoop
 
-__all__ = ["TrainingRun"]
+__all__ = ["TrainingRun", "deferred_signals"]
 
 _SECONDS_PER_CALL = 0.5
+# That of a terminal that closes is not everywhere.
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @dataclasses.dataclass
@@ -167,3 +177,37 @@ class TrainingRun:
 
 def _mean(terms: BoundTerms) -> float:
     return float(np.mean(terms.data + terms.log_ratios.sum(axis=1)))
+
+
+@contextlib.contextmanager
+def deferred_signals(*, until_saved: bool) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag; a second one interrupts at once, as usual.
+
+    :param until_saved: Whether SIGTERM and SIGHUP are deferred, too. At the end of the context
+        happens what they would have done at once. Where they are ignored, they stay so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    seen: list[int] = []
+    previous = {}
+    for number in (signal.SIGINT, *(_ENDING if until_saved else ())):
+        handler = signal.getsignal(number)
+        # None: of a library that is not Python's, which could not be put back.
+        if handler is not None and (number == signal.SIGINT or handler != signal.SIG_IGN):
+            previous[number] = handler
+
+    def handle(number: int, frame: object) -> None:
+        seen.append(number)
+        signal.signal(number, previous[number])
+
+    for number in previous:
+        signal.signal(number, handle)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        for number in seen:
+            if number != signal.SIGINT:
+                signal.raise_signal(number)

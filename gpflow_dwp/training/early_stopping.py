@@ -13,9 +13,8 @@ from gpflow.base import RegressionData
 
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingProgress
+from gpflow_dwp.training.callbacks import Callback, RunCallback, TrainingHistory, TrainingProgress
 from gpflow_dwp.training.fit import fit
-from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.validation import as_weighted, check_integers, check_matrix
 
 __all__ = ["EarlyStopping", "fit_with_held_out"]

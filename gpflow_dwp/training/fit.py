@@ -20,12 +20,10 @@ from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint, opened_checkpoint, run_identity
 from gpflow_dwp.training._run import TrainingRun
 from gpflow_dwp.training._structure import may_draw_globally
-from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.callbacks import Callback
+from gpflow_dwp.training.callbacks import Callback, TrainingHistory
 from gpflow_dwp.training.distribution import Devices
-from gpflow_dwp.training.history import TrainingHistory
 from gpflow_dwp.training.loop import CompiledLoop
-from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
+from gpflow_dwp.training.optimizers import Adam, NaturalGradientAdam
 from gpflow_dwp.training.protocol import PROTOCOLS, ProtocolName
 from gpflow_dwp.validation import (
     check_choice,
@@ -43,7 +41,7 @@ _STEPS_TO_JUDGE = 100
 
 def fit(
     model: VariationalModel,
-    data: TrainingData | tf.data.Dataset,
+    data: TrainingData,
     num_steps: int = 20_000,
     *,
     batch_size: int | None = None,
@@ -71,8 +69,8 @@ def fit(
 
     :param model: The model, changed in place.
     :param data: X [N, D] and Y [N, P], of which NaN are missing, and weights [N] if rows are to
-        count more or less than once; or a dataset of batches of them, whose parallelism TensorFlow
-        does not tune unless the dataset's options ask for it.
+        count more or less than once. A stream of batches goes through a loop of your own, with
+        ``model.training_loss_closure``.
     :param num_steps: Number of gradient steps.
     :param batch_size: Rows of a minibatch, drawn without replacement within each epoch; None for
         the protocol's, which by default is all rows up to 2,000 and 1,000 above.
@@ -108,10 +106,9 @@ def fit(
         then do what they would have done. A call that finds a state there goes on from
         it, and ends like one that was never cut off, unless the likelihood draws from
         TensorFlow's global generator. The settings, the data, the kinds of model and optimiser and
-        what is trained must be the same; a dataset, and an optimiser's rates, are taken on trust. A
-        dataset must be one whose iterator TensorFlow can save, which that of a generator is not,
-        and ends so only if it does not reshuffle in each epoch. If the last state is damaged, a
-        warning says so, and the run goes on from the one before it. None for no saving.
+        what is trained must be the same; an optimiser's rates are taken on trust. If the last state
+        is damaged, a warning says so, and the run goes on from the one before it. None for no
+        saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
     :raises UserWarning: As a warning, if :func:`save_model` will refuse the model, or a network
         within it is not trained.

@@ -22,10 +22,14 @@ from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.random import fold_in
 from gpflow_dwp.training._batches import Batches
 from gpflow_dwp.training._structure import holding, may_draw_globally, structure_of
-from gpflow_dwp.training.adam import Adam, AdamState, adam_step
 from gpflow_dwp.training.distribution import Devices
-from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
-from gpflow_dwp.training.schedule import kl_weights
+from gpflow_dwp.training.optimizers import (
+    Adam,
+    AdamState,
+    NaturalGradientAdam,
+    adam_step,
+    kl_weights,
+)
 
 __all__ = ["CompiledLoop", "forget_steps"]
 
@@ -146,13 +150,10 @@ class CompiledLoop:
             "step": self._step,
             "optimizer": self.optimizer,
         }
-        return state if self.batches.place is None else {**state, "batches": self.batches.place}
+        return {**state, "batches": self.batches.place} if self.batches.place else state
 
     def run(self, num_steps: int) -> BoundTerms:
-        """Take ``num_steps`` steps, or fewer if one fails, and return the terms of each.
-
-        :raises ValueError: If a dataset has no batch.
-        """
+        """Take ``num_steps`` steps, or fewer if one fails, and return the terms of each."""
         with self._devices.scope():
             steps = self._step + tf.range(num_steps, dtype=tf.int64)
             inputs = _Inputs(
@@ -165,15 +166,9 @@ class CompiledLoop:
             before = tf.nest.map_structure(tf.convert_to_tensor, kept)
             before = before._replace(values=self._pack(self.variables))
             fixed = [tf.convert_to_tensor(variable) for variable in self._fixed]
-            try:
-                state, terms, self._gradient = self._compiled_run(
-                    before, fixed, self.batches.arrays, inputs
-                )
-            except tf.errors.OutOfRangeError as error:
-                raise ValueError(
-                    "data must hold a batch or more every time that they are gone through, got "
-                    "none: a generator must begin anew whenever it is called."
-                ) from error
+            state, terms, self._gradient = self._compiled_run(
+                before, fixed, self.batches.arrays, inputs
+            )
         self.failed = int(state.step - before.step) < len(terms.data)
         for variable, value in zip(self.variables, self._unpack(state.values), strict=True):
             variable.assign(value)
@@ -237,8 +232,7 @@ class CompiledLoop:
     def _key(self) -> Hashable:
         """What the compiled function depends on besides arrays; None if that is not known."""
         structure = structure_of(self.model)
-        is_known = structure is not None and self.batches.key is not None
-        if self._devices.strategy is not None or not is_known or type(self.optimizer) is not Adam:
+        if self._devices.strategy or structure is None or type(self.optimizer) is not Adam:
             return None
         if may_draw_globally(self.model.likelihood):
             return None  # Its generators would go on where the last run has left them.

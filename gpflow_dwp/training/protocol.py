@@ -8,9 +8,12 @@ from typing import Literal, NamedTuple
 from gpflow.keras import tf_keras
 
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.training.adam import Adam
-from gpflow_dwp.training.natural_gradient import NaturalGradientAdam
-from gpflow_dwp.training.schedule import cosine_learning_rate, paper_learning_rate
+from gpflow_dwp.training.optimizers import (
+    Adam,
+    NaturalGradientAdam,
+    cosine_learning_rate,
+    paper_learning_rate,
+)
 
 __all__ = ["PROTOCOLS", "ProtocolName", "TrainingProtocol"]
 

@@ -28,7 +28,7 @@ from gpflow_dwp.cli import training
 from gpflow_dwp.cli.reports import scores_as_text
 from gpflow_dwp.exceptions import NonFiniteBoundError
 from gpflow_dwp.models import load_model
-from gpflow_dwp.training.history import SHOWN_OFFSET
+from gpflow_dwp.training.callbacks import SHOWN_OFFSET
 
 Trained = Callable[[str], TrainedRun]
 REGRESSION = fit_options("regression")

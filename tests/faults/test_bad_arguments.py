@@ -16,7 +16,6 @@ from faults.conftest import attempt, not_refused
 from model_reference import tiny_model, toy_data
 
 from gpflow_dwp import DeepWishartProcess, build_deep_wishart_process, fit
-from gpflow_dwp.estimator import DeepWishartClassifier
 from gpflow_dwp.layers import GlobalInducingGPLayer, RegressionGPLayer, WishartLayer
 from gpflow_dwp.models import load_model, model_from_bytes, save_model
 from gpflow_dwp.serving import export_model
@@ -97,10 +96,6 @@ def export(**given: Any) -> Any:
     return export_model(**{"model": tiny_model(1), "directory": "program", **given})
 
 
-def classify(**given: Any) -> Any:
-    return DeepWishartClassifier(**{"num_steps": 1, **given}).fit(X, Y[:, 0] > 0.0)
-
-
 # What takes X and Y, and whether Y may miss entries.
 WITH_PAIRS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "build": (lambda X, Y: build_deep_wishart_process((X, Y), 1).elbo((X, Y)), True),
@@ -145,19 +140,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "checkpoint_directory": ("a_file", "a_file/x", "/proc/nope"),
         "seconds_between_checkpoints": (-1.0, NAN, "x", None),
     },
-    wishart: {
-        "kernel": (None, "RBF", gpflow.kernels.RBF),
-        **dict.fromkeys(("df", "num_inducing"), NO_COUNT),
-        "posterior": ("", "nope", None),
-        "whiten": NO_FLAG,
-        "jitter": NO_JITTER,
-    },
-    regression: {"noise_variance": (0.0, -1.0, NAN, float("inf"), "x", True)},
-    output: {
-        "num_inducing": NO_COUNT,
-        "pseudo_targets": (np.full([2, 1], NAN), np.zeros([2, 2]), "x", 1j * np.ones([2, 1])),
-        "precision": (0.0, -1.0, NAN, "x"),
-    },
     with_parts: {
         "layers": ([], None, 3, [TWICE, TWICE], [3]),
         "likelihood": NO_LIKELIHOOD,
@@ -180,18 +162,6 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     lambda **given: tiny_model(1).predict_f(X, **given): {
         "num_samples": (0, -1, 1.5, "x", True, NAN)
     },
-    classify: {
-        **dict.fromkeys(("depth", "num_inducing"), NO_COUNT),
-        "num_steps": (0, -1, 1.5, NAN, "2", True),
-        "posterior": ("", "nope", None),
-        "whiten": NO_FLAG,
-        "kernel": NO_KERNEL[:3],
-    },
-}
-FIRST_KERNELS = {
-    "ARD of other inputs": gpflow.kernels.RBF(lengthscales=np.ones(D + 1)),
-    "active_dims beyond X": gpflow.kernels.RBF(active_dims=[D]),
-    "active_dims from a slice": gpflow.kernels.RBF(active_dims=slice(D, D + 1)),
 }
 
 
@@ -213,9 +183,6 @@ def cases() -> Iterator[tuple[str, Callable[[], Any], str]]:
                 text = value if isinstance(value, str) and value.strip() else name
                 pattern = f"{name}|{re.escape(text)}|not a saved model"
                 yield f"{name}={value!r}"[:80], partial(function, **{name: value}), pattern
-    for name, kernel in FIRST_KERNELS.items():
-        layers = [wishart(kernel=kernel), output()]
-        yield name, partial(with_parts, layers=layers), "kernel|lengthscales|active"
 
 
 @pytest.mark.usefixtures("quick")

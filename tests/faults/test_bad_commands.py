@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import io
 import lzma
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -91,7 +89,7 @@ CELLS = (
     *("inf", "-inf", "1e400", "1.7e308", "-1.7e308", "x", "1,5", "1.2.3", "0x10"),
     *("1e", "TRUE", "2020-01-01", "1+2j", "1\0", "9" * 400),
 )
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+PACKERS = {"gz": gzip.compress, "xz": lzma.compress}
 Row = tuple[str, "bytes | Callable[[Path], object]", str]
 
 
@@ -111,12 +109,6 @@ def damaged_archives() -> Iterator[Row]:
         flipped = whole[:middle] + bytes([whole[middle] ^ 64]) + whole[middle + 1 :]
         for damaged in (b"", GOOD, whole[:middle], flipped, pack(b""), pack(bytes(range(256)))):
             yield f"t.csv.{suffix}", damaged, f"t.csv.{suffix}"
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for member in ("a", "b"):
-            archive.writestr(member, GOOD)
-    for damaged in (b"", GOOD, file.getvalue(), file.getvalue()[:60]):
-        yield "t.csv.zip", damaged, "t.csv.zip"
     yield "t.csv.zst", GOOD, "t.csv.zst"
 
 
@@ -132,14 +124,8 @@ def bad_files() -> Iterator[Row]:
     yield "t.csv", lambda path: path.mkdir(), "directory"
     yield "t.csv", lambda path: None, "t.csv.*(exist|no such|not a file)"
     yield "t.parquet", GOOD, "t.parquet"
-    for values in (
-        [[1.0, 2.0]] * 12,
-        [{"x": 1}] * 12,
-        [b"x"] * 12,
-        [None] * 12,
-        [float("inf")] * 12,
-    ):
-        frame = pd.DataFrame({**TABLE, "a": values})
+    for value in ([1.0, 2.0], {"x": 1}, b"x", None, float("inf")):
+        frame = pd.DataFrame({**TABLE, "a": [value] * 12})
         yield "t.parquet", frame.to_parquet, "'a'"
 
 

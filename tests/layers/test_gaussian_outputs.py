@@ -80,7 +80,7 @@ def test_log_ratio_is_the_negative_divergence_between_gaussians(layer: Any) -> N
 @both
 def test_mean_and_covariance_at_targets(layer: Any, full_cov: bool) -> None:
     mean, covariance = model_reference.condition_output(
-        layer, infer(layer), targets(full_cov=full_cov), full_cov=full_cov
+        layer, infer(layer), targets(full_cov=full_cov)
     )
 
     for s in range(S):
@@ -99,11 +99,11 @@ def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
     layer, mixed = pseudo_target_layer(), pseudo_target_layer(num_outputs=3, mixing=mixing)
 
     mean, covariance = model_reference.condition_output(
-        mixed, infer(mixed), targets(full_cov=full_cov), full_cov=full_cov
+        mixed, infer(mixed), targets(full_cov=full_cov)
     )
 
     plain, shared = model_reference.condition_output(
-        layer, infer(layer), targets(full_cov=full_cov), full_cov=full_cov
+        layer, infer(layer), targets(full_cov=full_cov)
     )
     np.testing.assert_allclose(infer(mixed).log_ratio, infer(layer).log_ratio)
     np.testing.assert_allclose(mean, plain @ mixing.T, atol=1e-12)
@@ -133,7 +133,7 @@ def test_variance_is_never_negative() -> None:
     layer.precision_tril.assign(1e8 * np.eye(M))
     at_inducing = TargetBlocks(tf.constant(K), tf.constant(np.diagonal(K, axis1=1, axis2=2)))
 
-    _, variance = model_reference.condition_output(layer, infer(layer), at_inducing, full_cov=False)
+    _, variance = model_reference.condition_output(layer, infer(layer), at_inducing)
 
     assert np.all(variance.numpy() >= 0.0)
     np.testing.assert_allclose(variance, np.zeros((S, M)), atol=1e-12)

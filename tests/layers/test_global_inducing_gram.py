@@ -67,7 +67,7 @@ def log_ratio_and_gram(layer: GlobalInducingGramLayer, points: tf.Tensor) -> tf.
     draw = layer.sample_inducing(covariance, 2, SEED)
     noise = tf.ones([2, layer.num_inducing, layer.width], points.dtype)
     blocks = TargetBlocks(0.9 * covariance, tf.linalg.diag_part(covariance))
-    gram = model_reference.condition(layer, draw, blocks, noise, full_cov=False)
+    gram = layer.condition(draw, blocks, model_reference.GivenNoise(noise))
     return tf.reduce_sum(draw.log_ratio) + tf.reduce_sum(gram.it) + tf.reduce_sum(gram.tt)
 
 
@@ -96,15 +96,14 @@ def test_very_precise_targets_of_a_singular_covariance() -> None:
     assert np.all(np.isfinite(draw.log_ratio)) and np.all(np.isfinite(draw.gram))
 
 
-@pytest.mark.parametrize("group", [1, 2], ids=["single", "joint"])
-def test_feature_scales_are_lengthscales_of_the_kernel_above(group: int) -> None:
+@pytest.mark.parametrize("full_cov", [False, True])
+def test_feature_scales_are_lengthscales_of_the_kernel_above(full_cov: bool) -> None:
     """Of what GPflow's kernel makes of the same features, at inducing points and targets."""
     scales = np.array([0.2, 1.0, 3.0])
     kernel = gpflow.kernels.SquaredExponential()
     points, targets = np.random.default_rng(0).normal(size=(2, 4, 3))
     covariance, cross = kernel(points)[None], kernel(points, targets)[None]
-    tt = tf.stack([kernel(targets[i : i + group]) for i in range(0, 4, group)])[None]
-    blocks = TargetBlocks(cross, tt)
+    blocks = TargetBlocks(cross, kernel(targets, full_cov=full_cov)[None])
     noise = TargetNoise(as_seed(2), 2, 4, tf.float64)
 
     scaled, plain = (make_layer(4, 3, feature_scales=s) for s in (scales, None))

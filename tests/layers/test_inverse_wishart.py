@@ -101,25 +101,6 @@ def test_gradient_of_the_log_ratio_is_that_of_finite_differences(
     model_reference.assert_gradients_are_finite_differences(value, variables)
 
 
-def test_both_estimators_of_the_gradient_agree_in_expectation() -> None:
-    layer = make_layer(3)
-    covariance = covariances(1, 3)
-    variables = [p.unconstrained_variable for p in (layer.df, layer.extra_df, layer.root_scale)]
-
-    def gradient(seed: int) -> np.ndarray:
-        with tf.GradientTape() as tape:
-            draw = layer.sample_inducing(covariance, 400, as_seed(seed))
-            value = tf.reduce_mean(draw.log_ratio)
-        return np.array(tape.gradient(value, variables))
-
-    sampled = np.stack([gradient(seed) for seed in range(20)])
-    layer.expected_log_ratio = True
-
-    # 5 sigma.
-    model_reference.assert_same_mean(sampled, gradient(0), k_sigma=5.0)
-    assert np.all(np.std(sampled, axis=0) > 0.0)
-
-
 class Conditional:
     """A layer at its prior, one covariance over 3 inducing points and 2 targets, and many draws."""
 
@@ -138,9 +119,7 @@ class Conditional:
         tt = self.covariance[3:, 3:]
         tt = tt if full_cov else tf.linalg.diag_part(tt)
         blocks = TargetBlocks(it=self.covariance[None, :3, 3:], tt=tt[None])
-        gram = model_reference.condition(
-            self.layer, inducing, blocks, self.noise, full_cov=full_cov
-        )
+        gram = self.layer.condition(inducing, blocks, model_reference.GivenNoise(self.noise))
         return inducing.gram.numpy(), gram.it.numpy(), gram.tt.numpy()
 
     def draw_joint(self, size: int) -> np.ndarray:
@@ -196,9 +175,7 @@ def test_a_target_on_an_inducing_point_has_its_gram_entries(full_cov: bool) -> N
     tt = covariance if full_cov else tf.linalg.diag_part(covariance)
     noise = tf.constant(np.random.default_rng(0).normal(size=(1, 3, 4)))
 
-    gram = model_reference.condition(
-        layer, draw, TargetBlocks(covariance, tt), noise, full_cov=full_cov
-    )
+    gram = layer.condition(draw, TargetBlocks(covariance, tt), model_reference.GivenNoise(noise))
 
     expected = draw.gram if full_cov else tf.linalg.diag_part(draw.gram)
     np.testing.assert_allclose(gram.it, draw.gram, atol=1e-4)
@@ -220,8 +197,8 @@ def test_gradients_of_targets_are_those_of_finite_differences(full_cov: bool) ->
         # The draw is a constant, but for its root: Gamma variables have implicit gradients.
         draw = layer.sample_inducing(covariance[:, :3, :3], 2, SEED)._replace(features=gram_root)
         tt = covariance[:, 3:, 3:] if full_cov else tf.linalg.diag_part(covariance)[:, 3:]
-        gram = model_reference.condition(
-            layer, draw, TargetBlocks(covariance[:, :3, 3:], tt), noise, full_cov=full_cov
+        gram = layer.condition(
+            draw, TargetBlocks(covariance[:, :3, 3:], tt), model_reference.GivenNoise(noise)
         )
         total = tf.reduce_sum(weights[:, :3, 3:] * gram.it)
         return total + tf.reduce_sum(weights[:, :2, :2] * gram.tt if full_cov else gram.tt)

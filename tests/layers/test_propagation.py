@@ -42,8 +42,7 @@ class Stack:
     def propagate(
         self, path: InducingPath, targets: tf.Tensor, *, full_cov: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        groups = targets[None] if full_cov else targets[:, None]
-        return propagate_targets(self.hidden, self.output, path, groups, SEED, full_cov=full_cov)
+        return propagate_targets(self.hidden, self.output, path, targets, SEED, full_cov=full_cov)
 
 
 def test_joint_draws_are_independent_where_targets_coincide_under_a_white_kernel() -> None:

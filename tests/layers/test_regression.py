@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gpflow
 import numpy as np
 import pytest
@@ -107,21 +105,6 @@ def test_the_data_are_taken_at_their_expected_features(build) -> None:
         np.testing.assert_allclose(path.output.log_ratio[s], expected.log_ratio[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("build", [BUILDERS[0], BUILDERS[2]])
-def test_in_float32_the_posterior_is_found_in_double_precision(build) -> None:
-    X, Y = toy_data(num=40)
-    log_ratios = []
-    for dtype in (np.float64, np.float32):
-        with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
-            model = build((X, Y), 3, num_inducing=30, output="regression", seed=0)
-            points = tf.convert_to_tensor(model.inducing_variable.Z)
-            path = sample_inducing_path(model.hidden_layers, model.output_layer, points, S, SEED)
-        log_ratios.append(path.output.log_ratio)
-
-    assert log_ratios[1].dtype == tf.float64
-    np.testing.assert_allclose(log_ratios[1], log_ratios[0], rtol=1e-4)
-
-
 @pytest.mark.parametrize("trained", [True, False])
 def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained: bool) -> None:
     layer = RegressionGPLayer(
@@ -133,18 +116,3 @@ def test_precisions_of_other_rows_are_trained_only_if_those_before_were(trained:
 
     assert layer.precisions.trainable == trained
     np.testing.assert_array_equal(layer.precisions, np.ones(C))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"output": "sgpr"}, "output must be one of pseudo_targets, regression, got 'sgpr'"),
-        (
-            {"output": "regression", "likelihood": gpflow.likelihoods.StudentT()},
-            "output must be 'pseudo_targets' for a likelihood that is not Gaussian .StudentT",
-        ),
-    ],
-)
-def test_builders_refuse_what_it_is_not_for(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        build_deep_wishart_process(toy_data(), 2, **arguments)

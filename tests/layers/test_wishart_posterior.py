@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import model_reference
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from gpflow_dwp.layers import WishartPosterior
@@ -34,17 +33,3 @@ def test_row_mixing_is_a_unit_lower_times_an_upper_triangle() -> None:
     mixing = posterior.mixing(tf.float64)
     np.testing.assert_allclose(mixing.rows, lower @ upper, atol=1e-14)
     np.testing.assert_allclose(mixing.log_det_rows, np.linalg.slogdet(mixing.rows)[1], atol=1e-12)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_mix_multiplies_by_both_matrices(family: str) -> None:
-    posterior = make_posterior(4, 2, family)
-    mixing = posterior.mixing(tf.float64)
-    factor = np.random.default_rng(2).normal(size=(5, 4, 2))
-
-    mixed = mixing.mix(tf.constant(factor))
-
-    expected = mixing.rows.numpy() @ factor @ mixing.columns.numpy()
-    np.testing.assert_allclose(mixed, expected, atol=1e-12)
-    assert (posterior.packed_row_mixing is None) == (family == "GW")
-    assert (posterior.column_mixing_tril is None) == (family != "AB")

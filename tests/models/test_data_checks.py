@@ -81,24 +81,6 @@ def test_while_compiling_shapes_are_checked_and_unknown_ones_at_run_time() -> No
         tf.function(model.elbo, autograph=False)((X, Y[:, [0, 0]]))
 
 
-def dataset(*parts: Any) -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensor_slices(parts).batch(4)
-
-
-def test_datasets_that_cannot_fit_are_refused_before_a_step() -> None:
-    model = tiny_model(1)
-    for data, message in (
-        (dataset(X[:, :1], Y), "X must have 2 columns, as the model has, got shape (None, 1)"),
-        (dataset(X, Y[:, [0, 0]]), "Y must have 1 column"),
-        (dataset(X, Y[:, 0]), "Y must have two axes"),
-        (dataset(X), "data must be a pair (X, Y)"),
-        (tf.data.Dataset.from_tensors({"X": X, "Y": Y}), "data must hold pairs (X, Y)"),
-        (dataset(X, Y).take(0), "data must hold at least one batch"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            fit(model, data, 1)
-
-
 def test_half_a_row_of_a_joint_likelihood_may_not_be_missing() -> None:
     """Catches observations of a joint likelihood that would be dropped without a word."""
     gone = np.where(np.arange(12)[:, None] == 7, np.nan, Y)

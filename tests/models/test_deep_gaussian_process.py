@@ -67,7 +67,7 @@ def prior_functionals(kind: str, depth: int, width: int, seed: int) -> dict[str,
     points, targets = tf.constant(DATA[0][:NUM_INDUCING]), tf.constant(DATA[0][-2:])
     path_seed, target_seed = as_seed(2 * seed), as_seed(2 * seed + 1)
     path = sample_inducing_path(hidden, top, points, NUM_DRAWS, path_seed)
-    ti, tt = propagate_targets(hidden, top, path, targets[None], target_seed, full_cov=True)
+    ti, tt = propagate_targets(hidden, top, path, targets, target_seed, full_cov=True)
     gram = path.hidden[-1].gram.numpy()
     eigenvalues = np.linalg.eigvalsh(gram)
     return {

@@ -38,22 +38,9 @@ def stop(progress: TrainingProgress) -> bool:
     return progress.step >= 4
 
 
-def batches() -> tf.data.Dataset:
-    # One that reshuffles in each epoch is not always restored to the same order by TensorFlow.
-    dataset = tf.data.Dataset.from_tensor_slices(DATA)
-    return dataset.shuffle(12, seed=3, reshuffle_each_iteration=False).batch(5)
-
-
-@pytest.mark.parametrize("kind", ["full batch", "minibatches", "dataset"])
-def test_the_end_is_that_of_an_uninterrupted_run(kind: str, tmp_path: Path) -> None:
-    def arguments() -> dict[str, Any]:
-        return {
-            "full batch": {"depth": 2},
-            "minibatches": {"batch_size": 5},
-            "dataset": {"data": batches()},
-        }[kind]
-
-    whole, expected = run(None, **arguments())
+@pytest.mark.parametrize("arguments", [{"depth": 2}, {"batch_size": 5}])
+def test_the_end_is_that_of_an_uninterrupted_run(arguments: dict[str, Any], tmp_path: Path) -> None:
+    whole, expected = run(None, **arguments)
 
     seconds = []
 
@@ -61,8 +48,8 @@ def test_the_end_is_that_of_an_uninterrupted_run(kind: str, tmp_path: Path) -> N
         seconds.append(progress.seconds)
         return stop(progress)
 
-    _, first = run(tmp_path, callbacks=[stop_in_time], **arguments())
-    resumed, history = run(tmp_path, **arguments())
+    _, first = run(tmp_path, callbacks=[stop_in_time], **arguments)
+    resumed, history = run(tmp_path, **arguments)
 
     assert first.num_steps == 4
     assert history.stop_reason == "took all 10 steps"
@@ -104,7 +91,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("changes", "message"),
     [
         ({"num_steps": 12}, "num_steps=10, got 12"),
-        ({"seed": 1}, "seed=0, got 1"),
         ({"optimizer": tf_keras.optimizers.SGD(0.01)}, "optimizer='Adam', got 'SGD'"),
         ({"data": (DATA[0] + 1.0, DATA[1])}, r"data='\[12, 2\] and \[12, 1\], SHA-256 "),
         ({"depth": 2}, r"model=\['DeepWishartProcess', "),
@@ -172,7 +158,6 @@ def numbers(directory: Path) -> list[int]:
     ("name", "damage"),
     [
         ("index", flip),
-        ("data-00000-of-00001", flip),
         ("data-00000-of-00001", Path.unlink),
     ],
 )
@@ -194,17 +179,6 @@ def test_a_damaged_save_is_named_and_the_one_before_it_taken(
         pytest.raises(ValueError, match=f"{two_saves} holds no state that is intact"),
     ):
         run(two_saves)
-
-
-def test_two_saves_are_kept_and_what_a_killed_one_leaves_goes(two_saves: Path) -> None:
-    (two_saves / "state-7_temp").mkdir()
-    (two_saves / "state-7_temp" / "part").write_text("half of")
-
-    _, history = run(two_saves)
-
-    assert history.num_steps == 10 and len(numbers(two_saves)) == 2
-    names = {path.name.split(".")[0].partition("-")[0] for path in two_saves.iterdir()}
-    assert names == {"checkpoint", "state"} and not (two_saves / "state-7_temp").exists()
 
 
 def test_a_full_disk_keeps_what_was_saved_and_what_was_learned(

@@ -20,13 +20,13 @@ from package_source import ROOT
 EQUAL = {
     "regression_on_minibatches": 1e-9,
     "weights_and_keras": 1e-9,
-    "dataset_of_uneven_batches": 1e-9,
+    "fewer_rows_than_replicas": 1e-9,
     "resumed": 1e-9,
     "own_draws": 1e-10,
     "one_replica": 0.0,
     "saved_and_exported": 1e-12,
 }
-RARER = {"compiled_by_xla": 1e-9, "natural_gradients": 1e-9}
+RARER = {"compiled_by_xla": 1e-9, "natural_gradients": 1e-9, "second_device_by_xla": 1e-9}
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -15,8 +15,6 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
-from gpflow import likelihoods
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.kernel_def_pb2 import KernelDef
@@ -24,7 +22,6 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 from tensorflow.python.framework import kernels
 
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
-from gpflow_dwp.likelihoods import GammaGaussian
 from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 from gpflow_dwp.models import (
     VariationalModel,
@@ -44,21 +41,19 @@ pytestmark = pytest.mark.skipif(
 
 TENSORFLOW = ("GPU", "DEFAULT")
 XLA = ("XLA_GPU_JIT",)
-ROWS, CLASSES = 7, 3
+ROWS = 7
 X = np.random.default_rng(0).normal(size=(ROWS, 2))
-REAL, LABELS = X[:, :1], np.arange(float(ROWS))[:, None] % CLASSES
+REAL = X[:, :1]
 
 
 class Step(NamedTuple):
     """A step to trace.
 
     :param model: Makes the model, in the default precision.
-    :param Y: Observations.
     :param protocol: Whose optimiser it is.
     """
 
     model: Callable[[], VariationalModel]
-    Y: np.ndarray = REAL
     protocol: ProtocolName = "fast"
     num_importance_samples: int = 1
 
@@ -94,33 +89,6 @@ MODELS = {
 CASES = [(name, np.float32) for name in MODELS] + [
     (name, np.float64) for name in ("latent-variable deep GP", "network")
 ]
-
-
-def heteroskedastic() -> likelihoods.Likelihood:
-    return likelihoods.HeteroskedasticTFPConditional(
-        distribution_class=tfp.distributions.Normal, scale_transform=tfp.bijectors.Exp()
-    )
-
-
-LIKELIHOODS: dict[str, tuple[Callable[[], likelihoods.Likelihood], np.ndarray]] = {
-    "GammaGaussian": (GammaGaussian, REAL),
-    "GaussianMC": (likelihoods.GaussianMC, REAL),
-    "HeteroskedasticTFPConditional": (heteroskedastic, REAL),
-    "MultiClass": (lambda: likelihoods.MultiClass(CLASSES), LABELS),
-    "Softmax": (lambda: likelihoods.Softmax(CLASSES), LABELS),
-    "Ordinal": (lambda: likelihoods.Ordinal(np.array([0.5, 1.5])), LABELS),
-    "Beta": (likelihoods.Beta, np.full_like(REAL, 0.2)),
-    **{
-        name: (getattr(likelihoods, name), np.full_like(REAL, 1.0))
-        for name in ("Bernoulli", "Exponential", "Gamma", "Poisson", "StudentT")
-    },
-}
-ON_THE_HOST: dict[str, set[str]] = {
-    # The gradient of GPflow's product over classes orders its axes: TensorFlow's own choice.
-    "MultiClass": {"ListDiff int32 int32"},
-    # TensorFlow has that kernel for float32 only. XLA has it for both.
-    "Softmax": {"SparseSoftmaxCrossEntropyWithLogits float64 int32"},
-}
 
 
 @functools.cache
@@ -183,13 +151,10 @@ def all_nodes(graph: GraphDef, variables: Iterable[tf.Variable]) -> Iterator[Nod
         )
 
 
-def check(step: Step, expected: set[str], *, jit_compile: bool = True) -> None:
-    """Trace steps on minibatches with XLA, or on a dataset without, and look for their kernels."""
-    model, data, size = step.model(), (X, step.Y), ROWS - 1
-    if not jit_compile:
-        tensors = tuple(tf.constant(part, gpflow.default_float()) for part in data)
-        data, size = tf.data.Dataset.from_tensor_slices(tensors).batch(2), None
-    next_batch = make_batches(model, data, size, lambda num_rows: None, 0)
+def check(step: Step, *, jit_compile: bool = True) -> None:
+    """Trace steps on minibatches, and look for their kernels."""
+    model = step.model()
+    next_batch = make_batches(model, (X, REAL), ROWS - 1, lambda num_rows: None, 0)
     optimizer = PROTOCOLS[step.protocol].optimizer(model, 10)
     settings = (5, as_seed(0), step.num_importance_samples)
     loop = CompiledLoop(model, next_batch, optimizer, *settings, jit_compile=jit_compile)
@@ -197,26 +162,17 @@ def check(step: Step, expected: set[str], *, jit_compile: bool = True) -> None:
     described = graph.as_graph_def()
     compiled = list(compiled_nodes(described))
 
-    assert without_kernel(all_nodes(described, graph.variables), TENSORFLOW) == expected
+    assert not without_kernel(all_nodes(described, graph.variables), TENSORFLOW)
     assert bool(compiled) == jit_compile
-    assert without_kernel(compiled, XLA) == set()
+    assert not without_kernel(compiled, XLA)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_model_has_gpu_kernels(name: str, dtype: type) -> None:
     gpflow.config.set_default_float(dtype)
 
-    check(MODELS[name], set())
-
-
-@pytest.mark.parametrize("name", LIKELIHOODS)
-def test_every_likelihood_has_gpu_kernels(name: str) -> None:
-    make, Y = LIKELIHOODS[name]
-    options = {"num_inducing": 3, "output": "pseudo_targets", "likelihood": make()}
-    step = Step(lambda: build_deep_wishart_process((X, Y), 1, **options), Y)
-
-    check(step, ON_THE_HOST.get(name, set()))
+    check(MODELS[name])
 
 
 def test_steps_without_xla_have_gpu_kernels() -> None:
-    check(Step(wishart()), set(), jit_compile=False)
+    check(Step(wishart()), jit_compile=False)

@@ -1,13 +1,17 @@
-"""Minibatches: epochs in random order, without repetition, and a function of their number."""
+"""Minibatches are epochs in random order, a function of their number; and where training runs."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from gpflow_dwp.models import build_deep_wishart_process
 from gpflow_dwp.random import as_seed
-from gpflow_dwp.training._batches import Minibatches
+from gpflow_dwp.training._batches import Minibatches, are_on_gpu
 
 ROWS = 7
 
@@ -51,3 +55,26 @@ def test_orders_are_uniform() -> None:
             assert len(counts) == round(1 / share)
             sigma = np.sqrt(num_epochs * share * (1 - share))
             assert np.all(np.abs(counts - num_epochs * share) < 5 * sigma)
+
+
+def on(*devices: str) -> Any:
+    """Stand-ins for variables on devices."""
+    return [
+        SimpleNamespace(device=f"/job:localhost/replica:0/task:0/device:{device}")
+        for device in devices
+    ]
+
+
+def test_only_a_whole_model_is_on_a_gpu() -> None:
+    assert are_on_gpu(on("GPU:0", "GPU:0"))
+    assert not are_on_gpu(on("GPU:0", "CPU:0"))
+    assert not are_on_gpu(on("CPU:0"))
+    with tf.device("CPU:0"):
+        assert not are_on_gpu([tf.Variable(0.0)])
+
+
+def test_products_in_single_precision_are_no_less_precise() -> None:
+    """TensorFlow's default on GPUs is: Gram matrices differ by 4e-4 from those of their kernels."""
+    build_deep_wishart_process((np.eye(2), np.eye(2)), 1)
+
+    assert not tf.config.experimental.tensor_float_32_execution_enabled()
