@@ -4,7 +4,8 @@
 
 A folder of cases holds ``problems.py`` with ``PROBLEMS`` (name: a function of a seed that returns
 X, y and a test set) and ``emulators.py`` with ``load(name, seed, large)``. Emulators are named as
-``swirl-small`` or ``swirl-large``, UCI's tables as ``uci-yacht``, whose seed is the split. Each
+``swirl-small`` or ``swirl-large``, UCI's tables as ``uci-yacht``, whose seed is the split, and as
+``rows-20000`` so many rows of eight inputs of a smooth function with noise are drawn. Each
 problem and seed is run by scikit-learn's exact process, by a single layer and by the default; rows
 are added to the file, and what is there is not run again. Without names all are run.
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import resource
 import sys
 import time
 import warnings
@@ -116,6 +118,12 @@ def load(name: str, seed: int, uci: Path | None):
     if name.startswith("uci-"):
         split = load_uci(name.removeprefix("uci-"), seed, folder=uci)
         return split.X_train, split.Y_train[:, 0], split.X_test, split.Y_test[:, 0]
+    if name.startswith("rows-"):
+        num_data, rng = int(name.removeprefix("rows-")), np.random.default_rng(seed)
+        X = rng.uniform(-1.0, 1.0, (num_data + 500, 8))
+        y = np.sin(3.0 * X[:, 0] * X[:, 1]) + X[:, 2] ** 2 + 0.5 * X[:, 3]
+        y += 0.1 * rng.standard_normal(len(y))
+        return X[:num_data], y[:num_data], X[num_data:], y[num_data:]
     if name.endswith(("-small", "-large")):
         which, _, size = name.rpartition("-")
         with warnings.catch_warnings():
@@ -178,6 +186,7 @@ def main() -> None:
                 row = {"name": name, "seed": seed, "method": method, **found}
                 row |= {"deviation": float(t.std()), "num_data": len(X)}
                 row["cpu_seconds"] = time.process_time() - began
+                row["peak_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
                 with arguments.out.open("a") as file:
                     file.write(json.dumps(row) + "\n")
                 shown = {k: v for k, v in row.items() if k != "candidates"}
