@@ -35,8 +35,7 @@ __all__ = [
 
 Array = npt.NDArray[np.float64]
 
-# What limits a container, in the two versions of control groups.
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_LIMIT_OF_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def check_integers(*, at_least: int = 1, **arguments: object) -> None:
@@ -104,8 +103,7 @@ def check_memory(*shape: int, **sizes: int) -> None:
 
     :param shape: Of the largest array that follows from the sizes, of which the largest is named.
     """
-    needed = 2 * 8 * math.prod(map(int, shape))
-    memory = _memory()
+    needed, memory = 2 * 8 * math.prod(map(int, shape)), _memory()
     if needed > memory:
         name = max(sizes, key=lambda name: sizes[name])
         raise ValueError(
@@ -121,9 +119,8 @@ def _memory() -> float:
     known = [math.inf]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in _LIMITS:
-        with contextlib.suppress(OSError, ValueError):
-            known.append(int(Path(limit).read_text(encoding="ascii")))
+    with contextlib.suppress(OSError, ValueError):
+        known.append(int(_LIMIT_OF_CONTAINER.read_text(encoding="ascii")))
     return min(known)
 
 
