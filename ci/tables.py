@@ -242,7 +242,7 @@ def _gpu() -> str:
 
 @cache
 def _emulators(score: str = "crps_sd") -> pd.DataFrame:
-    """Means over the seeds that both the default and the other method have, by function."""
+    """Means over the seeds that the default was run for, by function and method."""
     lines = map(json.loads, (KEPT / "emulators.jsonl").read_text().splitlines())
     cells = pd.DataFrame(lines).dropna(subset="crps_sd")
     own = cells.loc[cells["method"] == "ours", ["function", "seed"]]
@@ -258,7 +258,7 @@ def _emulators_table() -> str:
         for method, heading in _EMULATORS.items():
             cells[heading] = "not run"
             if pd.notna(row[method]):
-                best = "**" * (row[method] == row.min())
+                best = "**" if row[method] == row.min() else ""
                 cells[heading] = (
                     f"{best}{row[method]:.3g}{best}, {coverage.loc[function, method]:.0%}, "
                     f"{seconds.loc[function, method]:.0f} s"
