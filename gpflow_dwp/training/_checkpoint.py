@@ -18,9 +18,9 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.utilities import parameter_dict
 
+from gpflow_dwp.base import TrainingData
 from gpflow_dwp.files import held
 from gpflow_dwp.objectives import BoundTerms
 from gpflow_dwp.training.callbacks import Callback
@@ -174,7 +174,7 @@ def opened_checkpoint(
         yield checkpoint
 
 
-def run_identity(model: gpflow.Module, data: RegressionData, optimizer: Any) -> dict[str, Any]:
+def run_identity(model: gpflow.Module, data: TrainingData, optimizer: Any) -> dict[str, Any]:
     """What a run is of, in plain values: so that a checkpoint goes on with that run and no other.
 
     Names of classes; dtype and shape of each parameter, and whether it is fixed; of the data shapes
