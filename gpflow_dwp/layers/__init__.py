@@ -1,11 +1,10 @@
 """Layers of deep kernel processes, and the fold that joins them."""
 
 from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, GramLayer, OutputLayer
-from gpflow_dwp.layers.encoder import Encoder, NetworkEncoder
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
-from gpflow_dwp.layers.latent_variable import LatentVariableLayer
+from gpflow_dwp.layers.latent_variable import Encoder, LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.skip import SkipLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
