@@ -115,7 +115,8 @@ TWICE = wishart()
 # Each function with each value that an argument must not have.
 ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     build: {
-        **dict.fromkeys(("depth", "num_samples", "num_inducing"), NO_SIZE[:-2]),
+        **dict.fromkeys(("depth", "num_inducing"), NO_SIZE[:-2]),
+        "num_samples": (0, -1, 1.5, "2", True),
         "width": (0, -1, 1.5, NAN, "2", True, 2**31),
         **dict.fromkeys(("posterior", "inducing"), NO_NAME),
         "output": ("", "nope", 3),
@@ -146,10 +147,10 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
         "inducing_variable": (None, "x", X[:3], np.full([2, D], NAN), X[:2, 0], X[:2] + 1j),
         **dict.fromkeys(("num_data", "num_samples", "num_prediction_samples"), NO_COUNT),
     },
-    load_model: {"directory": ("absent", "a_file", ".", "\0")},
+    load_model: {"directory": ("absent", "a_file", ".")},
     model_from_bytes: {"content": (None, 3, "x", b"", b"PK", bytes(99))},
     save: {
-        "directory": ("a_file", "a_file/x", "a_folder"),
+        "directory": ("a_file",),
         "model": (None, 3, "x", gpflow.kernels.RBF()),
     },
     export: {
