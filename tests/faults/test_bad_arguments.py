@@ -155,7 +155,7 @@ ARGUMENTS: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     },
     export: {
         "model": (None, 3),
-        "directory": ("a_file", "a_folder", "a_file/x"),
+        "directory": ("a_file", "a_folder"),
         "num_samples": (0, -1, 1.5, "x", True),
         "seed": (1.5, "x", NAN),
         "input_standardiser": (3, "x"),
