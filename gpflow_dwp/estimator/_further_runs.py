@@ -15,8 +15,8 @@ from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
-from gpflow_dwp.models.deepening import start_at_smaller
 from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection.deepening import start_at_smaller
 from gpflow_dwp.training import fit
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.models import DeepWishartProcess, build_deep_wishart_process
 from gpflow_dwp.models.assembly import suitable_output
-from gpflow_dwp.models.deepening import make_nearly_linear, start_at
 from gpflow_dwp.models.named_kernels import make_kernels, positive_by_exp
 from gpflow_dwp.selection.choice import Choice
+from gpflow_dwp.selection.deepening import make_nearly_linear, start_at
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.observations import are_copies
 from gpflow_dwp.selection.starts import Start, single_layer_jitter, with_own_noise

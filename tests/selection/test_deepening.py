@@ -16,7 +16,7 @@ from gpflow_dwp.models import (
     build_deep_inverse_wishart_process,
     build_deep_wishart_process,
 )
-from gpflow_dwp.models.deepening import start_at
+from gpflow_dwp.selection.deepening import start_at
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 2))
