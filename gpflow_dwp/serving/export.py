@@ -74,7 +74,7 @@ def export_model(
     check_instance(VariationalModel, model=model)
     directory = Path(directory).resolve()
     if directory.exists():
-        raise FileExistsError(f"{directory} exists.")
+        raise FileExistsError(f"{directory} exists; name a directory that is new.")
     constant = freeze(model)
     units = RawUnits(constant, input_standardiser, output_standardiser)
     num_samples = model.num_prediction_samples if num_samples is None else num_samples

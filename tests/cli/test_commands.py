@@ -235,7 +235,7 @@ def test_an_export_replaces_nothing(trained: Trained, refused: Callable[..., str
     Path("full/notes.txt").write_text("precious")
     for out in ("full", "full/notes.txt"):
         message = refused("export", trained("three classes").directory, "-o", out)
-        assert f"{out} exists and is not an empty directory" in message
+        assert f"{out} exists; name a directory that is new" in message
 
 
 def info(capsys: Printed, *arguments: object) -> dict[str, Any]:
