@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from comparison import CLASSIFICATION, comparison_scores
 from uci.tables import KEPT, as_markdown
@@ -55,6 +56,20 @@ _EMULATORS = {
     "gp": "scikit-learn's GP",
     "dgpsi-gp": "dgpsi's GP",
     "dgpsi-dgp": "dgpsi's two layers",
+}
+_FUNCTIONS = {
+    "schaffer4": "Schaffer's fourth, 100 runs",
+    "swirl-large": "swirl, 100 runs",
+    "xiong": "Xiong, 30 runs",
+    "gramacy_lee_noisy": "Gramacy and Lee with noise, 100 runs",
+    "step": "a step with noise, 40 rows",
+    "three_steps": "three steps with noise, 80 rows",
+    "cliff": "a cliff with noise, 150 rows",
+    "ignition-small": "ignition, ten inputs, 200 runs",
+    "ignition-large": "ignition, ten inputs, 1,000 runs",
+    "g_function": "g-function, four inputs, 200 runs",
+    "borehole": "borehole, eight inputs, 150 runs",
+    "friedman": "Friedman with noise, 150 rows",
 }
 _FAMILIES = {"A": "A-GW", "AB": "AB-GW", "A-whitened": "A-GW, whitened"}
 _DATASETS = ("yacht", "boston", "energy", "concrete", "kin8nm", "power", "protein")
@@ -241,6 +256,48 @@ def _gpu() -> str:
 
 
 @cache
+def _default_model() -> pd.DataFrame:
+    """Means over seeds, by problem and method, and the depths that were chosen."""
+    cells = pd.read_json(KEPT / "default_model.jsonl", lines=True)
+    scores = ["nlpd", "crps", "cpu_seconds", "peak_gb", "num_data"]
+    table = cells.groupby(["name", "method"])[scores].mean()
+    depths = cells.dropna(subset="depth").groupby(["name", "method"])["depth"]
+    return table.assign(depth=depths.agg(lambda each: ", ".join(f"{d:.0f}" for d in each)))
+
+
+def _functions() -> str:
+    headings = {"exact": "exact GP", "depth 1": "single layer", "default": "default"}
+    rows = []
+    for name, function in _FUNCTIONS.items():
+        cells = _default_model().loc[name]
+        row = {"function": function}
+        for method, heading in headings.items():
+            row[heading] = f"{cells.loc[method, 'nlpd']:.2f} / {cells.loc[method, 'crps']:.2g}"
+        own = cells.loc["default"]
+        rows.append(row | {"its depths": own["depth"], "CPU s": f"{own['cpu_seconds']:.0f}"})
+    return as_markdown(rows)
+
+
+def _growth() -> str:
+    cells = _default_model().reset_index().sort_values("num_data")
+    cells = cells[cells["name"].str.startswith("rows-")]
+    before, last = cells[["num_data", "cpu_seconds", "peak_gb"]].astype(float).iloc[-2:].to_numpy()
+    growth, *slopes = np.log(last / before)
+    time, memory = slopes / growth
+    rows = [
+        {
+            "rows": f"{cell.num_data:,.0f}",
+            "CPU s": f"{cell.cpu_seconds:.0f}",
+            "peak memory, GB": f"{cell.peak_gb:.1f}",
+        }
+        for cell in cells.itertuples()
+    ]
+    told = f"""In the last line time grows with the rows to the power of {time:.2f}, memory to that
+        of {memory:.2f}."""
+    return f"{as_markdown(rows)}\n\n{_paragraph(told)}"
+
+
+@cache
 def _emulators(score: str = "crps_sd") -> pd.DataFrame:
     """Means over the seeds that the default was run for, by function and method."""
     lines = map(json.loads, (KEPT / "emulators.jsonl").read_text().splitlines())
@@ -287,6 +344,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "comparison, labels": partial(_comparison_table, "classification", "table of labels"),
     "comparison, counts": _counts,
     "comparison, claim": _claim,
+    "default model, functions": _functions,
+    "default model, growth": _growth,
     "emulators": _emulators_table,
     "emulators, counts": _emulators_counts,
     "speed, steps": _steps,

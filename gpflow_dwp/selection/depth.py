@@ -153,8 +153,8 @@ def _gain(scores: RowScores, single: RowScores) -> float:
 class _Pace:
     """Ends a first stage half-way where all of it would not come near a single layer.
 
-    That is so of a model out of reach which the second quarter brought nearer by less than a
-    quarter of what is missing.
+    That is so, with many rows, of a model out of reach which the second quarter brought nearer by
+    less than a quarter of what is missing.
     """
 
     def __init__(self, trainer: Trainer, single: RowScores, reach: float) -> None:
@@ -167,7 +167,8 @@ class _Pace:
             return False
         scores = _scores(self._trainer, progress.model)
         before, self._missing = self._missing, -_gain(scores, self._single)
-        is_slow = before - self._missing < 0.25 * self._missing
+        are_many = len(scores.crps) > _ROWS_IN_REACH
+        is_slow = are_many and before - self._missing < 0.25 * self._missing
         return is_slow and not _in_reach(scores, self._single, self._reach)
 
     def has_ended_behind(self, scores: RowScores) -> bool:

@@ -85,8 +85,8 @@ def is_better(scores: RowScores, reference: RowScores, *, surely: bool = False) 
 
     :param scores: Of the model that has to prove itself.
     :param reference: Of the other one, for the same rows.
-    :param surely: Whether one gain has to be sure, as where there is no noise: on few runs of a
-        smooth function a deep model gains one or two standard errors and predicts worse; where
+    :param surely: Whether one gain has to be sure, as where there is no noise, or there are few rows:
+        on few runs of a smooth function a deep model gains one or two standard errors and predicts worse; where
         depth pays it gains ten.
     """
     nats = float(np.mean(scores.log_density - reference.log_density))

@@ -323,12 +323,12 @@ def test_only_a_slow_trial_out_of_reach_ends(
     monkeypatch: pytest.MonkeyPatch, gains: tuple[float, float], ends: bool
 ) -> None:
     """Catches deep models that are given up although they come nearer, or trained in vain."""
-    trials = iter(RowScores(np.full(200, gain / 200.0), np.full(200, 2.0)) for gain in gains)
+    trials = iter(RowScores(np.full(400, gain / 400.0), np.full(400, 2.0)) for gain in gains)
     monkeypatch.setattr("gpflow_dwp.selection.depth._scores", lambda *_: next(trials))
-    look = _Pace(None, RowScores(np.zeros(200), np.ones(200)), 20.0)
+    look = _Pace(None, RowScores(np.zeros(400), np.ones(400)), 20.0)
 
     told = [look(SimpleNamespace(model=None)) for _ in range(20)]
     assert [step for step, end in enumerate(told) if end] == ([9] if ends else [])
-    last = np.full(200, (gains[1] + 1.0) / 200.0)
-    assert look.has_ended_behind(RowScores(last, np.full(200, 2.0)))
-    assert not look.has_ended_behind(RowScores(last, np.full(200, 0.9)))
+    last = np.full(400, (gains[1] + 1.0) / 400.0)
+    assert look.has_ended_behind(RowScores(last, np.full(400, 2.0)))
+    assert not look.has_ended_behind(RowScores(last, np.full(400, 0.9)))
