@@ -40,7 +40,6 @@ _NATS_IN_REACH = 0.02
 # Up to so many rows depth is tried with the single layer's warp, too, where plain it does not pay.
 _ROWS_FOR_WARPED_DEPTH = 250
 _GAIN_OF_DEPTH = 0.05  # nats a row
-_ROWS_FOR_A_SURE_GAIN = 30
 # A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
 # away from the prior, and leave-one-out scores given its draws are too good.
 _NATS_OF_FIT = 0.25
@@ -157,7 +156,7 @@ class Search:
         if single is None or scores is None:
             return deep, f"Depth {depth} was asked for."
         least = len(self.trainer.X) * (plain[0].elbo / plain[0].num_data - _NATS_OF_FIT)
-        surely = is_noise_free(plain[0].likelihood) or num_data <= _ROWS_FOR_A_SURE_GAIN
+        surely = is_noise_free(plain[0].likelihood)
         if deep.candidate.elbo < least or not is_better(trial.scores, scores, surely=surely):
             is_ahead = trial.log_density > float(scores.log_density.mean())
             how = "not clearly better than" if is_ahead else "no better than"
