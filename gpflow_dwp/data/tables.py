@@ -93,7 +93,7 @@ def read_to_split(
         raise TableError(f"{where}: {target!r} is the target, not an input")
     unnamed = [name for name in frame if _UNNAMED.fullmatch(name)]
     if unnamed:
-        notes.append(f"{where}: {len(unnamed)} columns without a name are left out")
+        notes.append(f"{where}: columns without a name are left out: {len(unnamed)}")
     inputs = [name for name in frame if name not in (target, *unnamed, *drop)]
     if not inputs:
         raise TableError(f"{where}: {target!r} is the only column; inputs are needed too")
@@ -101,7 +101,7 @@ def read_to_split(
     check_columns(where, frame[inputs], categorical, "categorical input")
     count = int(frame[target].isna().sum())
     if count:
-        notes.append(f"{where}: {count} rows without a target are left out")
+        notes.append(f"{where}: rows without a target are left out: {count}")
         frame = frame[frame[target].notna()]
     if len(frame) < _MIN_ROWS:
         missing = f", and {count} without a target" if count else ""

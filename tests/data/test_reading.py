@@ -143,7 +143,7 @@ def test_rows_without_a_target_are_left_out(tmp_path: Path) -> None:
     """Would catch a number that is made up for them, and a cell that is named by a wrong row."""
     read = read_to_split(write(tmp_path, text(with_cell("", column=2))), "y")
     assert len(read.Y) == len(read.encode(slice(None))[0].X) == 11
-    assert "1 rows without a target" in read.notes[0]
+    assert "rows without a target are left out: 1" in read.notes[0]
     rows = with_cell("", column=2)
     rows[7][1] = "tall"
     with pytest.raises(TableError, match="'tall' in data row 8"):
