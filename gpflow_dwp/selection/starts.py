@@ -56,7 +56,7 @@ class Start(NamedTuple):
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether observations are numbers, with a noise that may differ by place."""
+        """Whether observations are numbers, with Gaussian noise that may be heteroskedastic."""
         return self.is_gaussian or isinstance(self.likelihood, HeteroskedasticGaussian)
 
 
