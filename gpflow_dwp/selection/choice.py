@@ -51,8 +51,8 @@ class Choice:
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
         single layer, unless its noise is heteroskedastic; None for 1,000, with minibatches of
-        numbers for 600, and in deep regressions for 3,000 (2,500 above 500 rows, from 1,000 to
-        2,000 rows less, down to 1,250), or 8,000 if ``effort`` is "thorough".
+        numbers for 600, and in deep regressions for 3,000 (2,500 above 500 rows, from 850 to
+        2,000 rows less, down to 1,060), or 8,000 if ``effort`` is "thorough".
     :param batch_size: Rows of a minibatch in these steps; None for all up to 2,000 rows and for
         1,000 above; of another likelihood, for all up to 500 and for 500 above.
     :param num_samples: Number of draws in each of these steps, S.

@@ -28,7 +28,7 @@ from gpflow_dwp.training import TrainingHistory
 __all__ = ["Search"]
 
 # Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
-# twice as many; and of any other model, of numbers with minibatches.
+# 1.7 times as many; and of any other model, of numbers with minibatches.
 _STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
 _STEPS_OF_MANY, _FEW_ROWS = 2_500, 500
 _STEPS_OF_OTHERS, _STEPS_OF_BATCHES = 1_000, 600
@@ -141,7 +141,7 @@ class Search:
         effort, num_data = self.choice.effort, len(self.trainer.X)
         steps = self.choice.num_steps or _STEPS[effort]
         if self.choice.num_steps is None and effort == "default" and num_data > _FEW_ROWS:
-            steps = round(_STEPS_OF_MANY * min(1.0, 2.0 * _FEW_ROWS / num_data))
+            steps = round(_STEPS_OF_MANY * min(1.0, 1.7 * _FEW_ROWS / num_data))
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
         trial = halve(self.trainer, trials, scores, steps)
