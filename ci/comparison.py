@@ -389,7 +389,7 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
     heights = [scores.loc[scores["metric"] == m, "table"].nunique() + 1.5 for m in ("nlpd", "nll")]
     figure = Figure((9.0, 0.34 * sum(heights) + 1.0), dpi=150, layout="constrained")
     panels = figure.subplots(2, 2, squeeze=False, height_ratios=heights, sharey="row")
-    markers = dict(zip(dict.fromkeys([*MODELS[True], *MODELS[False]]), "sv^DPoXdp", strict=True))
+    markers = dict(zip(dict.fromkeys([*MODELS[True], *MODELS[False]]), "sv^DPoXd", strict=True))
     for ax, (metric, title) in zip(panels.ravel(), shown.items(), strict=True):
         rows = scores[scores["metric"] == metric]
         means = rows.pivot(index="table", columns="label", values="mean")
@@ -401,7 +401,8 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
             marker = markers.get(label, "*")
             heights = range(len(distance))
             ax.plot(distance[label].clip(0, 3), heights, marker, label=label, **own)
-        ax.set_xscale("symlog", linthresh=0.1)
+        if distance.to_numpy().max() > 0.1:
+            ax.set_xscale("symlog", linthresh=0.1)
         ax.set_yticks(range(len(distance)), distance.index)
         ax.set_ylim(len(distance) - 0.4, -0.6)
         ax.set_xlabel(title)
