@@ -145,7 +145,7 @@ def export(
 
         gpflow-dwp export runs/houses-1 -o houses-model
 
-    :param out: Directory to write; must not hold anything.
+    :param out: Directory to write, which is new.
     """
 
     with user_mistakes():
@@ -174,12 +174,11 @@ def export(
 def info(run: Path | None = None, /, *, json: Json = False) -> None:
     """Say what a run directory is, and which versions are installed.
 
-    Of a run it tells columns, scores, layers and versions.
+    Of a run it tells columns, scores, the models that were tried, layers and versions.
 
     examples:
 
         gpflow-dwp info runs/houses-1
-        gpflow-dwp info --json
 
     :param run: A directory that fit wrote (default: versions only).
     """
@@ -224,7 +223,8 @@ def _describe(run: Run) -> dict[str, Any]:
         "columns": list(trained.encoder.columns),
         **{name: metrics[name] for name in _METRICS if metrics.get(name) is not None},
     }
-    return {"run": described, "model": trained.model, "versions": trained.versions}
+    tried = {"tried": metrics["tried"]} if "tried" in metrics else {}
+    return {"run": described, **tried, "model": trained.model, "versions": trained.versions}
 
 
 def _tell(command: str, trained: TrainedRun, rows: TableFile) -> None:

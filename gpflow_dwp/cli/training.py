@@ -144,13 +144,14 @@ def _choose(data: FitData, options: FitOptions) -> _Trained:
         progress=not options.quiet,
         **options.model_arguments,
     )
+    told = _told(selection, data)
     return _Trained(
         selection.model,
         selection.best.elbo / len(data.train.X),
         selection.history,
         sum(candidate.seconds for candidate in selection.candidates),
-        {"candidates": selection.candidates, "reason": selection.reason},
-        _told(selection, data),
+        {"candidates": selection.candidates, "tried": told[0], "reason": selection.reason},
+        told,
     )
 
 

@@ -221,6 +221,7 @@ def test_depth_kernel_and_warp_are_chosen_by_the_bound(capsys: pytest.CaptureFix
     score = metrics["scores"][f"deep Wishart process, depth {depth}"]
     offset = json.loads(Path("run/run.json").read_text())["target"]["scale"][0]
     assert score["elbo"] == pytest.approx(last["elbo"] / last["num_data"] - np.log(offset))
+    assert run("info", "run") == 0 and metrics["tried"] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
