@@ -35,7 +35,7 @@ from gpflow_dwp.models import (
 )
 from gpflow_dwp.models.architecture import InducingChoice, OutputPosterior
 from gpflow_dwp.selection import Candidate, select_model
-from gpflow_dwp.selection.choice import Auto, Choice, Effort
+from gpflow_dwp.selection.choice import OF_MODELS, Auto, Choice, Effort
 from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_weights
@@ -46,8 +46,6 @@ Index = npt.NDArray[np.int64]
 
 # Of one model, where its kernels are given.
 _NUM_STEPS = 1_000
-# Arguments that models are built with under the same names.
-_OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -217,7 +215,7 @@ class DeepWishartEstimator(BaseEstimator):
             kernel=[copy.deepcopy(each) for each in kernel],
             likelihood=likelihood or named,
             seed=seed,
-            **{name: getattr(self, name) for name in _OF_MODELS},
+            **{name: getattr(self, name) for name in OF_MODELS},
         )
 
     def _take_steps(

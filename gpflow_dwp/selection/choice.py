@@ -13,7 +13,7 @@ from gpflow_dwp.models import KERNELS
 from gpflow_dwp.models.architecture import InducingInputs, OutputPosterior
 from gpflow_dwp.validation import check_choice, check_integers
 
-__all__ = ["CANDIDATE_KERNELS", "Auto", "Choice", "Effort", "is_auto"]
+__all__ = ["CANDIDATE_KERNELS", "OF_MODELS", "Auto", "Choice", "Effort", "is_auto"]
 
 Auto = Literal["auto"]
 """What leaves a choice to the scores."""
@@ -23,6 +23,9 @@ Effort = Literal["quick", "default", "thorough"]
 
 CANDIDATE_KERNELS = ("SquaredExponential", "Matern52", "Matern32")
 """Kernels that are tried where none is asked for."""
+
+OF_MODELS = ("posterior", "whiten", "width", "inducing", "num_samples")
+"""What builders call by the same names, and no choice changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +97,8 @@ class Choice:
 
     @property
     def of_models(self) -> dict[str, Any]:
-        """What builders call by the same names, and nothing here changes."""
-        names = ("posterior", "whiten", "width", "inducing", "num_samples")
-        return {name: getattr(self, name) for name in names}
+        """Those of :data:`OF_MODELS`."""
+        return {name: getattr(self, name) for name in OF_MODELS}
 
 
 def is_auto(choice: Any) -> bool:

@@ -128,7 +128,9 @@ def halve(
             reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
         kept = []
         for trial in trials:
-            pace = _Pace(trainer, single, reach) if stage == 0 and single is not None else None
+            pace = None
+            if stage == 0 and single is not None and len(trainer.X) > _FEW_ROWS:
+                pace = _Pace(trainer, single, reach)
             num_stage = max(1, round(share * num_steps))
             _train(trainer, trial, num_stage, [] if pace is None else [pace], is_first=stage == 0)
             is_near = single is None or _in_reach(trial.scores, single, reach)
@@ -163,11 +165,12 @@ class _Pace:
 
     def __call__(self, progress: TrainingProgress) -> bool:
         self._num_calls += 1
-        if self._num_calls not in (LOOKS // 4, LOOKS // 2):
+        are_many = len(self._single.crps) > _ROWS_IN_REACH
+        is_quarter, is_half = (self._num_calls == LOOKS // n for n in (4, 2))
+        if not (is_half or (is_quarter and are_many)):
             return False
         scores = _scores(self._trainer, progress.model)
         before, self._missing = self._missing, -_gain(scores, self._single)
-        are_many = len(scores.crps) > _ROWS_IN_REACH
         is_slow = are_many and before - self._missing < 0.25 * self._missing
         return is_slow and not _in_reach(scores, self._single, self._reach)
 
@@ -176,8 +179,7 @@ class _Pace:
         missing = -_gain(scores, self._single)
         is_ahead = scores.crps.mean() < _LESS * self._single.crps.mean()
         is_still = self._missing - missing < _NATS_OF_HALF_A_STAGE
-        are_many = len(scores.crps) > _FEW_ROWS
-        return bool(are_many and is_still and not is_ahead and missing > -_NATS_OF_HALF_A_STAGE)
+        return bool(is_still and not is_ahead and missing > -_NATS_OF_HALF_A_STAGE)
 
 
 def _scores(trainer: Trainer, model: DeepWishartProcess) -> RowScores:

@@ -30,7 +30,7 @@ __all__ = ["Search"]
 # Gradient steps: of a deep regression, by effort; of one with more rows than these, and less above
 # 1.7 times as many; and of any other model, of numbers with minibatches.
 _STEPS: dict[Effort, int] = {"quick": 3_000, "default": 3_000, "thorough": 8_000}
-_STEPS_OF_MANY, _FEW_ROWS = 2_500, 500
+_STEPS_OF_MANY, _MANY_ROWS = 2_500, 500
 _STEPS_OF_OTHERS, _STEPS_OF_BATCHES = 1_000, 600
 _DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 # What is left of a model that gradient steps train, after the first stage, has to be so near to the
@@ -140,8 +140,8 @@ class Search:
         first = 2 if depth == "auto" else int(depth)
         effort, num_data = self.choice.effort, len(self.trainer.X)
         steps = self.choice.num_steps or _STEPS[effort]
-        if self.choice.num_steps is None and effort == "default" and num_data > _FEW_ROWS:
-            steps = round(_STEPS_OF_MANY * min(1.0, 1.7 * _FEW_ROWS / num_data))
+        if self.choice.num_steps is None and effort == "default" and num_data > _MANY_ROWS:
+            steps = round(_STEPS_OF_MANY * min(1.0, 1.7 * _MANY_ROWS / num_data))
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
         trial = halve(self.trainer, trials, scores, steps)
@@ -327,7 +327,7 @@ class _Found:
     scores: RowScores | None
 
 
-_HETEROSKEDASTIC = "Heteroskedastic noise in a single layer has a higher bound than all others."
+_HETEROSKEDASTIC = "Heteroskedastic noise has a higher bound than any other single layer."
 _SINGLE_AHEAD = (
     "A single layer predicts each row from all others better than any deep candidate did after its "
     "first steps."
