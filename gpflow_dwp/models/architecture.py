@@ -78,7 +78,8 @@ class Architecture:
     :param jitter: Added to the diagonals that are factorised, relative to their means; None for
         GPflow's ``default_jitter()`` when the model is built.
     :param protocol: "papers" for the papers' model, which :func:`fit` trains as they do: a learned
-        output, ten draws, sampled log ratios, and q of a Wishart layer at 0.018, where the
+        output, ten draws, sampled log ratios, lengthscales of the inputs that start at √D, as the
+        papers' first kernel is one of X Xᵀ / D, and q of a Wishart layer at 0.018, where the
         published code starts. "fast" for what takes fewer steps.
     :param seed: Seed of the starting values.
     :raises ValueError: If a field is not one of its choices, or not a positive integer.

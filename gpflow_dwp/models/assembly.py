@@ -102,7 +102,9 @@ def assemble(
     check_observations(likelihood, Y)
     has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
     warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
-    *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs)
+    # The papers' first kernel is one of X Xᵀ / ν₀, ours of X.
+    first_lengthscale = np.sqrt(num_inputs) if of_papers else 1.0
+    *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs, first_lengthscale)
     hidden = [make_layer(each, width, len(Z), jitter=jitter, seed=rng) for each in hidden_kernels]
     output_layer: OutputLayer
     if output == "regression":

@@ -31,7 +31,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
 
 
 def make_kernels(
-    kernel: str | Kernel | Sequence[str | Kernel], depth: int, num_inputs: int
+    kernel: str | Kernel | Sequence[str | Kernel], depth: int, num_inputs: int, scale: float = 1.0
 ) -> list[Kernel]:
     """Make one kernel for each layer.
 
@@ -39,6 +39,7 @@ def make_kernels(
         ``depth`` names and kernels, bottom first.
     :param depth: Number of layers.
     :param num_inputs: Number of lengthscales, D, of the first kernel where it has a name.
+    :param scale: Where these start.
     :raises ValueError: If a name is unknown, something is no kernel, or the number of kernels is
         not ``depth``.
     """
@@ -53,16 +54,18 @@ def make_kernels(
     if len(kernels) != depth:
         raise ValueError(f"kernel must hold depth={depth} kernels, got {len(kernels)}.")
     return [
-        one if isinstance(one, Kernel) else _named(one, num_inputs if index == 0 else None)
-        for index, one in enumerate(kernels)
+        one if isinstance(one, Kernel) else _named(one, *([scale] * num_inputs if i == 0 else []))
+        for i, one in enumerate(kernels)
     ]
 
 
-def _named(name: str, num_inputs: int | None) -> Kernel:
+def _named(name: str, *lengthscales: float) -> Kernel:
     check_choice(KERNELS, kernel=name)
-    relevances = "weight_variances" if name == "ArcCosine" else "lengthscales"
+    start = {"lengthscales": lengthscales}
+    if name == "ArcCosine":
+        start = {"weight_variances": np.array(lengthscales) ** -2.0}
     with positive_by_exp():
-        return KERNELS[name](**({} if num_inputs is None else {relevances: np.ones(num_inputs)}))
+        return KERNELS[name](**(start if lengthscales else {}))
 
 
 def positive_by_exp() -> contextlib.AbstractContextManager[None]:

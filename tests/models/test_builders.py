@@ -133,15 +133,19 @@ def test_kernels_by_name_in_both_precisions(name: str) -> None:
 
 
 def test_one_word_makes_the_papers_model_and_training() -> None:
-    """Catches a regression output, closed-form log ratios or the fast training in their place."""
+    """Catches a regression output, closed-form log ratios or the fast training in their place, and
+    a first kernel that starts as one of X, not of X Xᵀ / ν₀."""
     model = build_deep_wishart_process(toy_data(), 2, num_inducing=5, protocol="papers")
     (layer,) = model.hidden_layers
     assert isinstance(model.output_layer, GlobalInducingGPLayer)
     assert model.num_samples == 10 and not layer.expected_log_ratio and layer.stick_the_landing
     np.testing.assert_allclose(layer.scale_mixture.proportion, 1.0 / (1.0 + np.exp(4.0)))
+    np.testing.assert_allclose(model.layers[0].kernel.lengthscales, np.sqrt([2.0, 2.0]))
     assert fit(model, toy_data(), 6, progress=False).kl_annealing_steps == 3
     inverse = build_deep_inverse_wishart_process(toy_data(), 2, protocol="papers")
     assert not inverse.hidden_layers[0].expected_log_ratio and inverse.num_samples == 10
+    cosine = build(kernel="ArcCosine", protocol="papers").layers[0].kernel
+    np.testing.assert_allclose(cosine.weight_variances, [0.5, 0.5])
 
 
 @pytest.mark.parametrize("as_points", [False, True])
