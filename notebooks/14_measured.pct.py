@@ -181,8 +181,8 @@ shown.style.hide()
 # ci/study.py run --datasets yacht --depths 2 --models DGP GW A AB --splits 0`, and the like with
 # `--depths 5 --models A`, `--splits 0-4`, `--datasets boston` and `--kl-annealing-steps 5000`. A
 # cell of depth 2 takes about 6 minutes on a free core, one of depth 5 about 25. All are from before
-# that protocol had sampled log ratios, the published start of q and lengthscales from √ν₀ ([where we
-# differ](how-to/reproduce_the_papers.md#where-we-differ)).
+# that protocol had sampled log ratios, the published start of q and lengthscales from √ν₀ ([where
+# we differ](how-to/reproduce_the_papers.md#where-we-differ)).
 
 # %% tags=["hide-input"]
 cells = with_ard(kept_cells("uci"))
