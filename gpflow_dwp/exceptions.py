@@ -9,7 +9,6 @@ __all__ = [
     "CollapseWarning",
     "NonFiniteBoundError",
     "SavedModelError",
-    "ScaleWarning",
     "TableError",
     "TargetWarning",
     "UnsupportedKernelError",
@@ -43,10 +42,6 @@ class NonFiniteBoundError(ArithmeticError):
 
 class SavedModelError(ValueError):
     """A directory is not a saved model, is damaged, or was written in another format."""
-
-
-class ScaleWarning(UserWarning):
-    """A column of the data is far from the mean 0 and the standard deviation 1 of models' units."""
 
 
 class TableError(ValueError):

@@ -13,7 +13,6 @@ from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, Local
 from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
-from gpflow_dwp.models.starting_values import warn_of_scales
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
     as_weighted,
@@ -62,7 +61,6 @@ def build_latent_variable_deep_gp(
     :param jitter: Added to the diagonals that are factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the model is built.
     :param seed: Seed of the starting values.
-    :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If ``architecture`` is not of that form, a number is not a positive
         integer or needs more memory than there is, or the data are not two finite matrices of one
         length.
@@ -82,8 +80,6 @@ def build_latent_variable_deep_gp(
     rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
     check_observations(likelihood, Y)
-    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian)
-    warn_of_scales(2, X=X, **({"Y": Y} if has_scale else {}))
     points = _initial_inducing(X, num_inducing, rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,6 @@ OutputPosterior = Literal["pseudo_targets", "regression"]
 
 ModelProtocol = Literal["fast", "papers"]
 """Whose choices a model is built with: this package's, or the papers'."""
-
-# What GPflow's users call an argument, and what stands for it.
-_OF_GPFLOW = {
-    "Z": "inducing",
-    "inducing_variable": "inducing",
-    "kernels": "kernel",
-    "noise_variance": "the variance of a likelihood, gpflow.likelihoods.Gaussian(0.01),",
-    "num_data": "the rows of data",
-    "num_latent_gps": "the columns of Y",
-    "num_layers": "depth",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,18 +90,3 @@ class Architecture:
         if self.output is not None:
             check_choice(get_args(OutputPosterior), output=self.output)
         check_integers(num_inducing=self.num_inducing)
-
-    @classmethod
-    def of(cls, settings: dict[str, Any]) -> Architecture:
-        """One of these fields, of which unknown ones are told by what stands for them here.
-
-        :raises TypeError: If there are unknown ones.
-        """
-        unknown = sorted({*settings} - {each.name for each in fields(cls)})
-        if unknown:
-            ours = [
-                f"{word!r} is {_OF_GPFLOW[word]} here" for word in unknown if word in _OF_GPFLOW
-            ]
-            told = "; ".join([f"no such arguments of a builder: {', '.join(unknown)}", *ours])
-            raise TypeError(f"{told}.")
-        return cls(**settings)

@@ -20,7 +20,7 @@ from gpflow_dwp.layers import (
     OutputLayer,
     RegressionGPLayer,
 )
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedStudentT
+from gpflow_dwp.likelihoods import WarpedStudentT
 from gpflow_dwp.likelihoods.named import likelihood_by_name
 from gpflow_dwp.linalg import as_jitter
 from gpflow_dwp.models.architecture import Architecture, OutputPosterior
@@ -31,7 +31,6 @@ from gpflow_dwp.models.starting_values import (
     initial_inducing,
     initial_precision,
     initial_pseudo_targets,
-    warn_of_scales,
 )
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
@@ -100,8 +99,6 @@ def assemble(
     rng = as_generator(architecture.seed)
     Z, pseudo_observations = initial_inducing(X, Y, num_inducing, architecture.inducing, rng)
     check_observations(likelihood, Y)
-    has_scale = isinstance(likelihood, gpflow.likelihoods.Gaussian | HeteroskedasticGaussian)
-    warn_of_scales(3, X=X, **({"Y": Y} if has_scale else {}))
     # The papers' first kernel is one of X Xᵀ / ν₀, ours of X.
     first_lengthscale = np.sqrt(num_inputs) if of_papers else 1.0
     *hidden_kernels, output_kernel = make_kernels(kernel, depth, num_inputs, first_lengthscale)

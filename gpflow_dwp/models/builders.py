@@ -58,7 +58,6 @@ def build_deep_wishart_process(
     :param stick_the_landing: See :class:`WishartLayer`.
     :param fields: Those of an :class:`Architecture`: ``num_inducing``, ``kernel``, ``likelihood``
         and more.
-    :raises ScaleWarning: As a warning, where a column is far from standardised.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
         fit the data or needs more memory than there is; or if the data are not two matrices of one
         length, with finite numbers but for missing observations.
@@ -74,7 +73,7 @@ def build_deep_wishart_process(
         stick_the_landing=stick_the_landing,
         **of_layers,
     )
-    return assemble(DeepWishartProcess, layer, data, depth, Architecture.of(fields), width=width)
+    return assemble(DeepWishartProcess, layer, data, depth, Architecture(**fields), width=width)
 
 
 def build_deep_gaussian_process(
@@ -109,7 +108,7 @@ def build_deep_gaussian_process(
             **options,
         )
 
-    return assemble(DeepGaussianProcess, layer, data, depth, Architecture.of(fields), width=width)
+    return assemble(DeepGaussianProcess, layer, data, depth, Architecture(**fields), width=width)
 
 
 def build_deep_inverse_wishart_process(
@@ -139,5 +138,5 @@ def build_deep_inverse_wishart_process(
         )
 
     return assemble(
-        DeepInverseWishartProcess, layer, data, depth, Architecture.of(fields), width=None
+        DeepInverseWishartProcess, layer, data, depth, Architecture(**fields), width=None
     )

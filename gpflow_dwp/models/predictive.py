@@ -7,10 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Ordinal, Softmax
+from gpflow.likelihoods import Likelihood, MonteCarloLikelihood, Softmax
 
 from gpflow_dwp.base import Seed, sizes
 from gpflow_dwp.likelihoods import NormalMixture
@@ -90,16 +89,7 @@ def predictive_moments(
     *,
     seed: Seed | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return mean and variance of y_n: see :func:`predictive_log_densities`.
-
-    :raises NotImplementedError: For GPflow's ``Ordinal`` where TensorFlow's erf of infinity, which
-        it takes, is NaN.
-    """
-    if isinstance(likelihood, Ordinal) and _erf_fails(mean.dtype):
-        raise NotImplementedError(
-            "GPflow's Ordinal has no mean with this build of TensorFlow, whose erf of infinity is "
-            "NaN; MultiClass has one, and Gaussian takes the labels as numbers."
-        )
+    """Return mean and variance of y_n: see :func:`predictive_log_densities`."""
     method = _seeded(likelihood, "predict_mean_and_var", mean, seed)
     y_mean, y_variance = _fold_draws(likelihood, method, X, mean, variance)
     return y_mean, y_variance
@@ -134,11 +124,6 @@ def warped_moments(
 
     first, second = map(nodes_first, _fold_draws(likelihood, rows_first, X, mean, variance))
     return first, second
-
-
-def _erf_fails(dtype: tf.DType) -> bool:
-    with tf.init_scope():
-        return bool(np.isnan(tf.math.erf(tf.fill([16], tf.constant(np.inf, dtype)))).any())
 
 
 @check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")

@@ -87,23 +87,6 @@ def _student_t(
     return F + scale * _student(F, tf.cast(likelihood.df, F.dtype), seed)
 
 
-@_sample.register(likelihoods.Exponential)
-@_sample.register(likelihoods.Gamma)
-def _of_gamma(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    mean, variance = likelihood.conditional_mean(X, F), likelihood.conditional_variance(X, F)
-    return variance / mean * _gamma(tf.square(mean) / variance, seed)
-
-
-@_sample.register
-def _beta(likelihood: likelihoods.Beta, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    first_seed, second_seed = split_seed(seed, 2)
-    mean = likelihood.conditional_mean(X, F)
-    # The variance is m(1 - m) / (α + β + 1).
-    total = mean * (1.0 - mean) / likelihood.conditional_variance(X, F) - 1.0
-    first = _gamma(total * mean, first_seed)
-    return first / (first + _gamma(total * (1.0 - mean), second_seed))
-
-
 @_sample.register
 def _poisson(likelihood: likelihoods.Poisson, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
     rate = likelihood.conditional_mean(X, F)
@@ -117,26 +100,12 @@ def _bernoulli(
     return uniform(tf.shape(F), seed, F.dtype) < likelihood.conditional_mean(X, F)
 
 
-@_sample.register
-def _ordinal(likelihood: likelihoods.Ordinal, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
-    noisy = F + likelihood.sigma * normal(tf.shape(F), seed, F.dtype)
-    passed = noisy[..., None] > tf.cast(likelihood.bin_edges, F.dtype)
-    return tf.reduce_sum(tf.cast(passed, F.dtype), axis=-1)
-
-
 @_sample.register(likelihoods.Softmax)
 @_sample.register(likelihoods.MultiClass)
 def _classes(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor, seed: Seed) -> tf.Tensor:
     cumulative = tf.cumsum(likelihood.conditional_mean(X, F), axis=-1)[:, :-1]
     passed = uniform([tf.shape(F)[0], 1], seed, F.dtype) > cumulative
     return tf.reduce_sum(tf.cast(passed, F.dtype), axis=-1, keepdims=True)
-
-
-@_sample.register
-def _of_distribution(
-    likelihood: likelihoods.MultiLatentTFPConditional, X: tf.Tensor, F: tf.Tensor, seed: Seed
-) -> tf.Tensor:
-    return likelihood.conditional_distribution(F).sample(seed=seed)
 
 
 def _student(F: tf.Tensor, df: tf.Tensor, seed: Seed) -> tf.Tensor:

@@ -1,8 +1,6 @@
-"""Where a model's parameters start, and a warning of data in units that are not made for it."""
+"""Where a model's parameters start."""
 
 from __future__ import annotations
-
-import warnings
 
 import gpflow
 import numpy as np
@@ -13,7 +11,6 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.exceptions import ScaleWarning
 from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.warped_gaussian import warp_of
 from gpflow_dwp.models.accepted_observations import count_functions
@@ -23,12 +20,8 @@ __all__ = [
     "initial_inducing",
     "initial_precision",
     "initial_pseudo_targets",
-    "warn_of_scales",
 ]
 
-
-# Deviations from 0 and 1 that are taken for other units.
-_FACTOR = 30.0
 _WITH_SCALE = (gpflow.likelihoods.Gaussian, gpflow.likelihoods.StudentT, HeteroskedasticGaussian)
 
 
@@ -93,42 +86,6 @@ def initial_pseudo_targets(likelihood: Likelihood, observations: Array) -> Array
         return 2.0 * (observations == classes) - 1.0
     num_functions = count_functions(likelihood, observations.shape[1])
     return np.zeros((len(observations), num_functions))
-
-
-def warn_of_scales(stacklevel: int, **matrices: Array) -> None:
-    """Warn, once, of columns that are far from mean 0 and standard deviation 1.
-
-    Such are columns with a standard deviation above 30 or below 1 / 30, and those whose mean is
-    more than 30 standard deviations from 0. Constants are not, and a column that mostly has one
-    value, such as a rare category or a pixel at the edge, may have a small deviation.
-
-    :param stacklevel: As ``warnings.warn`` has it, from here.
-    :param matrices: Columns [N, D], with NaN where they are missing, by the names that the caller
-        gave them.
-    :raises ScaleWarning: As a warning; it names the first such column.
-    """
-    far = []
-    for name, matrix in matrices.items():
-        for column, values in enumerate(matrix.T):
-            values = values[~np.isnan(values)]
-            if not values.size or values.min() == values.max():
-                continue
-            mean, deviation = values.mean(), values.std()
-            mostly_one = np.mean(values == np.median(values)) > 0.5
-            scale = max(deviation, 1.0 / _FACTOR) if mostly_one else deviation
-            if not 1.0 / _FACTOR <= scale <= _FACTOR or abs(mean) > _FACTOR * scale:
-                far.append((name, column, mean, deviation))
-    if far:
-        name, column, mean, deviation = far[0]
-        others = f", and {len(far) - 1} more" if len(far) > 1 else ""
-        warnings.warn(
-            f"{name} has a column {column + 1} of mean {mean:.3g} and standard deviation "
-            f"{deviation:.3g}{others}. Models start with lengthscales, variances and noise for "
-            "columns of mean 0 and standard deviation 1, and may learn nothing in other units: "
-            f"gpflow_dwp.data.Standardiser.fit({name}).transform({name}) brings them there.",
-            ScaleWarning,
-            stacklevel=stacklevel + 1,
-        )
 
 
 def _nearest(points: Array, X: Array, Y: Array) -> Array:

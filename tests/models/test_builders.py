@@ -259,10 +259,3 @@ def test_pseudo_targets_are_on_the_scale_of_the_latent_functions(
 def test_refusals(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**arguments)
-
-
-def test_words_of_gpflow_are_answered_with_ours() -> None:
-    with pytest.raises(
-        TypeError, match="'inducing_variable' is inducing here; 'noise_variance' is the variance"
-    ):
-        build_deep_wishart_process((X, Y), 2, inducing_variable=X, noise_variance=0.1)  # type: ignore[call-arg]
