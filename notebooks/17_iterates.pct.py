@@ -64,7 +64,7 @@ def generate_factor_model(
     vectors = np.linalg.eigh(root @ root.T)[1][:, : -rank - 1 : -1]
     squares = rng.uniform(*spectrum, dimension)
     variances = rng.uniform(0.0, squares.max(), dimension)
-    return FactorModel.from_arrays(mean, vectors * np.sqrt(squares[:rank]), variances)
+    return FactorModel(mean, vectors * np.sqrt(squares[:rank]), variances)
 
 
 def wasserstein_distance(first: FactorModel, second: FactorModel) -> float:

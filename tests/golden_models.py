@@ -209,13 +209,13 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
         "depth 1": (network, 1, {**small}),
         "depth 3": (network, 3, {**small, **FEW, "largest_dropout": 0.2, "activation": "tanh"}),
         "no mean, cosine": (network, 2, {**small, "zero_mean": True, "activation": "cos"}),
-        "lower": (
+        "rank one": (
             network,
             2,
             {
                 **small,
                 "kind": "three",
-                "column_covariance": "full",
+                "column_covariance": "rank_one",
                 "row_covariance": "rank_one",
                 "learn_precision": False,
             },

@@ -13,8 +13,8 @@ import tensorflow as tf
 from scipy import special
 
 from gpflow_dwp.base import TargetBlocks
+from gpflow_dwp.latent_variable_deep_gp import Encoder
 from gpflow_dwp.layers import (
-    Encoder,
     GaussianPosterior,
     GlobalInducingGPLayer,
     GlobalInducingGramLayer,
@@ -346,6 +346,7 @@ class GivenEncoder(Encoder):
     def __init__(self, mean: np.ndarray, scale: np.ndarray) -> None:
         super().__init__(name="GivenEncoder")
         self.mean, self.scale = tf.constant(mean), tf.constant(scale)
+        self.latent_dim = mean.shape[1]
 
     def __call__(self, X: tf.Tensor, Y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return self.mean, self.scale

@@ -2,7 +2,11 @@
 
 from gpflow_dwp.iterates.factor_analysis_posterior import FactorAnalysisPosterior
 from gpflow_dwp.iterates.factor_model import FactorModel
-from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
+from gpflow_dwp.iterates.iterate_posterior import (
+    IteratePosterior,
+    assign_parameter_vector,
+    parameter_vector,
+)
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.iterates.multi_swag import MultiSWAG
 from gpflow_dwp.iterates.online_factor_analysis import (
@@ -11,7 +15,6 @@ from gpflow_dwp.iterates.online_factor_analysis import (
     OnlineGradientAscent,
     observe_all,
 )
-from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
 from gpflow_dwp.iterates.swag import SWAG, IterateAverage
 
 __all__ = [

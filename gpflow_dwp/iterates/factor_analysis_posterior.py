@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import gpflow
@@ -36,15 +35,16 @@ class FactorAnalysisPosterior(IteratePosterior):
     :param seed: Seed of the factors' starting values.
     """
 
-    _paper = bibtex(
-        "mastersthesis",
-        "brownlie2021extending",
-        title="Extending the {B}ayesian deep learning method {M}ulti{SWAG}",
-        author="Brownlie, Scott",
-        school="School of Informatics, University of Edinburgh",
-        year=2021,
+    papers = (
+        bibtex(
+            "mastersthesis",
+            "brownlie2021extending",
+            title="Extending the {B}ayesian deep learning method {M}ulti{SWAG}",
+            author="Brownlie, Scott",
+            school="School of Informatics, University of Edinburgh",
+            year=2021,
+        ),
     )
-    _arrays = ("_first", "_scale")
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class FactorAnalysisPosterior(IteratePosterior):
         self.algorithm = OnlineEM(10) if algorithm is None else algorithm
         # Statistics are in float64 also where the model is in float32.
         with gpflow.config.as_context(gpflow.config.Config(float=np.float64)):
-            self._online = self.algorithm.init(self._dimension, seed=seed)
+            start = self.algorithm.init(self._dimension, seed=seed)
+        self._online = type(start)(*(tf.Variable(part, trainable=False) for part in start))
         self._update = tf.function(self.algorithm.update, autograph=False)
-        self._first = np.zeros((0, self._dimension))
-        self._scale = np.zeros(0)
+        self._first, self._scale = self._zeros(self._num_kept), self._zeros()
 
     def distribution(self) -> FactorModel:
         """Return the factor model.
@@ -69,41 +69,27 @@ class FactorAnalysisPosterior(IteratePosterior):
         :raises ValueError: If fewer than 2 K iterates were collected, or none after the warm-up.
         """
         self._check_collected(max(self._num_kept, self.algorithm.warm_up + 1))
-        model = self.algorithm.model(self._online)
-        return FactorModel.from_arrays(
-            np.asarray(model.mean) * self._scale,
-            np.asarray(model.factors) * self._scale[:, None],
-            np.asarray(model.variances) * self._scale**2,
-        )
+        mean, factors, variances = self.algorithm.model(self._online)
+        scale = self._scale
+        return FactorModel(mean * scale, factors * scale[:, None], variances * scale**2)
 
     @property
     def _num_kept(self) -> int:
         return 2 * self.algorithm.rank
 
     def _observe(self, vector: Array) -> None:
-        if self._num_collected > self._num_kept:
+        count, kept = self.num_collected, self._num_kept
+        if count > kept:
             self._update_by(vector)
             return
-        self._first = np.concatenate([self._first, vector[None]])
-        if self._num_collected == self._num_kept:
+        self._first[count - 1].assign(vector)
+        if count == kept:
             least = _LEAST_SCALE * np.maximum(1.0, np.abs(vector))
-            self._scale = np.maximum(self._first.std(axis=0), least)
-            for first in self._first:
+            self._scale.assign(np.maximum(self._first.numpy().std(axis=0), least))
+            for first in self._first.numpy():
                 self._update_by(first)
-            self._first = np.zeros((0, self._dimension))
 
     def _update_by(self, vector: Array) -> None:
-        self._online = self._update(self._online, tf.constant(vector / self._scale))
-
-    def _header(self) -> dict[str, Any]:
-        return super()._header() | {"algorithm": repr(self.algorithm)}
-
-    def _state(self) -> dict[str, Array]:
-        return super()._state() | {
-            f"online_{name}": part.numpy() for name, part in self._online._asdict().items()
-        }
-
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        super()._restore(state)
-        parts = (tf.constant(state[f"online_{name}"]) for name in self._online._fields)
-        self._online = type(self._online)(*parts)
+        updated = self._update(self._online, vector / self._scale)
+        for part, value in zip(self._online, updated, strict=True):
+            part.assign(value)

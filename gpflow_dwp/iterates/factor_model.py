@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -26,15 +25,8 @@ class FactorModel(NamedTuple):
     factors: tf.Tensor
     variances: tf.Tensor
 
-    @classmethod
-    def from_arrays(
-        cls, mean: npt.ArrayLike, factors: npt.ArrayLike, variances: npt.ArrayLike
-    ) -> FactorModel:
-        """Return the model of float64 tensors, whatever GPflow's default is."""
-        return cls(*(tf.constant(part, tf.float64) for part in (mean, factors, variances)))
-
     def as_distribution(self) -> tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance:
-        """Return the TFP distribution, which works with K by K matrices only."""
+        """Return the TFP distribution, whose density needs K by K matrices only."""
         return tfp.distributions.MultivariateNormalDiagPlusLowRankCovariance(
             self.mean, self.variances, self.factors
         )
@@ -48,7 +40,7 @@ class FactorModel(NamedTuple):
         :raises ValueError: If ``num_samples`` is not a positive integer.
         """
         check_integers(num_samples=num_samples)
-        dtype = self.mean.dtype
+        dtype = tf.as_dtype(self.mean.dtype)
         factor_seed, noise_seed = split_seed(as_seed(seed), 2)
         D, K = self.factors.shape
         h = normal([num_samples, K], factor_seed, dtype)
@@ -57,5 +49,4 @@ class FactorModel(NamedTuple):
 
     def covariance(self) -> tf.Tensor:
         """Return F Fᵀ + diag(ψ), [D, D]: for small D only."""
-        dense = tf.matmul(self.factors, self.factors, transpose_b=True)
-        return tf.linalg.set_diag(dense, tf.linalg.diag_part(dense) + self.variances)
+        return self.as_distribution().covariance()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Generator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Generator
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.factor_model import FactorModel
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
-from gpflow_dwp.iterates.parameter_vector import assign_parameter_vector, parameter_vector
 from gpflow_dwp.training import TrainingProgress
 from gpflow_dwp.validation import check_instance, check_integers
 
-__all__ = ["IteratePosterior"]
+__all__ = ["IteratePosterior", "assign_parameter_vector", "parameter_vector"]
 
 
 class IteratePosterior(MixturePredictions):
@@ -33,16 +32,14 @@ class IteratePosterior(MixturePredictions):
         ``start_step`` is not an integer of at least 0.
     """
 
-    _paper: ClassVar[str]
-    _arrays: ClassVar[tuple[str, ...]]  # attributes that hold what was collected
-
     def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
         check_instance(tf.Module, model=model)
         check_integers(at_least=0, start_step=start_step)
+        super().__init__(name=type(self).__name__)
         self.model = model
         self.start_step = start_step
         self._dimension = len(parameter_vector(model))
-        self._num_collected = 0
+        self._count = tf.Variable(0, trainable=False, dtype=tf.int64)
 
     def __call__(self, progress: TrainingProgress) -> None:
         """Collect the present parameters: the callback of a training run."""
@@ -62,18 +59,13 @@ class IteratePosterior(MixturePredictions):
             )
         if not np.all(np.isfinite(vector)):
             raise ValueError("model must have finite parameters.")
-        self._num_collected += 1
+        self._count.assign_add(1)
         self._observe(vector)
 
     @property
     def num_collected(self) -> int:
         """How many iterates were collected."""
-        return self._num_collected
-
-    @property
-    def papers(self) -> tuple[str, ...]:
-        parts = (self.model, *self.model.submodules)
-        return self._paper, *(paper for part in parts for paper in getattr(part, "papers", ()))
+        return int(self._count)
 
     @abc.abstractmethod
     def distribution(self) -> FactorModel:
@@ -110,23 +102,44 @@ class IteratePosterior(MixturePredictions):
 
     @abc.abstractmethod
     def _observe(self, vector: Array) -> None:
-        """Take one more iterate in; ``_num_collected`` counts it already."""
+        """Take one more iterate in; ``num_collected`` counts it already."""
 
-    def _header(self) -> dict[str, Any]:
-        return {"kind": type(self).__name__, "dimension": self._dimension}
-
-    def _state(self) -> dict[str, Array]:
-        arrays = {name: getattr(self, name) for name in self._arrays}
-        return {"num_collected": np.array(self._num_collected), **arrays}
-
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        self._num_collected = int(state["num_collected"])
-        for name in self._arrays:
-            setattr(self, name, state[name])
+    def _zeros(self, *leading: int) -> tf.Variable:
+        """A place for vectors, [..., D], in float64 also where the model is in float32."""
+        return tf.Variable(np.zeros((*leading, self._dimension)), trainable=False)
 
     def _check_collected(self, at_least: int) -> None:
-        if self._num_collected < at_least:
+        if self.num_collected < at_least:
             raise ValueError(
                 f"{type(self).__name__} needs at least {at_least} collected iterates, "
-                f"got {self._num_collected}."
+                f"got {self.num_collected}."
             )
+
+
+def parameter_vector(module: tf.Module) -> Array:
+    """Return all trainable parameters, in their unconstrained space, in one float64 vector, [D].
+
+    :param module: A GPflow model, or any module.
+    :raises ValueError: If nothing is trainable.
+    """
+    if not module.trainable_variables:
+        raise ValueError(f"{type(module).__name__} has no trainable parameters.")
+    parts = [variable.numpy().ravel() for variable in module.trainable_variables]
+    return np.concatenate(parts, dtype=np.float64)
+
+
+def assign_parameter_vector(module: tf.Module, vector: npt.ArrayLike) -> None:
+    """Give a module the parameters that :func:`parameter_vector` returned.
+
+    :param module: A GPflow model, or any module.
+    :param vector: The vector of all parameters, [D].
+    :raises ValueError: If the length is not that of the module's parameters; none has changed then.
+    """
+    variables = module.trainable_variables
+    sizes = [variable.shape.num_elements() for variable in variables]
+    vector = np.asarray(vector)
+    if vector.shape != (sum(sizes),):
+        raise ValueError(f"vector must have shape ({sum(sizes)},), got {vector.shape}.")
+    parts = np.split(vector, np.cumsum(sizes)[:-1])
+    for variable, part in zip(variables, parts, strict=True):
+        variable.assign(part.reshape(variable.shape).astype(variable.dtype.as_numpy_dtype))

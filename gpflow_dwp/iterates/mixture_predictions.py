@@ -1,26 +1,18 @@
-"""What posteriors over the iterates of training share: predictions, and a place on disk."""
+"""What posteriors over the iterates of training share: predictions that average over draws."""
 
 from __future__ import annotations
 
 import abc
 import contextlib
-import io
-import json
-import os
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.likelihoods import Softmax
 from gpflow.models import BayesianModel
 from gpflow.utilities import to_default_float
 
-from gpflow_dwp.base import Array
-from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.files import read_arrays, write_whole
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.predictive import mixture_moments
 from gpflow_dwp.random import as_seed, fold_in
@@ -29,16 +21,16 @@ from gpflow_dwp.validation import check_integers
 __all__ = ["MixturePredictions"]
 
 
-class MixturePredictions(abc.ABC):
+class MixturePredictions(tf.Module, abc.ABC):
     """Predictions of a model, averaged over draws of its parameters.
 
     The model's own parameters are put back after every prediction, also after one that failed.
+    ``tf.train.Checkpoint(posterior)`` writes and reads what was collected, with the model.
+
+    :ivar papers: BibTeX of the method: see :func:`citation`.
     """
 
-    @property
-    @abc.abstractmethod
-    def papers(self) -> tuple[str, ...]:
-        """BibTeX of the method, and of what its model rests on: see :func:`citation`."""
+    papers: tuple[str, ...]
 
     @abc.abstractmethod
     def at_draws(
@@ -99,51 +91,6 @@ class MixturePredictions(abc.ABC):
         count = tf.cast(tf.shape(densities)[0], densities.dtype)
         return tf.reduce_logsumexp(densities, axis=0) - tf.math.log(count)
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write what was collected into a directory, such as that of the saved model.
-
-        It is one file, which is replaced in one step.
-
-        :param directory: Where to; made if it is missing.
-        :raises ValueError: If it is no path.
-        """
-        buffer, path = io.BytesIO(), _path(directory)
-        np.savez(buffer, header=np.array(json.dumps(self._header())), **self._state())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, buffer.getvalue())
-
-    def load(self, directory: str | os.PathLike[str]) -> None:
-        """Read what :meth:`save` wrote, in place of what was collected.
-
-        :param directory: The directory that was written.
-        :raises ValueError: If that is no path.
-        :raises SavedModelError: If there is nothing, it is damaged, or it was collected by another
-            kind of posterior, with other settings, or from another model; nothing has changed then.
-        """
-        path = _path(directory)
-        try:
-            state = read_arrays(path.read_bytes())
-            header = json.loads(str(state.pop("header")))
-        except (OSError, ValueError, KeyError) as error:
-            raise SavedModelError(f"{path} cannot be read: {error}") from error
-        if header != self._header():
-            raise SavedModelError(
-                f"{path} was collected by {header}, but this posterior is {self._header()}."
-            )
-        self._restore(state)
-
-    @abc.abstractmethod
-    def _header(self) -> dict[str, Any]:
-        """Kind and settings, which must be the same where :meth:`_restore` is to work."""
-
-    @abc.abstractmethod
-    def _state(self) -> dict[str, Array]:
-        """What :meth:`_restore` needs."""
-
-    @abc.abstractmethod
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        """Take the place of what was collected."""
-
     def _at_each(
         self,
         name: str,
@@ -168,10 +115,6 @@ class MixturePredictions(abc.ABC):
                 result = method(_with_labels(model, argument), **own, **options)
                 results.append(result if isinstance(result, tuple) else (result,))
         return tuple(tf.stack(parts) for parts in zip(*results, strict=True))
-
-
-def _path(directory: str | os.PathLike[str]) -> Path:
-    return Path(directory) / "iterates.npz"
 
 
 def _with_labels(model: BayesianModel, argument: Any) -> Any:

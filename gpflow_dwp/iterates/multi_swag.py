@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
 
 import tensorflow as tf
 from gpflow.models import BayesianModel
 
-from gpflow_dwp.base import Array
 from gpflow_dwp.iterates.iterate_posterior import IteratePosterior
 from gpflow_dwp.iterates.mixture_predictions import MixturePredictions
 from gpflow_dwp.papers import bibtex
@@ -16,16 +14,6 @@ from gpflow_dwp.random import as_seed, split_seed
 from gpflow_dwp.validation import check_integers
 
 __all__ = ["MultiSWAG"]
-
-_PAPER = bibtex(
-    "inproceedings",
-    "wilson2020bayesian",
-    title="{B}ayesian deep learning and a probabilistic perspective of generalization",
-    author="Wilson, Andrew Gordon and Izmailov, Pavel",
-    booktitle="Advances in Neural Information Processing Systems 33",
-    year=2020,
-    doi="10.48550/arXiv.2002.08791",
-)
 
 
 class MultiSWAG(MixturePredictions):
@@ -37,16 +25,25 @@ class MultiSWAG(MixturePredictions):
     :raises ValueError: If there is none, or two share a model.
     """
 
+    papers = (
+        bibtex(
+            "inproceedings",
+            "wilson2020bayesian",
+            title="{B}ayesian deep learning and a probabilistic perspective of generalization",
+            author="Wilson, Andrew Gordon and Izmailov, Pavel",
+            booktitle="Advances in Neural Information Processing Systems 33",
+            year=2020,
+            doi="10.48550/arXiv.2002.08791",
+        ),
+    )
+
     def __init__(self, members: Sequence[IteratePosterior]) -> None:
         if not members:
             raise ValueError("members must hold at least one posterior, got none.")
         if len({id(member.model) for member in members}) < len(members):
             raise ValueError("members must have a model each, got one model twice.")
+        super().__init__(name="MultiSWAG")
         self.members = tuple(members)
-
-    @property
-    def papers(self) -> tuple[str, ...]:
-        return _PAPER, *(paper for member in self.members for paper in member.papers)
 
     def at_draws(
         self, num_draws: int, *, seed: int | tf.Tensor | None = 0
@@ -65,19 +62,3 @@ class MultiSWAG(MixturePredictions):
         seeds = split_seed(as_seed(seed), len(self.members))
         for member, member_seed in zip(self.members, seeds, strict=True):
             yield from member.at_draws(share, seed=member_seed)
-
-    def _header(self) -> dict[str, Any]:
-        members = [member._header() for member in self.members]
-        return {"kind": type(self).__name__, "members": members}
-
-    def _state(self) -> dict[str, Array]:
-        return {
-            f"{index}.{name}": array
-            for index, member in enumerate(self.members)
-            for name, array in member._state().items()
-        }
-
-    def _restore(self, state: Mapping[str, Array]) -> None:
-        for index, member in enumerate(self.members):
-            names = {name: f"{index}.{name}" for name in member._state()}
-            member._restore({name: state[full] for name, full in names.items()})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
@@ -98,19 +99,16 @@ class OnlineFactorAnalysis(abc.ABC, Generic[StateT]):
         count = state.num_observations + 1
         weight = 1.0 / tf.cast(count, state.mean.dtype)
         mean = state.mean + weight * (observation - state.mean)
-        return self._step(state, count, weight, mean, observation - mean)
+        state = state._replace(num_observations=count, mean=mean)
+        return self._step(state, weight, observation - mean)
 
     def model(self, state: StateT) -> FactorModel:
         """Return the model of what was seen so far.
 
         :param state: State of the algorithm.
-        :raises ValueError: If fewer than K vectors were seen, or none after the warm-up.
+        :raises ValueError: If no vectors were seen after the warm-up.
         """
         seen = int(state.num_observations)
-        if seen < self.rank:
-            raise ValueError(
-                f"rank must be at most the number of vectors seen, {seen}, got {self.rank}."
-            )
         if seen <= self.warm_up:
             raise ValueError(
                 f"warm_up must be below the number of vectors seen, {seen}, got {self.warm_up}: "
@@ -123,16 +121,9 @@ class OnlineFactorAnalysis(abc.ABC, Generic[StateT]):
         """The state of no vectors and these factors."""
 
     @abc.abstractmethod
-    def _step(
-        self,
-        state: StateT,
-        count: tf.Tensor,
-        weight: tf.Tensor,
-        mean: tf.Tensor,
-        deviation: tf.Tensor,
-    ) -> StateT:
-        """The next state, from the number of vectors, 1 over it, their mean, and what the last one
-        is off by."""
+    def _step(self, state: StateT, weight: tf.Tensor, deviation: tf.Tensor) -> StateT:
+        """The next state, where number and mean of the vectors are the new ones, from 1 over that
+        number and what the last vector is off by."""
 
     @abc.abstractmethod
     def _model(self, state: StateT) -> FactorModel:
@@ -163,26 +154,11 @@ class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
             )
 
     def _start(self, count: tf.Tensor, factors: tf.Tensor) -> OnlineEMState:
-        vector = tf.zeros(factors.shape[:-1], factors.dtype)
-        latent_moment = tf.zeros([self.rank, self.rank], factors.dtype)
-        return OnlineEMState(
-            count,
-            vector,
-            factors,
-            tf.ones_like(vector),
-            tf.zeros_like(factors),
-            latent_moment,
-            vector,
-        )
+        vector, cross_moment = tf.zeros_like(factors[:, 0]), tf.zeros_like(factors)
+        moments = (cross_moment, cross_moment[: self.rank], vector)
+        return OnlineEMState(count, vector, factors, tf.ones_like(vector), *moments)
 
-    def _step(
-        self,
-        state: OnlineEMState,
-        count: tf.Tensor,
-        weight: tf.Tensor,
-        mean: tf.Tensor,
-        deviation: tf.Tensor,
-    ) -> OnlineEMState:
+    def _step(self, state: OnlineEMState, weight: tf.Tensor, deviation: tf.Tensor) -> OnlineEMState:
         latent = _latent_posterior(state.factors, state.variances, deviation)
         cross = _outer(deviation, latent.mean) - state.cross_moment
         cross_moment = state.cross_moment + weight * cross
@@ -195,15 +171,13 @@ class OnlineEM(OnlineFactorAnalysis[OnlineEMState]):
         # Equation (4.35), where F H is the average of d mᵀ because F = A H⁻¹.
         explained = tf.reduce_sum(factors * cross_moment, axis=-1)
         variances = tf.maximum(square_moment - explained, self.minimum_variance)
-        warm = count > self.warm_up
-        return OnlineEMState(
-            count,
-            mean,
-            tf.where(warm, factors, state.factors),
-            tf.where(warm, variances, state.variances),
-            cross_moment,
-            latent_moment,
-            square_moment,
+        warm = state.num_observations > self.warm_up
+        return state._replace(
+            factors=tf.where(warm, factors, state.factors),
+            variances=tf.where(warm, variances, state.variances),
+            cross_moment=cross_moment,
+            latent_moment=latent_moment,
+            square_moment=square_moment,
         )
 
     def _model(self, state: OnlineEMState) -> FactorModel:
@@ -226,16 +200,11 @@ class OnlineGradientAscent(OnlineFactorAnalysis[OnlineGradientAscentState]):
         check_positive(learning_rate=self.learning_rate)
 
     def _start(self, count: tf.Tensor, factors: tf.Tensor) -> OnlineGradientAscentState:
-        vector = tf.zeros(factors.shape[:-1], factors.dtype)
+        vector = tf.zeros_like(factors[:, 0])
         return OnlineGradientAscentState(count, vector, factors, vector)
 
     def _step(
-        self,
-        state: OnlineGradientAscentState,
-        count: tf.Tensor,
-        weight: tf.Tensor,
-        mean: tf.Tensor,
-        deviation: tf.Tensor,
+        self, state: OnlineGradientAscentState, weight: tf.Tensor, deviation: tf.Tensor
     ) -> OnlineGradientAscentState:
         """Equations (4.24) to (4.26): with r = d - F m the gradients read ψ⁻¹ (r mᵀ - F Σ) and
         (ψ⁻¹ (r² + diag(F Σ Fᵀ)) - 1) / 2."""
@@ -246,13 +215,11 @@ class OnlineGradientAscent(OnlineFactorAnalysis[OnlineGradientAscentState]):
         of_factors = (_outer(residual, latent.mean) - spread) / variances[..., None]
         explained = tf.reduce_sum(spread * state.factors, axis=-1)
         of_log_variances = 0.5 * ((residual**2 + explained) / variances - 1.0)
-        rate = tf.where(count > self.warm_up, tf.constant(self.learning_rate, mean.dtype), 0.0)
-        floor = tf.math.log(tf.constant(self.minimum_variance, mean.dtype))
-        return OnlineGradientAscentState(
-            count,
-            mean,
-            state.factors + rate * of_factors,
-            tf.maximum(state.log_variances + rate * of_log_variances, floor),
+        warm = tf.cast(state.num_observations > self.warm_up, weight.dtype)
+        log_variances = state.log_variances + warm * self.learning_rate * of_log_variances
+        return state._replace(
+            factors=state.factors + warm * self.learning_rate * of_factors,
+            log_variances=tf.maximum(log_variances, math.log(self.minimum_variance)),
         )
 
     def _model(self, state: OnlineGradientAscentState) -> FactorModel:

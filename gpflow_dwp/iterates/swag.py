@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import tensorflow as tf
 from gpflow.models import BayesianModel
 
 from gpflow_dwp.base import Array
@@ -23,31 +22,31 @@ class IterateAverage(IteratePosterior):
     :param start_step: Iterates of a run up to this step are not collected.
     """
 
-    _paper = bibtex(
-        "inproceedings",
-        "izmailov2018averaging",
-        title="Averaging weights leads to wider optima and better generalization",
-        author="Izmailov, Pavel and Podoprikhin, Dmitrii and Garipov, Timur and Vetrov, Dmitry and "
-        "Wilson, Andrew Gordon",
-        booktitle="Uncertainty in Artificial Intelligence",
-        year=2018,
-        doi="10.48550/arXiv.1803.05407",
+    papers = (
+        bibtex(
+            "inproceedings",
+            "izmailov2018averaging",
+            title="Averaging weights leads to wider optima and better generalization",
+            author="Izmailov, Pavel and Podoprikhin, Dmitrii and Garipov, Timur and Vetrov, Dmitry "
+            "and Wilson, Andrew Gordon",
+            booktitle="Uncertainty in Artificial Intelligence",
+            year=2018,
+            doi="10.48550/arXiv.1803.05407",
+        ),
     )
-    _arrays = ("_mean",)
 
     def __init__(self, model: BayesianModel, start_step: int = 0) -> None:
         super().__init__(model, start_step)
-        self._mean = np.zeros(self._dimension)
+        self._mean = self._zeros()
 
     def distribution(self) -> FactorModel:
         """Return the mean, without spread."""
         self._check_collected(1)
-        return FactorModel.from_arrays(
-            self._mean, np.zeros((self._dimension, 1)), np.zeros(self._dimension)
-        )
+        mean = tf.convert_to_tensor(self._mean)
+        return FactorModel(mean, tf.zeros_like(mean[:, None]), tf.zeros_like(mean))
 
     def _observe(self, vector: Array) -> None:
-        self._mean += (vector - self._mean) / self._num_collected
+        self._mean.assign_add((vector - self._mean) / self.num_collected)
 
 
 class SWAG(IteratePosterior):
@@ -62,25 +61,25 @@ class SWAG(IteratePosterior):
     :raises ValueError: If ``rank`` is not an integer of at least 2.
     """
 
-    _paper = bibtex(
-        "inproceedings",
-        "maddox2019simple",
-        title="A simple baseline for {B}ayesian uncertainty in deep learning",
-        author="Maddox, Wesley J. and Garipov, Timur and Izmailov, Pavel and Vetrov, Dmitry and "
-        "Wilson, Andrew Gordon",
-        booktitle="Advances in Neural Information Processing Systems 32",
-        year=2019,
-        doi="10.48550/arXiv.1902.02476",
+    papers = (
+        bibtex(
+            "inproceedings",
+            "maddox2019simple",
+            title="A simple baseline for {B}ayesian uncertainty in deep learning",
+            author="Maddox, Wesley J. and Garipov, Timur and Izmailov, Pavel and Vetrov, Dmitry "
+            "and Wilson, Andrew Gordon",
+            booktitle="Advances in Neural Information Processing Systems 32",
+            year=2019,
+            doi="10.48550/arXiv.1902.02476",
+        ),
     )
-    _arrays = ("_mean", "_sum_of_squares", "_deviations")
 
     def __init__(self, model: BayesianModel, rank: int = 20, start_step: int = 0) -> None:
         super().__init__(model, start_step)
         check_integers(at_least=2, rank=rank)
         self.rank = rank
-        self._mean = np.zeros(self._dimension)
-        self._sum_of_squares = np.zeros(self._dimension)
-        self._deviations = np.zeros((0, self._dimension))
+        self._mean, self._sum_of_squares = self._zeros(), self._zeros()
+        self._deviations = self._zeros(rank)
 
     def distribution(self) -> FactorModel:
         """Return the Gaussian of section 3.3 of the paper.
@@ -88,17 +87,14 @@ class SWAG(IteratePosterior):
         :raises ValueError: If fewer than K iterates were collected.
         """
         self._check_collected(self.rank)
-        variances = self._sum_of_squares / self._num_collected
-        factors = self._deviations.T / np.sqrt(2.0 * (self.rank - 1))
-        return FactorModel.from_arrays(self._mean, factors, 0.5 * variances)
+        variances = self._sum_of_squares / self.num_collected
+        factors = tf.transpose(self._deviations) / np.sqrt(2.0 * (self.rank - 1))
+        return FactorModel(tf.convert_to_tensor(self._mean), factors, 0.5 * variances)
 
     def _observe(self, vector: Array) -> None:
         # Welford's update: a difference of two second moments would lose small variances.
         before = vector - self._mean
-        self._mean += before / self._num_collected
+        self._mean.assign_add(before / self.num_collected)
         deviation = vector - self._mean
-        self._sum_of_squares += before * deviation
-        self._deviations = np.concatenate([self._deviations, deviation[None]])[-self.rank :]
-
-    def _header(self) -> dict[str, Any]:
-        return super()._header() | {"rank": self.rank}
+        self._sum_of_squares.assign_add(before * deviation)
+        self._deviations.assign(tf.concat([self._deviations[1:], deviation[None]], axis=0))

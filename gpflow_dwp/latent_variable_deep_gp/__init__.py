@@ -5,11 +5,19 @@ variational inference" (2019).
 """
 
 from gpflow_dwp.latent_variable_deep_gp.builder import build_latent_variable_deep_gp
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
+    Encoder,
+    LatentVariableLayer,
+    NetworkEncoder,
+)
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP
 
 __all__ = [
+    "Encoder",
     "LatentVariableDeepGP",
+    "LatentVariableLayer",
     "LocalInducingGPLayer",
+    "NetworkEncoder",
     "build_latent_variable_deep_gp",
 ]

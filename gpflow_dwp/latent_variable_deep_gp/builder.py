@@ -5,14 +5,17 @@ from __future__ import annotations
 import gpflow
 import numpy as np
 from gpflow.likelihoods import Likelihood
-from scipy.cluster.vq import kmeans2
 
 from gpflow_dwp.base import Array, TrainingData
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
+    LatentVariableLayer,
+    NetworkEncoder,
+)
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
 from gpflow_dwp.latent_variable_deep_gp.model import LatentVariableDeepGP, LocalLayer
-from gpflow_dwp.layers import LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.models.accepted_observations import count_functions
 from gpflow_dwp.models.data_checks import check_observations
+from gpflow_dwp.models.starting_values import initial_inducing
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import (
     as_weighted,
@@ -51,8 +54,7 @@ def build_latent_variable_deep_gp(
     :param latent_dim: Number of latent variables, W, of every latent-variable layer; its encoder is
         a :class:`NetworkEncoder`.
     :param num_inducing: Number of inducing points, M: inducing inputs start on cluster centres of
-        the training inputs, or on all distinct ones where there are no more; at latent variables,
-        on standard normal draws.
+        the training inputs, at latent variables on standard normal draws.
     :param num_functions: Processes of a hidden layer, at most as many as it has inputs. They are
         mixed by the first principal components of X, where X has fewer columns also by latent
         variables, and added to the layer's inputs.
@@ -80,12 +82,12 @@ def build_latent_variable_deep_gp(
     rng = as_generator(seed)
     likelihood = gpflow.likelihoods.Gaussian(variance=0.01) if likelihood is None else likelihood
     check_observations(likelihood, Y)
-    points = _initial_inducing(X, num_inducing, rng)
+    points, _ = initial_inducing(X, Y, num_inducing, "kmeans", rng)
     layers: list[LocalLayer] = []
     for index, kind in enumerate(kinds):
         if kind == "LV":
             encoder = NetworkEncoder(X.shape[1] + Y.shape[1], latent_dim, seed=rng)
-            layers.append(LatentVariableLayer(latent_dim, encoder))
+            layers.append(LatentVariableLayer(encoder))
             noise = rng.standard_normal((len(points), latent_dim))
             points = np.concatenate([points, noise], axis=1)
             continue
@@ -101,21 +103,12 @@ def build_latent_variable_deep_gp(
                     points,
                     width,
                     mixing=_principal_components(X, min(num_functions, width), width).T,
-                    skip=np.eye(width),
+                    skip=True,
                     q_scale=_HIDDEN_Q_SCALE,
                     jitter=jitter,
                 )
             )
     return LatentVariableDeepGP(layers, likelihood, len(X), num_samples)
-
-
-def _initial_inducing(X: Array, num_inducing: int, rng: np.random.Generator) -> Array:
-    # Coinciding inducing inputs would make their covariance singular.
-    distinct = np.unique(X, axis=0)
-    if len(distinct) <= num_inducing:
-        return distinct
-    centres, _ = kmeans2(distinct, num_inducing, minit="++", seed=rng)
-    return centres
 
 
 def _principal_components(X: Array, number: int, width: int) -> Array:

@@ -20,6 +20,7 @@ from gpflow_dwp.layers.global_inducing import as_inducing_points
 from gpflow_dwp.linalg import as_jitter, cholesky, factorise, relative_jitter, whiten
 from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.validation import (
+    check_flags,
     check_instance,
     check_integers,
     check_matrix,
@@ -33,8 +34,8 @@ __all__ = ["LocalInducingGPLayer"]
 class LocalInducingGPLayer(Layer):
     r"""Gaussian processes that share a kernel, mixed linearly, with a whitened Gaussian posterior.
 
-    The layer's output is f(x) = W g(x) + Aᵀ x, with G independent processes g, a fixed ``mixing``
-    W and a fixed linear mean ``skip`` A. For each process q(u) = N(L m, L C Lᵀ), L Lᵀ = K_uu
+    The layer's output is f(x) = W g(x), or W g(x) + x, with G independent processes g and a fixed
+    ``mixing`` W. For each process q(u) = N(L m, L C Lᵀ), L Lᵀ = K_uu
     (Salimbeni and Deisenroth, "Doubly stochastic variational inference for deep Gaussian
     processes", 2017; Salimbeni et al., 2019, equations 14 to 16).
 
@@ -46,13 +47,16 @@ class LocalInducingGPLayer(Layer):
     :param num_outputs: Number of output columns, Q.
     :param mixing: Weights of the functions in the outputs, W, [Q, G], as GPflow has them; None for
         the identity.
-    :param skip: Linear mean function, A, [D, Q]; None for a mean of zero.
+    :param skip: Whether the inputs are added, of which there are as many as outputs.
     :param q_scale: Standard deviation at which the whitened posterior starts.
     :param jitter: Added to the diagonal of what is factorised, relative to the mean variance; None
         for GPflow's ``default_jitter()`` when the layer is made.
     :raises ValueError: If ``kernel`` is none of GPflow's kind or not for D columns, a matrix is not
         finite, sizes are not positive integers, do not fit each other or are too large for the
         machine's memory, ``q_scale`` is not positive, or ``jitter`` is negative or not finite.
+    :ivar num_inputs: D, the columns of the inputs.
+    :ivar num_functions: G, the processes that are mixed.
+    :ivar num_inducing: M, the number of inducing inputs.
     """
 
     papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
@@ -64,12 +68,13 @@ class LocalInducingGPLayer(Layer):
         num_outputs: int,
         *,
         mixing: Array | None = None,
-        skip: Array | None = None,
+        skip: bool = False,
         q_scale: float = 1.0,
         jitter: float | None = None,
     ) -> None:
         check_instance(Kernel, kernel=kernel)
         check_integers(num_outputs=num_outputs)
+        check_flags(skip=skip)
         check_positive(q_scale=q_scale)
         super().__init__(name="LocalInducingGPLayer")
         self.kernel = kernel
@@ -77,40 +82,25 @@ class LocalInducingGPLayer(Layer):
         self.num_outputs = num_outputs
         self.q_scale = q_scale
         self.jitter = as_jitter(jitter)
-        num_inducing, num_inputs = map(int, self.inducing_variable.Z.shape)
-        check_input_kernel(kernel, num_inputs)
-        self.mixing = _fixed("mixing", mixing, [num_outputs, None])
-        self.skip = _fixed("skip", skip, [num_inputs, num_outputs])
-        num_functions = num_outputs if self.mixing is None else int(self.mixing.shape[1])
-        check_memory(
-            num_functions,
-            num_inducing,
-            num_inducing,
-            num_outputs=num_outputs,
-            inducing_variable=num_inducing,
-        )
-        dtype = default_float()
-        self.q_mu = Parameter(np.zeros((num_inducing, num_functions)), dtype=dtype)
-        self.q_sqrt = Parameter(
-            np.tile(q_scale * np.eye(num_inducing), [num_functions, 1, 1]),
-            dtype=dtype,
-            transform=triangular(),
-        )
-
-    @property
-    def num_inputs(self) -> int:
-        """D, the columns of the inputs."""
-        return int(self.inducing_variable.Z.shape[1])
-
-    @property
-    def num_functions(self) -> int:
-        """G, the processes that are mixed."""
-        return int(self.q_mu.shape[1])
-
-    @property
-    def num_inducing(self) -> int:
-        """M, the number of inducing inputs."""
-        return int(self.q_mu.shape[0])
+        self.num_inducing, self.num_inputs = map(int, self.inducing_variable.Z.shape)
+        check_input_kernel(kernel, self.num_inputs)
+        if skip and self.num_inputs != num_outputs:
+            raise ValueError(
+                f"num_outputs must be {self.num_inputs} to add inputs, got {num_outputs}."
+            )
+        self.skip = skip
+        self.num_functions, self.mixing = num_outputs, None
+        if mixing is not None:
+            mixing = check_matrix("mixing", mixing)
+            if len(mixing) != num_outputs:
+                raise ValueError(f"mixing must have {num_outputs} rows, got {len(mixing)}.")
+            self.num_functions = mixing.shape[1]
+            self.mixing = Parameter(mixing, dtype=default_float(), trainable=False)
+        M, G, dtype = self.num_inducing, self.num_functions, default_float()
+        check_memory(G, M, M, num_outputs=num_outputs, inducing_variable=M)
+        self.q_mu = Parameter(np.zeros((M, G)), dtype=dtype)
+        start = np.tile(q_scale * np.eye(M), [G, 1, 1])
+        self.q_sqrt = Parameter(start, dtype=dtype, transform=triangular())
 
     def describe(self) -> Description:
         """Say what the layer draws, and from which posterior."""
@@ -198,19 +188,6 @@ class LocalInducingGPLayer(Layer):
         return mean, remainder[..., None, :, :] + tf.transpose(product, axes)
 
     def _mix(self, inputs: tf.Tensor, functions: tf.Tensor) -> tf.Tensor:
-        mixed = functions
         if self.mixing is not None:
-            mixed = tf.einsum("...g,qg->...q", functions, self.mixing)
-        if self.skip is not None:
-            mixed += tf.einsum("...d,dq->...q", inputs, self.skip)
-        return mixed
-
-
-def _fixed(name: str, matrix: Array | None, expected: list[int | None]) -> Parameter | None:
-    if matrix is None:
-        return None
-    shape = list(check_matrix(name, matrix).shape)
-    if any(size not in (None, given) for size, given in zip(expected, shape, strict=True)):
-        wanted = [size or "number of functions" for size in expected]
-        raise ValueError(f"{name} must have shape [{', '.join(map(str, wanted))}], got {shape}.")
-    return Parameter(matrix, dtype=default_float(), trainable=False)
+            functions = tf.einsum("...g,qg->...q", functions, self.mixing)
+        return functions + inputs if self.skip else functions

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import tensorflow as tf
 from gpflow import Parameter
 from gpflow.likelihoods import Likelihood
 
 from gpflow_dwp.base import Seed, sizes
+from gpflow_dwp.latent_variable_deep_gp.latent_variable import (
+    LatentVariableLayer,
+    append_latents,
+)
 from gpflow_dwp.latent_variable_deep_gp.layer import LocalInducingGPLayer
-from gpflow_dwp.layers import LatentVariableLayer
-from gpflow_dwp.layers.latent_variable import append_latents
 from gpflow_dwp.models import VariationalModel
 from gpflow_dwp.models.data_checks import Batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior, snapshot
@@ -79,12 +82,9 @@ class LatentVariableDeepGP(VariationalModel):
 
     @property
     def num_inputs(self) -> int:
-        num_latents = 0
-        for layer in self.layers:
-            if isinstance(layer, LocalInducingGPLayer):
-                return layer.num_inputs - num_latents
-            num_latents += layer.latent_dim
-        raise ValueError("layers must have a LocalInducingGPLayer.")
+        latent = [*takewhile(lambda each: isinstance(each, LatentVariableLayer), self.layers)]
+        num_latents = sum(layer.latent_dim for layer in latent)
+        return self.layers[len(latent)].num_inputs - num_latents
 
     def _estimate_terms(
         self, batch: Batch, num_importance_samples: int, seed: int | tf.Tensor | None
@@ -107,9 +107,9 @@ class LatentVariableDeepGP(VariationalModel):
             width = layer.latent_dim if is_latent else layer.num_functions
             noise = normal([self.num_samples, tf.shape(X)[0], copies, width], layer_seed, X.dtype)
             if is_latent:
-                draw = layer.sample(X, Y, noise)
-                features = append_latents(features, draw.latents)
-                local_log_ratio += draw.local_log_ratio()
+                latents, log_ratio = layer.sample(X, Y, noise)
+                features = append_latents(features, latents)
+                local_log_ratio += log_ratio
                 log_ratios.append(tf.zeros([1], X.dtype))  # they are local
             else:
                 features = layer.sample(features, noise, full_cov=copies > 1)
@@ -136,7 +136,7 @@ class LatentVariableDeepGP(VariationalModel):
 
     def _check_parts(self) -> None:
         output = self.output_layer
-        if output.mixing is not None or output.skip is not None:
+        if output.mixing is not None or output.skip:
             raise ValueError("layers[-1] must have neither mixing nor skip: its outputs are f.")
         width = self.num_inputs
         self._check_common_parts(output.num_inducing)

@@ -4,7 +4,6 @@ from gpflow_dwp.layers.base import Description, GaussianPosterior, GramDraw, Gra
 from gpflow_dwp.layers.global_inducing import GlobalInducingGPLayer
 from gpflow_dwp.layers.global_inducing_gram import GlobalInducingGramLayer
 from gpflow_dwp.layers.inverse_wishart import InverseWishartLayer
-from gpflow_dwp.layers.latent_variable import Encoder, LatentVariableLayer, NetworkEncoder
 from gpflow_dwp.layers.regression import RegressionGPLayer
 from gpflow_dwp.layers.skip import SkipLayer
 from gpflow_dwp.layers.target_noise import TargetNoise
@@ -13,15 +12,12 @@ from gpflow_dwp.layers.wishart_posterior import ScaleMixture, WishartPosterior
 
 __all__ = [
     "Description",
-    "Encoder",
     "GaussianPosterior",
     "GlobalInducingGPLayer",
     "GlobalInducingGramLayer",
     "GramDraw",
     "GramLayer",
     "InverseWishartLayer",
-    "LatentVariableLayer",
-    "NetworkEncoder",
     "OutputLayer",
     "RegressionGPLayer",
     "ScaleMixture",

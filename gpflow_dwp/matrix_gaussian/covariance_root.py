@@ -8,13 +8,13 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow import Parameter, default_float
-from gpflow.utilities import positive, triangular
+from gpflow.utilities import positive
 
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["CovarianceFamily", "CovarianceRoot", "expected_matrix_normal_kl", "times_root"]
 
-CovarianceFamily = Literal["diagonal", "rank_one", "full"]
+CovarianceFamily = Literal["diagonal", "rank_one"]
 """How many parameters the square root of a row or column covariance has."""
 
 
@@ -26,7 +26,7 @@ class CovarianceRoot(gpflow.Module):
     and inverse cost O(D), by the determinant lemma and Woodbury.
 
     :param name: The argument that the family comes from.
-    :param family: "diagonal", "rank_one", or "full" for a lower triangle.
+    :param family: "diagonal" or "rank_one".
     :param size: Number of rows and columns, D.
     :param rng: Draws the start of u.
     :raises ValueError: If the family is none of these.
@@ -39,9 +39,6 @@ class CovarianceRoot(gpflow.Module):
         super().__init__(name="CovarianceRoot")
         dtype = default_float()
         self.family = family
-        if family == "full":
-            self.tril = Parameter(np.eye(size), dtype=dtype, transform=triangular())
-            return
         transform = positive(base="exp", lower=0.0)
         self.diagonal = Parameter(np.ones(size), dtype=dtype, transform=transform)
         if family == "rank_one":
@@ -50,8 +47,6 @@ class CovarianceRoot(gpflow.Module):
 
     def operator(self) -> tf.linalg.LinearOperator:
         """The present root."""
-        if self.family == "full":
-            return tf.linalg.LinearOperatorLowerTriangular(tf.convert_to_tensor(self.tril))
         diagonal = tf.linalg.LinearOperatorDiag(
             tf.convert_to_tensor(self.diagonal), is_positive_definite=True
         )
@@ -68,10 +63,11 @@ class CovarianceRoot(gpflow.Module):
 
 
 def times_root(A: tf.Tensor, root: tf.linalg.LinearOperator) -> tf.Tensor:
-    """A R, whose rows have the inner products A U Aᵀ."""
+    """A R of a symmetric root R: rows with the inner products A R² Aᵀ, or with the covariance R² of
+    columns where A is noise."""
     if isinstance(root, tf.linalg.LinearOperatorDiag):
         return A * root.diag
-    return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A), adjoint=True))
+    return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(A)))
 
 
 def expected_matrix_normal_kl(
@@ -114,9 +110,7 @@ def _squared_norm(root: tf.linalg.LinearOperator) -> tf.Tensor:
     """‖R‖², the trace of R Rᵀ."""
     if isinstance(root, tf.linalg.LinearOperatorDiag):
         return tf.reduce_sum(tf.square(root.diag))
-    if isinstance(root, tf.linalg.LinearOperatorLowRankUpdate):
-        # ‖diag(d) + u uᵀ‖² = Σ d² + 2 Σ d u² + (Σ u²)²
-        diagonal, squares = root.base_operator.diag_part(), tf.square(root.u[:, 0])
-        of_both = 2.0 * tf.reduce_sum(diagonal * squares)
-        return tf.reduce_sum(diagonal**2) + of_both + tf.reduce_sum(squares) ** 2
-    return tf.reduce_sum(tf.square(root.to_dense()))
+    # ‖diag(d) + u uᵀ‖² = Σ d² + 2 Σ d u² + (Σ u²)²
+    diagonal, squares = root.base_operator.diag_part(), tf.square(root.u[:, 0])
+    of_both = 2.0 * tf.reduce_sum(diagonal * squares)
+    return tf.reduce_sum(diagonal**2) + of_both + tf.reduce_sum(squares) ** 2

@@ -113,12 +113,8 @@ class MatrixGaussianLayer(Layer):
             raise ValueError(
                 f"largest_dropout must be above 0 and at most 1, got {largest_dropout}."
             )
-        check_memory(
-            max(num_inputs + 1, num_outputs if column_covariance == "full" else 0),
-            max(num_outputs, num_inputs + 1 if row_covariance == "full" else 0),
-            num_inputs=num_inputs,
-            num_outputs=num_outputs,
-        )
+        sizes = {"num_inputs": num_inputs, "num_outputs": num_outputs}
+        check_memory(num_inputs + 1, num_outputs, **sizes)
         self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self.row_covariance = row_covariance
         self.column_covariance = column_covariance
@@ -259,9 +255,8 @@ class MatrixGaussianLayer(Layer):
         return tf.concat([inputs, ones], axis=-1) / np.sqrt(self.num_inputs + 1.0)
 
     def _correlated(self, noise: tf.Tensor) -> tf.Tensor:
-        """Give each row the covariance V: that of a row e V^½ᵀ."""
-        root = self.column_root.operator()
-        return tf.linalg.matrix_transpose(root.matmul(tf.linalg.matrix_transpose(noise)))
+        """Give each row the covariance V."""
+        return times_root(noise, self.column_root.operator())
 
     def _condition(
         self, root: tf.linalg.LinearOperator, num_samples: int, seed: Seed

@@ -11,13 +11,15 @@ from gpflow_dwp.iterates import FactorModel
 def model() -> FactorModel:
     rng = np.random.default_rng(3)
     parts = rng.normal(size=6), rng.normal(size=(6, 2)), rng.uniform(0.5, 4.0, 6)
-    return FactorModel.from_arrays(*parts)
+    return FactorModel(*parts)
 
 
 def test_density_is_that_of_the_dense_gaussian(model: FactorModel) -> None:
     points = np.random.default_rng(0).standard_normal((5, 6))
-    dense = scipy.stats.multivariate_normal(model.mean, model.covariance())
+    covariance = np.diag(model.variances) + model.factors @ np.transpose(model.factors)
+    dense = scipy.stats.multivariate_normal(model.mean, covariance)
 
+    np.testing.assert_allclose(model.covariance(), covariance)
     np.testing.assert_allclose(model.as_distribution().log_prob(points), dense.logpdf(points))
 
 

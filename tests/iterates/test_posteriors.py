@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,11 @@ from gpflow.models import BayesianModel
 from scipy.special import logsumexp
 
 import gpflow_dwp
-from gpflow_dwp.exceptions import SavedModelError
 from gpflow_dwp.iterates import (
     SWAG,
     FactorAnalysisPosterior,
     IterateAverage,
     IteratePosterior,
-    MixturePredictions,
     MultiSWAG,
     OnlineEM,
     OnlineGradientAscent,
@@ -130,43 +127,16 @@ def test_a_parameter_that_does_not_move_stays(iterates: np.ndarray) -> None:
 
 @every_kind
 def test_saved_and_loaded(kind: str, iterates: np.ndarray, tmp_path: Path) -> None:
-    """Catches state that is lost: a posterior goes on as if nothing had been."""
+    """Catches state that a checkpoint misses: a posterior goes on as if nothing had been."""
     posterior, other = KINDS[kind](_Vector()), KINDS[kind](_Vector())
     _collect(posterior, iterates[:200])
-    posterior.save(tmp_path / "run")
-    other.load(tmp_path / "run")
+    path = tf.train.Checkpoint(posterior).write(str(tmp_path / "run"))
+    tf.train.Checkpoint(other).read(path).assert_consumed()
     for one in (posterior, other):
         _collect(one, iterates[200:])
     for part, expected in zip(other.distribution(), posterior.distribution(), strict=True):
         np.testing.assert_array_equal(part, expected)
     assert other.num_collected == 400
-
-
-def test_what_cannot_be_loaded(iterates: np.ndarray, tmp_path: Path) -> None:
-    posterior = SWAG(_Vector(), rank=3)
-    _collect(posterior, iterates[:10])
-    posterior.save(tmp_path)
-    before, path = posterior.distribution(), tmp_path / "iterates.npz"
-
-    others: list[MixturePredictions] = [
-        IterateAverage(_Vector()),
-        SWAG(_Vector(), rank=4),
-        SWAG(gpflow.kernels.Matern32(), rank=3),
-        MultiSWAG([SWAG(_Vector(), rank=3)]),
-    ]
-    for other in others:
-        with pytest.raises(SavedModelError, match="'rank': 3}, but this posterior is {'kind': "):
-            other.load(tmp_path)
-    with pytest.raises(SavedModelError, match=r"iterates\.npz cannot be read"):
-        posterior.load(tmp_path / "nothing")
-    whole, buffer = path.read_bytes(), io.BytesIO()
-    np.savez(buffer, mean=np.zeros(DIMENSION))
-    for content in (b"no archive", whole[: len(whole) // 2], buffer.getvalue()):
-        path.write_bytes(content)
-        with pytest.raises(SavedModelError, match=r"iterates\.npz cannot be read"):
-            posterior.load(tmp_path)
-    for part, expected in zip(posterior.distribution(), before, strict=True):
-        np.testing.assert_array_equal(part, expected)
 
 
 @every_kind
@@ -193,7 +163,7 @@ def test_factor_analysis_needs_iterates_after_its_warm_up(
 
 
 def test_parameters_that_are_not_finite_are_not_collected() -> None:
-    posterior = IterateAverage(_Vector())
+    posterior = SWAG(_Vector())
     posterior.model.vector.unconstrained_variable.assign(np.full(DIMENSION, np.nan))
 
     with pytest.raises(ValueError, match="model must have finite parameters"):
@@ -295,7 +265,7 @@ def test_densities_of_labels(likelihood: Any, dtype: Any) -> None:
 
 def test_start_step_leaves_the_first_iterates_out() -> None:
     model = MODELS["dwp"]()
-    posterior = IterateAverage(model, start_step=6)
+    posterior = SWAG(model, start_step=6)
     gpflow_dwp.fit(model, _data(), 10, callbacks=[posterior], callback_interval=2, progress=False)
 
     assert posterior.num_collected == 2
@@ -326,24 +296,24 @@ def test_several_starts(iterates: np.ndarray, tmp_path: Path) -> None:
     np.testing.assert_allclose(mean, np.mean([draw[0] for draw in draws], axis=0))
     assert np.all(variance > np.mean([draw[1] for draw in draws], axis=0))
 
-    ensemble.save(tmp_path)
+    path = tf.train.Checkpoint(ensemble).write(str(tmp_path / "ensemble"))
     others = MultiSWAG([SWAG(_svgp(), rank=4) for _ in range(2)])
-    others.load(tmp_path)
+    tf.train.Checkpoint(others).read(path).assert_consumed()
     assert others.members[0].num_collected == 12
     for other, member in zip(others.members, members, strict=True):
         np.testing.assert_array_equal(other.distribution().mean, member.distribution().mean)
 
 
 def test_what_is_refused() -> None:
-    member = IterateAverage(_Vector())
-    ensemble = MultiSWAG([member, IterateAverage(_Vector())])
+    member = SWAG(_Vector())
+    ensemble = MultiSWAG([member, SWAG(_Vector())])
     refused: dict[str, Callable[[], object]] = {
         "members must hold at least one posterior": lambda: MultiSWAG([]),
         "members must have a model each": lambda: MultiSWAG([member, member]),
         "multiple of the number of members, 2, got 3": lambda: ensemble.predict_f(np.eye(1), 3),
         "model must be an instance of Module, got NoneType": lambda: SWAG(None),  # type: ignore[arg-type]
         "rank must be an integer of at least 2, got 1": lambda: SWAG(_Vector(), rank=1),
-        "start_step must be an integer of at least 0": lambda: IterateAverage(_Vector(), -1),
+        "start_step must be an integer of at least 0": lambda: SWAG(_Vector(), start_step=-1),
     }
     for message, make in refused.items():
         with pytest.raises(ValueError, match=message):
@@ -357,4 +327,31 @@ def test_papers_are_those_of_members_and_models() -> None:
     text = gpflow_dwp.citation(MultiSWAG([SWAG(model), KINDS["em"](vector)]))
 
     assert [key for key in keys if key in text] == keys and text.count("@") == len(keys)
-    assert "izmailov2018" in gpflow_dwp.citation(IterateAverage(vector))
+
+
+def test_round_trip_of_a_parameter_vector() -> None:
+    kernel = gpflow.kernels.Matern32(lengthscales=[1.0, 2.0])
+    vector = parameter_vector(kernel)
+    assert vector.shape == (3,)
+
+    assign_parameter_vector(kernel, vector + 0.5)
+    np.testing.assert_allclose(parameter_vector(kernel), vector + 0.5)
+    np.testing.assert_allclose(kernel.variance.unconstrained_variable, np.log(np.expm1(1.0)) + 0.5)
+
+
+def test_fixed_parameters_stay_out() -> None:
+    kernel = gpflow.kernels.Matern32()
+    gpflow.set_trainable(kernel.variance, False)
+
+    assert parameter_vector(kernel).shape == (1,)
+
+
+def test_vectors_that_are_refused() -> None:
+    kernel = gpflow.kernels.Matern32()
+    before = parameter_vector(kernel)
+
+    with pytest.raises(ValueError, match=r"vector must have shape \(2,\), got \(3,\)"):
+        assign_parameter_vector(kernel, np.zeros(3))
+    np.testing.assert_array_equal(parameter_vector(kernel), before)
+    with pytest.raises(ValueError, match="Module has no trainable parameters"):
+        parameter_vector(tf.Module())

@@ -13,10 +13,10 @@ from scipy import stats
 
 from gpflow_dwp.latent_variable_deep_gp import (
     LatentVariableDeepGP,
+    LatentVariableLayer,
     LocalInducingGPLayer,
     build_latent_variable_deep_gp,
 )
-from gpflow_dwp.layers import LatentVariableLayer
 from gpflow_dwp.models import load_model, save_model
 
 NOISE, SLOPE = 0.4, 1.5
@@ -40,7 +40,7 @@ def linear_model(
     output.q_mu.assign([[SLOPE]])
     encoder = GivenEncoder(mean + np.zeros((3, 1)), np.full((3, 1), scale))
     return LatentVariableDeepGP(
-        [LatentVariableLayer(1, encoder), output],
+        [LatentVariableLayer(encoder), output],
         gpflow.likelihoods.Gaussian(variance=NOISE),
         num_data=3,
         num_samples=num_samples,

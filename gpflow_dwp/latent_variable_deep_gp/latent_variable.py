@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import itertools
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import gpflow
 import numpy as np
@@ -18,13 +18,18 @@ from gpflow_dwp.papers import LATENT_VARIABLES
 from gpflow_dwp.random import as_generator
 from gpflow_dwp.validation import check_instance, check_integers
 
-__all__ = ["Encoder", "LatentDraw", "LatentVariableLayer", "NetworkEncoder", "append_latents"]
+__all__ = ["Encoder", "LatentVariableLayer", "NetworkEncoder", "append_latents"]
 
 _LOG_SCALE_BIAS = -5.0
 
 
 class Encoder(gpflow.Module, abc.ABC):
-    """Gives each datum a mean-field Gaussian over its latent variables."""
+    """Gives each datum a mean-field Gaussian over its latent variables.
+
+    :ivar latent_dim: Number of latent variables of each row, W.
+    """
+
+    latent_dim: int
 
     @abc.abstractmethod
     @check_shapes("X: [N, D]", "Y: [N, P]", "return[0]: [N, W]", "return[1]: [N, W]")
@@ -95,25 +100,6 @@ def _resize(units: tf.Tensor, width: int) -> tf.Tensor:
     return tf.pad(units[:, :width], [[0, 0], [0, max(0, width - units.shape[1])]])
 
 
-class LatentDraw(NamedTuple):
-    """Draws of the latent variables of data points.
-
-    :param latents: Latent variables, w, [S, N, K, W].
-    :param log_ratio: log p(w) - log q(w) of each draw, summed over its W entries, [S, N, K].
-    :param expected_log_ratio: Its expectation under q, -KL[q ‖ p], [N].
-    """
-
-    latents: tf.Tensor
-    log_ratio: tf.Tensor
-    expected_log_ratio: tf.Tensor
-
-    def local_log_ratio(self) -> tf.Tensor:
-        """Return the log ratio for a bound, ``[*, N, K]``: of one copy its expectation."""
-        if self.latents.shape[2] == 1:
-            return self.expected_log_ratio[None, :, None]
-        return self.log_ratio
-
-
 class LatentVariableLayer(Layer):
     """Appends w_n ~ N(0, I), independent from datum to datum, to what comes from below.
 
@@ -122,53 +108,46 @@ class LatentVariableLayer(Layer):
     with importance-weighted variational inference", 2019, section 2). Their posterior comes from
     the encoder; predictions draw them from the prior.
 
-    :param latent_dim: Number of latent variables of each row, W.
     :param encoder: From X and Y to mean and standard deviation of q(w_n), [N, W] each.
-    :raises ValueError: If ``encoder`` is no :class:`Encoder`, or ``latent_dim`` not a positive
-        integer, or not that of the encoder.
+    :raises ValueError: If ``encoder`` is no :class:`Encoder`.
     """
 
     papers: ClassVar[tuple[str, ...]] = (LATENT_VARIABLES,)
 
-    def __init__(self, latent_dim: int, encoder: Encoder) -> None:
-        check_integers(latent_dim=latent_dim)
+    def __init__(self, encoder: Encoder) -> None:
         check_instance(Encoder, encoder=encoder)
-        if getattr(encoder, "latent_dim", latent_dim) != latent_dim:
-            raise ValueError(
-                f"encoder must have latent_dim={latent_dim}, as its layer, "
-                f"got {encoder.latent_dim}."  # type: ignore[attr-defined]
-            )
         super().__init__(name="LatentVariableLayer")
-        self.latent_dim = latent_dim
         self.encoder = encoder
+
+    @property
+    def latent_dim(self) -> int:
+        """W, the number of latent variables of each row."""
+        return self.encoder.latent_dim
 
     def describe(self) -> Description:
         return Description(f"latent variables [{self.latent_dim}]", type(self.encoder).__name__)
 
     @check_shapes(
-        "X: [N, D]",
-        "Y: [N, P]",
-        "noise: [S, N, K, W]",
-        "return.latents: [S, N, K, W]",
-        "return.log_ratio: [S, N, K]",
-        "return.expected_log_ratio: [N]",
+        *("X: [N, D]", "Y: [N, P]", "noise: [S, N, K, W]"),
+        *("return[0]: [S, N, K, W]", "return[1]: [broadcast S, N, K]"),
     )
-    def sample(self, X: tf.Tensor, Y: tf.Tensor, noise: tf.Tensor) -> LatentDraw:
-        """Draw w_n from its approximate posterior.
+    def sample(self, X: tf.Tensor, Y: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Draw K copies of w_n from its approximate posterior.
 
         :param X: The model's inputs.
         :param Y: Observations.
         :param noise: Standard normal numbers.
+        :return: The draws, [S, N, K, W], and log p(w) - log q(w) of each, summed over its W
+            entries, [S, N, K]; of a single copy its expectation, -KL[q ‖ p], [1, N, 1].
         """
         mean, scale = self.encoder(X, Y)
         values = mean[:, None, :] + scale[:, None, :] * noise
-        expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
+        if noise.shape[2] == 1:
+            expected = 0.5 * (1.0 - tf.square(mean) - tf.square(scale)) + tf.math.log(scale)
+            return values, tf.reduce_sum(expected, axis=-1)[None, :, None]
         # log N(w; 0, 1) - log N(w; m, s²), in which the constants cancel and (w - m)/s is noise.
-        log_scale = tf.math.log(scale)[:, None, :]
-        log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + log_scale
-        return LatentDraw(
-            values, tf.reduce_sum(log_ratio, axis=-1), tf.reduce_sum(expected, axis=-1)
-        )
+        log_ratio = 0.5 * (tf.square(noise) - tf.square(values)) + tf.math.log(scale)[:, None, :]
+        return values, tf.reduce_sum(log_ratio, axis=-1)
 
 
 @check_shapes("features: [...]", "latents: [batch..., W]", "return: [batch..., D]")
