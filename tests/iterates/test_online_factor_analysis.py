@@ -192,9 +192,7 @@ class TestEveryAlgorithm:
 
     def test_too_few_vectors(self, algorithm: Any, observations: np.ndarray) -> None:
         state = observe_all(algorithm, algorithm.init(7), tf.constant(observations[:10]))
-        with pytest.raises(
-            ValueError, match="must be below the number of vectors seen, 10"
-        ):
+        with pytest.raises(ValueError, match="must be below the number of vectors seen, 10"):
             algorithm.model(state)
         algorithm.model(algorithm.update(state, tf.constant(observations[10])))
 
