@@ -3,8 +3,8 @@
 An object's configuration is its class and the arguments of its constructor, read from the
 attributes of the same names, as GPflow's classes keep them, or of those that a class attribute
 ``kept_as`` gives by argument, dotted where they are an attribute's. Arguments that are kept nowhere
-and have a default, such as seeds of starting values, are left out. A likelihood's numbers of points
-are there where they are others than GPflow's.
+and have a default, such as seeds of starting values, are left out, and so is a likelihood's
+quadrature.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.quadrature import NDiagGHQuadrature
 
 from gpflow_dwp.exceptions import SavedModelError
-from gpflow_dwp.validation import check_integers
 
 __all__ = ["Arrays", "from_config", "to_config"]
 
@@ -33,7 +31,7 @@ _TFP = {"tfp.bijectors": tfp.bijectors, "tfp.distributions": tfp.distributions}
 _HOMES: dict[str, Any] = {
     **{
         f"gpflow.{name}": getattr(gpflow, name)
-        for name in ("functions", "inducing_variables", "kernels", "likelihoods", "quadrature")
+        for name in ("functions", "inducing_variables", "kernels", "likelihoods")
     },
     "gpflow.likelihoods.utils": gpflow.likelihoods.utils,
     "tf.math": tf.math,
@@ -49,15 +47,7 @@ _KEPT_AS: dict[tuple[type, str], Callable[[Any], Any]] = {
     ),
 }
 
-# Settings of GPflow's likelihoods that are no arguments, with their values in a new one.
-_SETTINGS = {"num_monte_carlo_points": 100, "num_gauss_hermite_points": 20}
-# Points of a new likelihood's quadrature in each dimension, and the most nodes that are built: more
-# would take the room that a damaged description asks for.
-_USUAL_POINTS, _MOST_NODES = 20, 10_000
-
-_KINDS = (tf.Module, NDiagGHQuadrature)
 _OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
-
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -82,26 +72,18 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if callable(value) and (name := _home_name(value)):
         return {"name": name}
-    if any(cls.__module__.split(".")[0] in ("keras", "tf_keras") for cls in type(value).__mro__):
-        raise SavedModelError(f"{type(value).__name__} is a network of Keras")
-    if not isinstance(value, _KINDS):
+    if not isinstance(value, tf.Module):
         raise SavedModelError(f"{value!r} cannot be described as plain data")
     if isinstance(value, _OF_TFP):
         arguments = {
-            key: to_config(part)
+            key: to_config(part, arrays)
             for key, part in value.parameters.items()
             if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
         }
         if not (name := _home_name(type(value))):
             raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
         return {"class": name, "arguments": arguments}
-    described = {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
-    settings = {
-        name: to_config(getattr(value, name))
-        for name, usual in _SETTINGS.items()
-        if isinstance(value, gpflow.likelihoods.Likelihood) and getattr(value, name, usual) != usual
-    }
-    return {**described, "settings": settings} if settings else described
+    return {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
 
 
 def from_config(
@@ -131,37 +113,27 @@ def from_config(
     if "class" not in config:
         raise SavedModelError(f"A description without a class: keys {', '.join(config)}.")
     cls = _find(config["class"], custom_classes)
-    if not (isinstance(cls, type) and issubclass(cls, _KINDS)):
+    if not (isinstance(cls, type) and issubclass(cls, tf.Module)):
         raise SavedModelError(f"{config['class']} is no class of parts.")
-    known = inspect.signature(cls).parameters
     arguments = {
         name: from_config(argument, custom_classes, arrays)
         for name, argument in config["arguments"].items()
-        # None of what a class had in an earlier version.
-        if argument is not None or name in known
     }
     if issubclass(cls, _OF_TFP):
         arguments = {name: _of_default_type(part) for name, part in arguments.items()}
-    if cls is NDiagGHQuadrature:
-        check_integers(**arguments)
-        if arguments["dim"] * np.log(arguments["n_gh"]) > np.log(_MOST_NODES):
-            raise SavedModelError(f"A quadrature of more than {_MOST_NODES} nodes.")
     try:
-        built = cls(**arguments)
+        return cls(**arguments)
     except (TypeError, ValueError) as error:
         raise SavedModelError(f"{config['class']} cannot be built: {error}") from error
-    for name, value in config.get("settings", {}).items():
-        if name not in _SETTINGS:
-            raise SavedModelError(f"The setting {name!r} is not known here.")
-        check_integers(**{name: value})
-        setattr(built, name, value)
-    return built
 
 
 def _put(value: Any, arrays: Arrays | None) -> Any:
     array = np.asarray(value)
     if arrays is None or array.ndim == 0:
         return array.tolist()
+    for name, other in arrays.items():
+        if other.dtype == array.dtype and np.array_equal(other, array):
+            return name  # parameters without a transform, and data, are there already
     name = f"argument {len(arrays)}"
     arrays[name] = array
     return name
@@ -174,12 +146,9 @@ def _arguments(instance: Any, arrays: Arrays | None) -> dict[str, Any]:
         for each in parameters
         if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name != "name"
     }
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        if isinstance(instance, gpflow.kernels.Kernel):
-            required["active_dims"] = True
-        quadrature = getattr(instance, "quadrature", None)
-        if type(quadrature) is NDiagGHQuadrature and quadrature.n_gh != _USUAL_POINTS:
-            required["quadrature"] = True
+    has_more = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    if has_more and isinstance(instance, gpflow.kernels.Kernel):
+        required["active_dims"] = True
     kept_as = getattr(instance, "kept_as", {})
     arguments = {}
     for name, is_required in required.items():

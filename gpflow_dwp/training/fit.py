@@ -14,7 +14,7 @@ from gpflow.keras import tf_keras
 from gpflow_dwp.base import TrainingData
 from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.models import VariationalModel
-from gpflow_dwp.models.saving import warn_of_parts
+from gpflow_dwp.models.saving import warn_if_unsaved
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.training._batches import make_batches
 from gpflow_dwp.training._checkpoint import TrainingCheckpoint, opened_checkpoint, run_identity
@@ -110,8 +110,7 @@ def fit(
         is damaged, a warning says so, and the run goes on from the one before it. None for no
         saving.
     :param seconds_between_checkpoints: Least time between two saves in the course of training.
-    :raises UserWarning: As a warning, if :func:`save_model` will refuse the model, or a network
-        within it is not trained.
+    :raises UserWarning: As a warning, if :func:`save_model` will refuse the model.
     :raises CollapseWarning: As a warning, after 100 steps and more, if the model explains
         everything as noise: see
         :meth:`VariationalModel.collapsed_layers`.
@@ -125,7 +124,7 @@ def fit(
         step and layer; the model is left at the last state whose bound was finite.
     """
     check_instance(VariationalModel, model=model)
-    warn_of_parts(model)
+    warn_if_unsaved(model)
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise ValueError(f"callbacks must be a sequence of functions, got {callbacks!r}.")
     check_integers(at_least=0, seed=seed)

@@ -51,9 +51,7 @@ LIKELIHOODS: dict[str, Callable[[], gl.Likelihood]] = {
     "gaussian_of_x": lambda: gl.Gaussian(gpflow.functions.Linear(np.ones((2, 1)), 9.0)),
     "student_t": lambda: gl.StudentT(0.3, df=5.0),
     "poisson": lambda: gl.Poisson(binsize=2.0),
-    "beta_of_two_points": lambda: gl.Beta(
-        scale=2.0, quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 2)
-    ),
+    "beta": lambda: gl.Beta(scale=2.0),
     "ordinal": lambda: gl.Ordinal(np.array([-0.5, 0.5])),
 }
 
@@ -71,17 +69,6 @@ def test_likelihoods(name: str) -> None:
         strict=True,
     ):
         np.testing.assert_allclose(value, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "name"),
-    [(gl.Softmax(3), "num_monte_carlo_points"), (gl.MultiClass(3), "num_gauss_hermite_points")],
-)
-def test_numbers_of_points(likelihood: gl.Likelihood, name: str) -> None:
-    assert "settings" not in to_config(likelihood)
-    setattr(likelihood, name, 7)
-
-    assert getattr(round_trip(likelihood), name) == 7
 
 
 def test_heteroskedastic_likelihood() -> None:
@@ -114,10 +101,6 @@ def test_what_is_no_plain_data_is_refused(value: Any) -> None:
         to_config(value)
 
 
-QUADRATURE = {"class": "gpflow.quadrature.NDiagGHQuadrature"}
-SOFTMAX = {"class": "gpflow.likelihoods.Softmax", "arguments": {"num_classes": 2}}
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -125,8 +108,6 @@ SOFTMAX = {"class": "gpflow.likelihoods.Softmax", "arguments": {"num_classes": 2
         ({"class": "gpflow.kernels.Linear", "arguments": {"nothing": 1}}, "cannot be built"),
         ({"name": "builtins.eval"}, "'builtins.eval' is not known"),
         ({"class": "tf.math.exp", "arguments": {}}, "tf.math.exp is no class of parts"),
-        (QUADRATURE | {"arguments": {"dim": 1, "n_gh": 10**9}}, "more than 10000 nodes"),
-        (SOFTMAX | {"settings": {"nothing": 1}}, "setting 'nothing' is not known"),
         ({"nothing": 1}, "without a class: keys nothing"),
     ],
 )
