@@ -57,8 +57,8 @@ class DeepPosterior(MixturePosterior):
             function_seed=function_seed,
             mixing=output.mixing,
         )
-        self._hidden = hidden
-        self._output = output
+        self.hidden = hidden
+        self.output = output
         self.path: InducingPath = sample_inducing_path(
             hidden, output, points, num_samples, path_seed, warp_of(likelihood)
         )
@@ -74,14 +74,14 @@ class DeepPosterior(MixturePosterior):
         if Xnew is None:
             return [draw.gram for draw in self.path.hidden]
         X = check_inputs(self, Xnew, "Xnew")
-        return sample_gram_matrices(self._hidden, self._output, self.path, X, self._target_seed)
+        return sample_gram_matrices(self.hidden, self.output, self.path, X, self._target_seed)
 
     def _propagate(
         self, X: tf.Tensor, *, full_cov: bool = False, mixed: bool = True
     ) -> tuple[tf.Tensor, tf.Tensor]:
         return propagate_targets(
-            self._hidden,
-            self._output,
+            self.hidden,
+            self.output,
             self.path,
             X,
             self._target_seed,

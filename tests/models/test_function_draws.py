@@ -78,20 +78,6 @@ def test_functions_are_continuous_and_differentiable(functions: FunctionDraws) -
         np.testing.assert_allclose(gradient[:, column], slopes, rtol=1e-5, atol=1e-5)
 
 
-def test_signs_of_eigenvectors_do_not_matter(
-    functions: FunctionDraws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LAPACK's and those of a GPU's library are others: a seed would draw other functions there."""
-    eigh = tf.linalg.eigh
-    monkeypatch.setattr(
-        tf.linalg, "eigh", lambda A: (eigh(A)[0], eigh(A)[1] * (-1.0) ** np.arange(A.shape[-1]))
-    )
-
-    others = FunctionDraws(tiny_model(2, data=DATA), 3, num_features=40, seed=0)
-
-    np.testing.assert_allclose(others(XNEW), functions(XNEW), atol=1e-10)
-
-
 def test_other_models_are_refused() -> None:
     with pytest.raises(ValueError, match="model must be a deep Wishart process or a deep Gaus"):
         FunctionDraws(tiny_model(2, build_deep_inverse_wishart_process), 1)
