@@ -115,9 +115,12 @@ def from_config(
     cls = _find(config["class"], custom_classes)
     if not (isinstance(cls, type) and issubclass(cls, tf.Module)):
         raise SavedModelError(f"{config['class']} is no class of parts.")
+    known = inspect.signature(cls).parameters
     arguments = {
         name: from_config(argument, custom_classes, arrays)
         for name, argument in config["arguments"].items()
+        # None of what a class had in an earlier version.
+        if argument is not None or name in known
     }
     if issubclass(cls, _OF_TFP):
         arguments = {name: _of_default_type(part) for name, part in arguments.items()}
