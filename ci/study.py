@@ -240,15 +240,12 @@ def report(studies: list[Path], /, *, out: Path | None = None) -> None:
         table.to_csv(folder / f"{name}.csv", index=False)
         shown = table.dropna(axis="columns", how="all")
         text += [f"## {name}", shown.to_markdown(index=False, floatfmt=".4g")]
-    text += [
-        f"## {metric} (printed)\n\n{tables.markdown_table(cells, metric)}"
-        for metric in ("elbo", "test_log_likelihood", "rmse")
-    ]
-    (folder / "report.md").write_text("\n\n".join(text) + "\n")
     scores = tables.score_table(cells)
     for metric in scores["metric"].unique():
+        text.append(f"## {metric} (printed)\n\n{tables.markdown_table(cells, metric)}")
         figures.plot_scores(scores, metric).savefig(folder / f"{metric}.png")
-    if "trace" in cells:
+    (folder / "report.md").write_text("\n\n".join(text) + "\n")
+    if "trace" in cells and (cells["model"] != "VMG").any():
         figures.plot_traces(cells).savefig(folder / "traces.png")
     print("\n\n".join(text), f"\n\nTables and figures are in {folder}")
 

@@ -66,9 +66,10 @@ def plot_traces(cells: pd.DataFrame) -> Figure:
     """The bound in the course of training, against seconds and epochs, as in the original paper's
     Figure 1: a row of panels for each data set and depth.
 
-    :param cells: Those with a ``trace``; of each model and place the first.
+    :param cells: Those with a ``trace`` of a bound; of each model and place the first.
     """
     cells = cells[cells["trace"].map(lambda trace: isinstance(trace, list))]
+    cells = cells[cells["model"] != "VMG"]
     places = list(cells.groupby(["dataset", "depth"], sort=False))
     figure = Figure((8.0, 2.6 * len(places) + 0.6), dpi=120, layout="constrained")
     panels = figure.subplots(len(places), 2, squeeze=False, sharey="row")

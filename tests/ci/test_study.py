@@ -15,7 +15,9 @@ from uci.cells import BUILDERS, Cell, make_cells, run_cell
 from uci.scores import prediction_scores, whole_data_bound
 
 from gpflow_dwp.data import Standardiser
+from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.latent_variable_deep_gp import build_latent_variable_deep_gp
+from gpflow_dwp.matrix_gaussian import build_matrix_gaussian_network
 
 DATA = toy_data()
 PLAIN = Standardiser(np.array([0.0]), np.array([1.0]))
@@ -129,6 +131,20 @@ def test_prediction_scores_against_the_mixture_itself() -> None:
     np.testing.assert_allclose(found["rmse"], np.sqrt(np.mean((Y[:, 0] - mean) ** 2)), rtol=1e-10)
     for level, quantile in ((50, 0.674490), (90, 1.644854), (95, 1.959964)):
         assert found[f"coverage_{level}"] == np.mean(np.abs(z) <= quantile)
+
+
+def test_a_network_is_scored_by_the_first_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches draws that are cut from a mixture without its weights, or from its nodes."""
+    model, (X, Y) = build_matrix_gaussian_network(DATA, width=4), DATA
+    monkeypatch.setattr(scores, "_LARGEST_MIXTURE", 2)
+    found = prediction_scores(model, X, Y, PLAIN, num_samples=3)
+    components = model.posterior(3, seed=0).predict_warped_components(X)
+    few = [
+        part.numpy().reshape(-1, 3, *Y.shape)[:, :2].reshape(-1, *Y.shape) for part in components
+    ]
+    weights = model.likelihood.component_weights(len(few[0]))
+    expected = PredictiveDistribution(*few, weights=weights).crps(Y).mean()
+    np.testing.assert_allclose(found["crps"], expected, rtol=1e-8)
 
 
 def test_scores_of_marginals_are_in_standardised_units() -> None:
