@@ -95,11 +95,6 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def has_latent_variables(self) -> bool:
-        """Whether several importance samples are of use."""
-        return "LV-" in self.model
-
-    @property
     def estimates_densities(self) -> bool:
         """Whether the protocol is one of conditional density estimation."""
         return self.protocol in ("cde", "cde-fast")
@@ -185,7 +180,7 @@ def make_cells(
             "batch_size": training.batch_size(len(X)),
         }
         cell = replace(cell, **asked | {n: v for n, v in fields.items() if v is not None})
-        if not cell.has_latent_variables:
+        if "LV-" not in model:  # several are of no use
             cell = replace(cell, num_importance_samples=1)
         if cell.batch_size is not None and cell.batch_size >= len(X):
             cell = replace(cell, batch_size=None)

@@ -46,7 +46,6 @@ NAMES = {name: f"{name}-GW" if name in ("A", "AB") else name for name in _MODELS
 """How the papers write the models that are called by shorter names here, in the order of tables."""
 
 _PLACE = ["dataset", "depth", "model", "configuration"]
-_SPLIT = ["dataset", "depth", "model", "split"]
 _CONFIGURATION = [
     *("recipe", "num_steps", "num_inducing", "num_samples", "num_prediction_samples", "dtype"),
     *("seed", "kl_annealing_steps", "protocol", "options", "batch_size", "num_importance_samples"),
