@@ -79,7 +79,7 @@ TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 add_module_names = False
 
 # What the parts of the package ask of each other.
-INTERNAL = {"draws_by_place", "kept_as"}
+INTERNAL = {"draws_per_row", "kept_as"}
 
 # The pages of reference/ list the names; each gets a page of its own, which is not in git.
 templates_path = [str(ROOT / "ci" / "docs" / "templates")]

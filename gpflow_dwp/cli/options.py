@@ -138,6 +138,8 @@ def read(path: Path, options: FitOptions) -> FitOptions:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in read_sealed(path).items()
     }
+    if found.keys() != options.plain().keys():
+        raise UsageError(f"{path} was not written by this version of gpflow-dwp")
     table = None if found["table"] is None else Path(found["table"])
     return FitOptions(**{**found, "table": table, **shown})
 

@@ -45,6 +45,8 @@ class DeepKernelProcess(VariationalModel):
         matrix, or a number is not a positive integer or too large for the machine's memory.
     """
 
+    draws_per_row = False
+
     def __init__(
         self,
         layers: Sequence[GramLayer | OutputLayer],
@@ -80,10 +82,6 @@ class DeepKernelProcess(VariationalModel):
     def num_outputs(self) -> int | None:
         """Latent functions, or None where the output layer does not say."""
         return self.output_layer.num_outputs
-
-    @property
-    def draws_by_place(self) -> bool:
-        return False
 
     @property
     def rows(self) -> Batch | None:

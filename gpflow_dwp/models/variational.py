@@ -6,7 +6,7 @@ import abc
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -77,6 +77,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     layers: Sequence[Layer]
     protocol: str = "fast"
     """How :func:`fit` trains it where nothing else is said; a saved model forgets it."""
+    draws_per_row: ClassVar[bool] = True
+    """Whether rows of a batch have random numbers of their own, or all have those of a draw."""
 
     def __init__(
         self,
@@ -117,11 +119,6 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
     def num_log_ratios(self) -> int:
         """Terms of the bound that are global: see :class:`BoundTerms`."""
         return len(self.layers) + isinstance(self.likelihood, HasDivergence)
-
-    @property
-    def draws_by_place(self) -> bool:
-        """Whether random numbers of a row depend on its place in the batch, not on its inputs."""
-        return True
 
     @property
     def natural_parameters(self) -> list[tuple[gpflow.Parameter, gpflow.Parameter]]:

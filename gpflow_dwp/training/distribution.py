@@ -65,8 +65,8 @@ class Devices:
                 "strategy must be a MirroredStrategy, MultiWorkerMirroredStrategy or "
                 f"OneDeviceStrategy, got {strategy!r}."
             )
-        # Random numbers that go by a row's place in a batch must differ between replicas.
-        self._own_draws = strategy.num_replicas_in_sync > 1 and model.draws_by_place
+        # Where each row has random numbers of its own, replicas must have others.
+        self._own_draws = strategy.num_replicas_in_sync > 1 and model.draws_per_row
         self._check_model(model, strategy)
         if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
             self._join_workers(strategy)

@@ -98,8 +98,8 @@ def fit(
         ``MultiWorkerMirroredStrategy`` (where every worker makes the same call) or a
         ``OneDeviceStrategy`` of ``tf.distribute``. Model and optimiser must have been made in its
         scope. Each of its replicas takes some rows of every batch, with the draws that one device
-        would have; where random numbers go by a row's place (latent variables, networks) each has
-        its own. What a likelihood draws from TensorFlow's global generator is the same on all. None
+        would have; where each row has random numbers of its own (latent variables, networks), other
+        ones. What a likelihood draws from TensorFlow's global generator is the same on all. None
         for that of the scope in which ``fit`` is called, or for one device.
     :param checkpoint_directory: Where the state of training is saved: now and then, when Ctrl-C or
         a callback ends it, and after the last step. SIGTERM and SIGHUP wait until it is saved, and

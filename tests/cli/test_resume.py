@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import columns, read_csv, run, write_csv
 
+from gpflow_dwp.files import read_sealed, seal
 from gpflow_dwp.training import TrainingHistory, TrainingProgress, fit
 
 OPTIONS = [
@@ -100,3 +101,8 @@ def test_a_run_does_not_go_on_with_another_table(
     write_csv(Path("table.csv"), columns("regression", 41))
     assert run("fit", "--resume", "run", "--quiet") == 2
     assert "run.unfinished/state holds a run with data=" in capsys.readouterr().err
+
+    options = Path("run.unfinished/options.json")
+    options.write_text(json.dumps(seal(read_sealed(options) | {"of_another_version": 1})))
+    assert run("fit", "--resume", "run", "--quiet") == 2
+    assert "options.json was not written by this version" in capsys.readouterr().err

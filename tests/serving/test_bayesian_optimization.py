@@ -67,7 +67,6 @@ def test_any_leading_axes(model: BayesianOptimizationModel, leading: tuple[int, 
     assert mean.shape == variance.shape == joint_mean.shape == (*leading, 3, 2)
     assert covariance.shape == (*leading, 2, 3, 3)
     assert model.sample(X, 4).shape == (*leading, 4, 3, 2)
-    assert model.covariance_between_points(X, POINTS[:5]).shape == (*leading, 2, 3, 5)
     whole = model.predict(POINTS[:3])
     np.testing.assert_allclose(mean, np.broadcast_to(whole[0], mean.shape), rtol=1e-10)
     np.testing.assert_allclose(variance, np.broadcast_to(whole[1], mean.shape), rtol=1e-10)
