@@ -175,10 +175,10 @@ def main() -> None:
         row = {"function": function, "seed": seed, "method": method}
         try:
             prediction, more = METHODS[method](X, y, T, seed)
-            row |= {**scores(prediction, t), **more}
+            seconds = time.process_time() - began
+            row |= {**scores(prediction, t), **more, "cpu_s": seconds}
         except Exception as error:  # told in the file, and the others go on
             row["error"] = f"{type(error).__name__}: {error}"[:200]
-        row["cpu_s"] = time.process_time() - began
         with given.out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(row, flush=True)

@@ -15,7 +15,7 @@ from gpflow_dwp.exceptions import CollapseWarning
 from gpflow_dwp.layers import RegressionGPLayer
 from gpflow_dwp.likelihoods.named import is_noise_free
 from gpflow_dwp.models import KERNELS, DeepWishartProcess, build_deep_wishart_process
-from gpflow_dwp.selection import select_model
+from gpflow_dwp.selection import leave_one_out, select_model
 from gpflow_dwp.selection.deepening import start_at_smaller
 from gpflow_dwp.training import fit
 
@@ -27,6 +27,10 @@ __all__ = ["model_with_runs"]
 # Where the noise of a deep model starts again: new runs may be a surprise.
 _LEAST_NOISE = 1e-4
 _MOST_INDUCING = 100
+# Up to so many runs a deep model is trained from the start as well, with so many times the steps:
+# what one of few runs took to be chance stays that, however long it goes on.
+_FEW_RUNS, _TIMES_ANEW = 120, 7
+_DRAWS = 40
 
 
 def model_with_runs(
@@ -46,17 +50,26 @@ def model_with_runs(
     likelihood, kernel = old.likelihood, type(layer.kernel).__name__
     variance = likelihood.variance if type(likelihood) is Gaussian else None
     has_one_noise = isinstance(variance, Parameter) and variance.shape.rank == 0
-    if not old.hidden_layers and has_one_noise and kernel in KERNELS:
-        # As fast as to go on, and it may find what the first runs did not tell.
-        return select_model(
+    is_deep = bool(old.hidden_layers)
+    is_small = isinstance(estimator.kernel, str) and len(data[0]) <= _FEW_RUNS
+    anew = None
+    if has_one_noise and kernel in KERNELS and (is_small or not is_deep):
+        # In a single layer as fast as to go on. It may find what the first runs did not tell.
+        anew = select_model(
             data,
-            depth=1,
+            depth=len(old.layers),
             kernel=kernel,
             likelihood="noise_free" if is_noise_free(likelihood) else "gaussian",
             num_inducing=estimator.num_inducing,
+            posterior=estimator.posterior,
+            whiten=estimator.whiten,
+            width=old.hidden_layers[0].df if is_deep else None,
+            num_steps=_TIMES_ANEW * num_steps if is_deep else None,
             seed=estimator._seed,
             progress=False,
         ).model
+        if not is_deep:
+            return anew
     most = estimator.num_inducing
     if most == "auto":
         most = _MOST_INDUCING
@@ -65,7 +78,7 @@ def model_with_runs(
     new = build_deep_wishart_process(
         data,
         len(old.layers),
-        width=old.hidden_layers[0].df if old.hidden_layers else None,
+        width=old.hidden_layers[0].df if is_deep else None,
         posterior=estimator.posterior,
         whiten=estimator.whiten,
         inducing=Z,
@@ -82,4 +95,10 @@ def model_with_runs(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         fit(new, data, num_steps, seed=estimator._seed, progress=False)
-    return new
+    return new if anew is None or _log_density(new) >= _log_density(anew) else anew
+
+
+def _log_density(model: DeepWishartProcess) -> float:
+    """That of each run, predicted from all others."""
+    targets = model.output_layer.targets.numpy()
+    return float(leave_one_out(model, _DRAWS).log_density(targets).mean())

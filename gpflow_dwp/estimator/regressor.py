@@ -176,7 +176,9 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         Depth, kernels and likelihood stay, and so do the units. A single layer with Gaussian noise
         or none is fitted anew, in less than a second. Other models start at the values that they
         had, and take some gradient steps; inputs of the rows become inducing points as well, up to
-        the number that there may be.
+        the number that there may be. Up to 120 rows a deep one whose kernel was a name is trained
+        from the start as well, with seven times the steps, and the better one of both is kept, by
+        what it predicts of each row from all others.
 
         :param X: Inputs, [B, D].
         :param y: Targets, [B] or [B, Q] as those of ``fit``; rows of NaN alone are failed runs.

@@ -31,6 +31,9 @@ _DEEP_KERNELS = ("SquaredExponential", "Matern52")
 # Shares of the steps that each candidate, the best two, or all of few rows, and the best one take.
 _STAGES = ((0.13, None), (0.33, 2), (0.54, 1))
 _ONE_STAGE = ((1.0, None),)
+# The share of the steps of one stage in which log ratios are annealed: with less, ridges that few
+# rows show are found on fewer designs.
+_ANNEALING_OF_ONE = 0.5
 # After each stage candidates go on whose log density of all rows is not less than the best single
 # layer's by more than so many nats: the later steps of those that win gain tens. Up to so many
 # rows it is so many nats for each, after the first stage.
@@ -132,7 +135,8 @@ def halve(
             if stage == 0 and single is not None and len(trainer.X) > _FEW_ROWS:
                 pace = _Pace(trainer, single, reach)
             num_stage = max(1, round(share * num_steps))
-            _train(trainer, trial, num_stage, [] if pace is None else [pace], is_first=stage == 0)
+            annealing = 0.0 if stage else _ANNEALING_OF_ONE if only_one else None
+            _train(trainer, trial, num_stage, [] if pace is None else [pace], annealing)
             is_near = single is None or _in_reach(trial.scores, single, reach)
             is_stuck = pace is not None and pace.has_ended_behind(trial.scores)
             if np.isfinite(trial.log_density) and is_near and not is_stuck:
@@ -191,8 +195,7 @@ def _train(
     trial: Trial,
     num_steps: int,
     callbacks: Sequence[Callback],
-    *,
-    is_first: bool,
+    annealing: float | None,
 ) -> None:
     """Take steps, and go back to where they began if they made it worse."""
     began, before = time.perf_counter(), read_values(trial.model)
@@ -202,14 +205,16 @@ def _train(
             history = trainer.take_steps(
                 trial.model,
                 num_steps,
-                is_first=is_first,
+                annealing=annealing,
                 seed=len(trial.histories),
                 callbacks=callbacks,
             )
         scores = _scores(trainer, trial.model)
     except (CholeskyError, NonFiniteBoundError, np.linalg.LinAlgError, ValueError):
         scores = None
-    if scores is not None and (is_first or scores.log_density.mean() >= trial.log_density):
+    if scores is not None and (
+        not trial.histories or scores.log_density.mean() >= trial.log_density
+    ):
         trial.scores = scores
         trial.histories.append(history)
     else:

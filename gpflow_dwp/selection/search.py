@@ -244,7 +244,7 @@ class Search:
             bound = trainer.estimate_bound(model)
             reach = _NATS_IN_REACH * len(trainer.X)
             if bound > best.candidate.elbo - reach and steps > first:
-                more = trainer.take_steps(model, steps - first, is_first=False, seed=1)
+                more = trainer.take_steps(model, steps - first, annealing=0.0, seed=1)
                 history = history.followed_by(more)
         except (CholeskyError, NonFiniteBoundError):
             return None

@@ -180,25 +180,28 @@ class Trainer:
         model: DeepWishartProcess,
         num_steps: int,
         *,
-        is_first: bool = True,
+        annealing: float | None = None,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
     ) -> TrainingHistory:
         """Train by gradients.
 
-        :param is_first: Whether log ratios are annealed, as in a model that has not been trained.
+        :param annealing: Over which share of the steps log ratios are annealed; None for the
+            protocol's, which is for a model that has not been trained.
         :param seed: Added to the trainer's.
         :param callbacks: Called 20 times.
         :raises KeyboardInterrupt: If Ctrl-C has ended it, as ``fit`` alone would not tell.
         """
-        annealing = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps) if is_first else 0
+        annealing_steps = PROTOCOLS["fast"].kl_annealing_steps(model, num_steps)
+        if annealing is not None:
+            annealing_steps = round(annealing * num_steps)
         history = fit_with_held_out(
             model,
             self.rows(),
             self.validation_data,
             num_steps,
             patience=self.choice.patience,
-            kl_annealing_steps=annealing,
+            kl_annealing_steps=annealing_steps,
             batch_size=self.choice.batch_size,
             seed=self.seed + seed,
             callbacks=callbacks,

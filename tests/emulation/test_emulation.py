@@ -14,7 +14,7 @@ from scipy.stats import norm, qmc
 from gpflow_dwp import build_deep_wishart_process, emulation
 from gpflow_dwp.emulation.emulator import as_emulator
 from gpflow_dwp.emulation.leave_one_out import LeaveOneOutPredictions
-from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.estimator import DeepWishartRegressor, _further_runs
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.models import DeepWishartProcess, model_from_bytes
 from gpflow_dwp.selection import leave_one_out as leave_one_out_of_model
@@ -216,6 +216,25 @@ def test_a_deep_emulator_is_told() -> None:
     assert fitted.model_.inducing_variable.Z.shape[0] == 9
     kernels = [model.layers[0].kernel.lengthscales.numpy() for model in (before, fitted.model_)]
     np.testing.assert_allclose(*kernels, rtol=0.2)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_the_better_of_two_starts_is_kept(is_anew: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a start from nothing that is kept because it is new, or never."""
+    compared = []
+
+    def log_density(model: DeepWishartProcess) -> float:
+        compared.append(model)
+        return float(len(compared) == 1 + is_anew)
+
+    monkeypatch.setattr(_further_runs, "_log_density", log_density)
+    X = design(SQUARE, 8)
+    fitted = DeepWishartRegressor(depth=2, kernel="SquaredExponential", width=2, num_steps=2)
+    fitted.fit(X, ridge(X)).tell([[0.5, 1.0]], [1.0], num_steps=2)
+    assert len(compared) == 2
+    assert fitted.model_ is compared[is_anew]
+    assert fitted.model_.num_data == 9
 
 
 @pytest.mark.filterwarnings("ignore::gpflow_dwp.exceptions.TargetWarning")
