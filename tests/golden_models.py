@@ -103,7 +103,6 @@ def model_numbers(
             asked["sample_y"] = model.predict_y_samples(XNEW, 3, seed=4)
         if joint:
             asked["predict_f, full_cov"] = posterior.predict_f(XNEW, full_cov=True)
-            asked["predict_f, both"] = posterior.predict_f(XNEW, True, True)[1]
             asked["sample_f"] = model.predict_f_samples(XNEW, 3, seed=4)
             asked["sample_f, points alone"] = posterior.sample_f(XNEW, False)
         for name, value in asked.items():

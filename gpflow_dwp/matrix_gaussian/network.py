@@ -205,7 +205,6 @@ class NetworkPosterior(MixturePosterior):
     def __init__(self, model: MatrixGaussianNetwork, num_samples: int, seed: Seed) -> None:
         self._model = model = snapshot(model)
         self._seed, function_seed = split_seed(seed, 2)
-        covariance = model.output_covariance()
         super().__init__(
             model.likelihood,
             num_inputs=model.num_inputs,
@@ -213,7 +212,6 @@ class NetworkPosterior(MixturePosterior):
             num_inducing=max(layer.num_outputs for layer in model.layers),
             num_samples=num_samples,
             function_seed=function_seed,
-            column_factors=covariance / tf.linalg.diag_part(covariance)[:, None],
         )
 
     def _sample_functions(self, X: tf.Tensor, *, full_cov: bool) -> tf.Tensor:

@@ -19,7 +19,6 @@ from gpflow_dwp.likelihoods import NormalMixture, WarpedGaussian
 from gpflow_dwp.linalg import cholesky, factorise, relative_jitter
 from gpflow_dwp.models.data_checks import check_data, check_inputs
 from gpflow_dwp.models.predictive import (
-    mixture_covariance,
     mixture_moments,
     predictive_log_densities,
     predictive_moments,
@@ -62,7 +61,7 @@ class MixturePosterior(abc.ABC):
     by one compiled function, in memory that does not grow with their number.
 
     All methods raise a :class:`ValueError` for inputs that are no finite matrix with D columns.
-    ``full_cov`` and ``full_output_cov`` of what observations do raise, as GPflow's models do.
+    ``full_cov`` of what observations do and ``full_output_cov`` raise a NotImplementedError.
 
     A posterior keeps the parameters that the model had, whatever becomes of the model: make another
     one after training on.
@@ -75,7 +74,6 @@ class MixturePosterior(abc.ABC):
     :param num_samples: Number of joint draws, S.
     :param num_distinct: How many of them differ; None for all.
     :param function_seed: A stateless seed for draws of f given its moments, [2].
-    :param column_factors: See :func:`mixture_covariance`.
     :param mixing: W, [Q, L], of a posterior whose outputs mix L functions.
     """
 
@@ -89,7 +87,6 @@ class MixturePosterior(abc.ABC):
         num_samples: int,
         num_distinct: int | None = None,
         function_seed: Seed,
-        column_factors: tf.Tensor | None = None,
         mixing: tf.Tensor | None = None,
     ) -> None:
         if not tf.is_tensor(num_samples):
@@ -99,7 +96,6 @@ class MixturePosterior(abc.ABC):
         self._num_inducing = num_inducing
         self.num_samples = num_samples
         self._function_seed = function_seed
-        self._column_factors = column_factors
         self._mixing = mixing
         self._likelihood_seed = fold_in(function_seed, 1)
         self._num_distinct = num_samples if num_distinct is None else num_distinct
@@ -117,27 +113,14 @@ class MixturePosterior(abc.ABC):
 
         :param Xnew: Inputs, [N, D].
         :param full_cov: Whether covariances between the points are wanted (no blocks then).
-        :param full_output_cov: Whether covariances between the outputs are wanted.
-        :return: The mean, [N, Q], and the variance, [N, Q], or covariance: [Q, N, N] with
-            ``full_cov``, [N, Q, Q] with ``full_output_cov``, [N, Q, N, Q] with both.
+        :return: The mean, [N, Q], and the variance, [N, Q], or covariance, [Q, N, N].
         :raises ValueError: If a joint covariance would not fit into the machine's memory.
         """
+        assert_params_false(self.predict_f, full_output_cov=full_output_cov)
         X = self._checked_points(Xnew, full_cov=full_cov)
-
-        def predict(X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            means, variances = self._propagate(X, full_cov=full_cov)
-            if full_output_cov and self._mixing is not None:
-                _, variances = self._propagate(X, full_cov=full_cov, mixed=False)
-            return mixture_covariance(
-                means,
-                variances,
-                full_cov=full_cov,
-                full_output_cov=full_output_cov,
-                column_factors=self._column_factors,
-                mixing=self._mixing,
-            )
-
-        return predict(X) if full_cov else self._in_blocks(("f", full_output_cov), predict, X)
+        if full_cov:
+            return mixture_moments(*self._propagate(X, full_cov=True), full_cov=True)
+        return self._in_blocks("f", lambda X: mixture_moments(*self._propagate(X)), X)
 
     def predict_f_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of the latent functions under every draw.
@@ -159,23 +142,12 @@ class MixturePosterior(abc.ABC):
         X = check_inputs(self, Xnew, "Xnew")
         return self._in_blocks("y", lambda X: mixture_moments(*self._observe(X)), X)
 
-    def predict_y_components(self, Xnew: InputData) -> MeanAndVariance:
-        """Return mean and variance of observations under every draw.
-
-        Under a Gaussian likelihood these are the moments of normals; under a
-        :class:`WarpedGaussian` of distributions for which :meth:`predict_warped_components` stands.
-
-        :param Xnew: Inputs, [N, D].
-        :return: Mean and variance, [S, N, P] each.
-        """
-        return self._components("y components", Xnew, self._observe)
-
     def predict_warped_components(self, Xnew: InputData) -> MeanAndVariance:
         """Return mean and variance of g(y) under every draw, of a :class:`WarpedGaussian`.
 
         g(y) is a mixture of normals with these moments, whose quantiles g⁻¹ turns into those of y;
         of a :class:`NormalMixture`, such as :class:`WarpedStudentT`, of S for each of its K nodes,
-        which have weights. Of any other likelihood they are those of :meth:`predict_y_components`.
+        which have weights. Of any other likelihood they are those of y.
 
         :param Xnew: Inputs, [N, D].
         :return: Mean and variance, [S, N, P] or [K S, N, P] each.

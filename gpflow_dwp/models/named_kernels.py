@@ -61,9 +61,8 @@ def make_kernels(
 
 def _named(name: str, *lengthscales: float) -> Kernel:
     check_choice(KERNELS, kernel=name)
-    start = {"lengthscales": lengthscales}
-    if name == "ArcCosine":
-        start = {"weight_variances": np.array(lengthscales) ** -2.0}
+    scales = np.array(lengthscales)
+    start = {"weight_variances": scales**-2.0} if name == "ArcCosine" else {"lengthscales": scales}
     with positive_by_exp():
         return KERNELS[name](**(start if lengthscales else {}))
 

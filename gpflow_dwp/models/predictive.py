@@ -18,7 +18,6 @@ from gpflow_dwp.random import normal
 
 __all__ = [
     "expected_log_likelihoods",
-    "mixture_covariance",
     "mixture_moments",
     "predictive_log_densities",
     "predictive_moments",
@@ -126,76 +125,31 @@ def warped_moments(
     return first, second
 
 
-@check_shapes("means: [S, N, Q]", "variances: [S, N, Q]", "return[0]: [N, Q]", "return[1]: [N, Q]")
-def mixture_moments(means: tf.Tensor, variances: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return mean and variance of an equally weighted mixture, by the law of total variance.
-
-    :param means: Mean of each component.
-    :param variances: Variance of each component.
-    """
-    mean = tf.reduce_mean(means, axis=0)
-    between = tf.reduce_mean(tf.square(means - mean), axis=0)
-    return mean, tf.reduce_mean(variances, axis=0) + between
-
-
 @check_shapes(
     "means: [S, N, Q]",
     "covariances: [S, columns..., N, N] if full_cov",
     "covariances: [S, N, columns...] if not full_cov",
     "return[0]: [N, Q]",
-    "return[1]: [N, Q, N, Q] if full_cov and full_output_cov",
-    "return[1]: [Q, N, N] if full_cov and not full_output_cov",
-    "return[1]: [N, Q, Q] if not full_cov and full_output_cov",
-    "return[1]: [N, Q] if not full_cov and not full_output_cov",
+    "return[1]: [Q, N, N] if full_cov",
+    "return[1]: [N, Q] if not full_cov",
 )
-def mixture_covariance(
-    means: tf.Tensor,
-    covariances: tf.Tensor,
-    *,
-    full_cov: bool,
-    full_output_cov: bool,
-    column_factors: tf.Tensor | None = None,
-    mixing: tf.Tensor | None = None,
+def mixture_moments(
+    means: tf.Tensor, covariances: tf.Tensor, *, full_cov: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return mean and covariance of an equally weighted mixture of Gaussians, in GPflow's shapes.
-
-    Between components the means differ, which correlates the outputs of the mixture even where
-    they are independent within each.
+    """Return mean and covariance of an equally weighted mixture, by the law of total variance.
 
     :param means: Mean of each component.
-    :param covariances: Covariance of each component over points, [S, Q, N, N], or its diagonal,
-        [S, N, Q]; without the axis of Q where all outputs share one.
+    :param covariances: Variance of each component, [S, N, Q], or with ``full_cov`` its covariance
+        over points, [S, Q, N, N]; without the axis of Q where all outputs share one.
     :param full_cov: Whether covariances between points are wanted.
-    :param full_output_cov: Whether covariances between outputs are wanted.
-    :param column_factors: [Q, Q]: within a component, the covariance of output p with output q over
-        that of p with itself. None for independent outputs.
-    :param mixing: W, [Q, L], where with ``full_output_cov`` the covariances are those of L
-        functions that the outputs mix.
     """
     mean = tf.reduce_mean(means, axis=0)
-    deviation, count = means - mean, tf.cast(tf.shape(means)[0], means.dtype)
+    deviations, count = means - mean, tf.cast(tf.shape(means)[0], means.dtype)
+    between = "snq,smq->qnm" if full_cov else "snq,snq->nq"
     within = tf.reduce_mean(covariances, axis=0)
-    if full_cov:  # [columns, N, N], else [N, columns]
-        within = within if within.shape.rank == 3 else within[None]
-    else:
-        within = within if within.shape.rank == 2 else within[:, None]
-    if not full_output_cov:
-        between = "snq,smq->qnm" if full_cov else "snq,snq->nq"
-        return mean, tf.einsum(between, deviation, deviation) / count + within
-    between = "snp,smq->npmq" if full_cov else "snp,snq->npq"
-    covariance = tf.einsum(between, deviation, deviation) / count
-    if mixing is not None:
-        num_functions = mixing.shape[1]
-        shape = [num_functions, 1, 1] if full_cov else [num_functions]
-        within += tf.zeros(shape, within.dtype)
-        equation = "pl,lnm,ql->npmq" if full_cov else "pl,nl,ql->npq"
-        return mean, covariance + tf.einsum(equation, mixing, within, mixing)
-    if column_factors is None:
-        column_factors = tf.eye(tf.shape(means)[-1], dtype=means.dtype)
-    if full_cov:
-        within = tf.transpose(within, [1, 0, 2])[..., None]
-        return mean, covariance + within * column_factors[:, None, :]
-    return mean, covariance + within[..., None] * column_factors
+    if covariances.shape.rank < (4 if full_cov else 3):
+        within = tf.expand_dims(within, 0 if full_cov else -1)
+    return mean, tf.einsum(between, deviations, deviations) / count + within
 
 
 def _seeded(

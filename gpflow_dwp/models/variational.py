@@ -284,8 +284,7 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         :param Xnew: Inputs, [N, D].
         :param num_samples: How many functions; None for one, without the leading axis.
         :param full_cov: As for :meth:`MixturePosterior.sample_f`.
-        :param full_output_cov: Outputs of one draw share their Gram matrices and are drawn
-            jointly in any case.
+        :param full_output_cov: Outputs of one draw are drawn jointly in any case.
         :param seed: An integer or stateless seed; None for fresh draws.
         :return: [num_samples, N, Q], or [N, Q].
         """

@@ -61,7 +61,9 @@ def test_regression_is_that_of_the_model_in_raw_units(trained: Trained) -> None:
     offset, scale = train.Y.mean(), train.Y.std()
     np.testing.assert_allclose(mean, offset + scale * moments[0].numpy()[:, 0], rtol=1e-12)
     np.testing.assert_allclose(deviation, scale * np.sqrt(moments[1].numpy()[:, 0]), rtol=1e-9)
-    components = result.model().posterior(seed=0).predict_y_components(result.standardised(test))
+    components = (
+        result.model().posterior(seed=0).predict_warped_components(result.standardised(test))
+    )
     means = offset + scale * components[0].numpy()[..., 0]
     variances = scale**2 * components[1].numpy()[..., 0]
     np.testing.assert_allclose(mixture_cdf(lower, means, variances), 0.025, atol=1e-9)

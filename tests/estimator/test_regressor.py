@@ -51,7 +51,9 @@ def components(regressor: DeepWishartRegressor, rows: np.ndarray) -> tuple[np.nd
     """Means and variances of the mixture at rows, in raw units, [S, N], undone by hand."""
     inputs = (rows - X.mean(axis=0)) / X.std(axis=0)
     posterior = regressor.model_.posterior(seed=regressor._seed)
-    mean, variance = (moment.numpy()[..., 0] for moment in posterior.predict_y_components(inputs))
+    mean, variance = (
+        moment.numpy()[..., 0] for moment in posterior.predict_warped_components(inputs)
+    )
     return Y.mean() + Y.std() * mean, Y.var() * variance
 
 

@@ -42,7 +42,7 @@ def labels(classes: int) -> tuple[RawUnits, np.ndarray]:
 def test_numbers_are_predicted_and_judged_as_the_mixture_says() -> None:
     units = numbers()
     posterior = units.model.posterior(4, seed=3)
-    components = posterior.predict_y_components(INPUTS.transform(X))
+    components = posterior.predict_warped_components(INPUTS.transform(X))
     means, variances = (part.numpy()[..., 0] for part in components)
     means, variances = 100.0 + 20.0 * means, 400.0 * variances
 

@@ -198,8 +198,6 @@ def test_contract(architecture: str, tmp_path: Path) -> None:
     # Neither the batch nor its order matters.
     np.testing.assert_allclose(model.predict_f(X[::-1][:5], num_samples=7)[0], mean[::-1][:5])
     assert model.predict_f(X, full_cov=True, num_samples=7)[1].shape == (1, 12, 12)
-    assert model.predict_f(X, full_output_cov=True, num_samples=7)[1].shape == (12, 1, 1)
-    assert model.predict_f(X, True, True, num_samples=7)[1].shape == (12, 1, 12, 1)
     assert model.predict_f_samples(X, 3).shape == (3, 12, 1)
     assert model.predict_f_samples(X, 3, full_cov=False).shape == (3, 12, 1)
     assert model.training_loss((X, Y)).shape == ()

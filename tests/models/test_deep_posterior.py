@@ -67,8 +67,9 @@ def test_mixed_outputs_are_drawn_as_they_covary() -> None:
     for full_cov in (False, True):
         posterior = model.posterior(MANY, seed=0)
         samples = posterior.sample_f(XNEW[:2], full_cov).numpy().reshape(MANY, 6)
-        covariance = posterior.predict_f(XNEW[:2], True, full_output_cov=True)[1].numpy()
-        covariance = covariance.reshape(6, 6)
+        _, of_functions = posterior._propagate(tf.constant(XNEW[:2]), full_cov=True, mixed=False)
+        W = model.output_layer.mixing.numpy()
+        covariance = np.einsum("pl,lnm,ql->npmq", W, of_functions[0], W).reshape(6, 6)
         if not full_cov:
             covariance *= np.kron(np.eye(2), np.ones((3, 3)))
         error = 5.0 * np.sqrt(2.0 / MANY) * np.sqrt(np.outer(*[np.diag(covariance)] * 2))
@@ -85,7 +86,7 @@ def test_predict_y_has_the_moments_of_the_mixture(model: DeepWishartProcess) -> 
     np.testing.assert_allclose(mean, means.mean(0), atol=1e-12)
     expected = variances.mean(0) + noise_variance + means.var(0)
     np.testing.assert_allclose(variance, expected, atol=1e-12)
-    y_means, y_variances = posterior.predict_y_components(XNEW)
+    y_means, y_variances = posterior.predict_warped_components(XNEW)
     np.testing.assert_allclose(y_means, means, atol=1e-12)
     np.testing.assert_allclose(y_variances, variances + noise_variance, atol=1e-12)
 
@@ -95,20 +96,20 @@ def test_predict_log_density_is_that_of_the_mixture(model: DeepWishartProcess) -
 
     log_densities = posterior.predict_log_density((XNEW, YNEW))
 
-    means, variances = (part.numpy() for part in posterior.predict_y_components(XNEW))
+    means, variances = (part.numpy() for part in posterior.predict_warped_components(XNEW))
     expected = model_reference.mixture_log_density(YNEW, means, variances)
     np.testing.assert_allclose(log_densities, expected, atol=1e-10)
 
 
 def test_sampled_functions_have_the_predicted_covariance(model: DeepWishartProcess) -> None:
     X = XNEW[:3]
-    mean, covariance = model.predict_f(X, full_cov=True, full_output_cov=True, num_samples=MANY)
+    mean, covariance = model.predict_f(X, full_cov=True, num_samples=MANY)
 
     samples = model.predict_f_samples(X, MANY, seed=1).numpy()
 
     # 5 sigma; predictions have a Monte Carlo error of their own, at most that of the samples.
     deviations = samples - mean.numpy()
-    products = np.einsum("snp,smq->snpmq", deviations, deviations)
+    products = np.einsum("snq,smq->sqnm", deviations, deviations)
     k_sigma = 5.0 * np.sqrt(2.0)
     model_reference.assert_same_mean(samples, mean.numpy(), k_sigma)
     model_reference.assert_same_mean(products, covariance.numpy(), k_sigma)
@@ -142,10 +143,9 @@ def test_internal_batches_change_nothing(
         posterior = model.posterior(6, seed=0)
         return [
             *posterior.predict_f(XNEW),
-            *posterior.predict_f(XNEW, full_output_cov=True),
             *posterior.predict_y(XNEW),
             *posterior.predict_f_components(XNEW),
-            *posterior.predict_y_components(XNEW),
+            *posterior.predict_warped_components(XNEW),
             posterior.predict_log_density((XNEW, YNEW)),
         ]
 
@@ -233,3 +233,5 @@ def test_covariances_of_observations_are_not_offered(model: DeepWishartProcess) 
             model.predict_y(XNEW, **{option: True})
         with pytest.raises(NotImplementedError):
             model.predict_log_density((XNEW, YNEW), **{option: True})
+    with pytest.raises(NotImplementedError):
+        model.predict_f(XNEW, full_output_cov=True)

@@ -95,7 +95,7 @@ def test_autograph_rewrites_nothing_when_users_compile() -> None:
         loss,
         tf.function(lambda: model.predict_y(rows[0], num_samples=2)),
         tf.function(lambda: model.predict_log_density(rows, num_samples=2)),
-        tf.function(lambda: posterior.predict_y_components(rows[0])),
+        tf.function(lambda: posterior.predict_warped_components(rows[0])),
     ):
         model.likelihood.seen.clear()
         call()
