@@ -7,6 +7,7 @@ import tensorflow as tf
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Gaussian
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dsymm
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.evaluation.predictive_distribution import PredictiveDistribution
@@ -19,7 +20,12 @@ from gpflow_dwp.models.predictive import warped_moments
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection.evidence import solve
 
-__all__ = ["leave_one_out", "leave_one_out_of_heteroskedastic", "leave_one_out_of_process"]
+__all__ = [
+    "leave_one_out",
+    "leave_one_out_of_heteroskedastic",
+    "leave_one_out_of_process",
+    "predict_unseen",
+]
 
 _LEAST_LEFT = 0.02
 
@@ -47,18 +53,30 @@ def leave_one_out_of_process(
     :param precisions: λ, [N], under Student's noise.
     :return: The distributions of the observations, in their units.
     """
-    warp = warp_of(likelihood)
-    Z = Y if warp is None else warp.forward(tf.constant(Y)).numpy()
-    noise = float(np.max(tf.convert_to_tensor(likelihood.variance))) / weights
-    if precisions is not None:
-        noise = noise / precisions
-    solved = solve(np.array(kernel(X)), noise, Z)
-    if solved is None:
-        raise FloatingPointError("K + σ² I cannot be factorised.")
-    _, alpha, inverse = solved
+    Z, noise = _sites(Y, weights, likelihood, precisions)
+    alpha, inverse = _solved(X, Z, noise, kernel)
     spread = 1.0 / np.diagonal(inverse)[:, None]
     mean, variance = Z - alpha * spread, np.maximum(spread - noise[:, None], 0.0)
     return _observed(likelihood, X, mean[None], np.broadcast_to(variance, mean.shape)[None])
+
+
+def predict_unseen(
+    X: Array, Y: Array, weights: Array, kernel: Kernel, likelihood: Gaussian, unseen: Array
+) -> PredictiveDistribution:
+    """Predict rows that an exact Gaussian process has not seen.
+
+    :param X: Inputs, [N, D], with ``Y``, ``weights`` and the process as in
+        :func:`leave_one_out_of_process`, but without tails.
+    :param unseen: Inputs of the rows to predict, [N*, D].
+    :return: The distributions of their observations.
+    """
+    Z, noise = _sites(Y, weights, likelihood, None)
+    alpha, inverse = _solved(X, Z, noise, kernel)
+    C = np.array(kernel(X, unseen))
+    explained = np.sum(C * dsymm(1.0, inverse, C, lower=True), axis=0)
+    variance = np.maximum(np.array(kernel(unseen, full_cov=False)) - explained, 0.0)[:, None]
+    mean = C.T @ alpha
+    return _observed(likelihood, unseen, mean[None], np.broadcast_to(variance, mean.shape)[None])
 
 
 def leave_one_out(
@@ -143,6 +161,24 @@ def leave_one_out_of_heteroskedastic(
     mean[..., :P] = (mean[..., :P] - tau * variance[..., :P] * Y) / left
     variance[..., :P] /= left
     return _observed(likelihood, X, mean, variance)
+
+
+def _sites(
+    Y: Array, weights: Array, likelihood: Gaussian, precisions: Array | None
+) -> tuple[Array, Array]:
+    """What a process sees: warped observations, [N, P], and the variance of their noise, [N]."""
+    warp = warp_of(likelihood)
+    Z = Y if warp is None else warp.forward(tf.constant(Y)).numpy()
+    noise = float(np.max(tf.convert_to_tensor(likelihood.variance))) / weights
+    return Z, noise if precisions is None else noise / precisions
+
+
+def _solved(X: Array, Z: Array, noise: Array, kernel: Kernel) -> tuple[Array, Array]:
+    """A⁻¹ Z and A⁻¹, its lower triangle, for A = K + diag(noise)."""
+    solved = solve(np.array(kernel(X)), noise, Z)
+    if solved is None:
+        raise FloatingPointError("K + σ² I cannot be factorised.")
+    return solved[1:]
 
 
 def _whitened(K: Array, C: Array) -> Array:

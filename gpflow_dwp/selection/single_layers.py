@@ -23,7 +23,7 @@ from gpflow_dwp.likelihoods.named import (
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
 from gpflow_dwp.selection.kernel_gradients import shape_of, squared_distances
-from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
 from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.scores import RowScores, no_worse
 from gpflow_dwp.selection.starts import (
@@ -52,11 +52,16 @@ _MOST_INITIALISATIONS = 2
 # A lengthscale of each input has to gain so much, as in Akaike's criterion: few rows cannot tell
 # many, and the evidence of the best ones does not count that.
 _NATS_OF_LENGTHSCALE = 1.0
-# Heavy tails have to gain as little: where there are none they cost nothing, and where there are
-# some, Gaussian noise can cost more for a single new row.
-_NATS_OF_TAILS = 1.0
+# Heavy tails have to gain less: where there are none they cost nothing, and where there are some,
+# Gaussian noise can cost more for a single new row. Their evidence is a bound: so much more log
+# density of rows that are left out is enough.
+_NATS_OF_TAILS, _LEAST_GAIN_OF_TAILS = 0.5, 0.01
 # With so much more evidence a gain of leave-one-out density need not be significant by itself.
 _SURE_NATS = 10.0
+# So many nats a warp may cost where it was fitted to half of many rows, a row, and of few, in any.
+_MOST_LOSS, _MOST_LOSS_OF_A_ROW = 0.5, 20.0
+# In standard errors: a gain of CRPS that no row that is missed outweighs.
+_SURE_GAIN_OF_CRPS = 9.0
 # Moments may be so far outside of what was observed, in units of its range.
 _MARGIN = 2.0
 
@@ -135,27 +140,43 @@ class SingleLayers:
         return start
 
     def best_likelihood(self, plain: Sequence[Start]) -> Start:
-        """Choose a warp, and tails, by evidence, if leave-one-out scores do not object.
+        """Choose a warp, and tails, by evidence, if what they predict does not object.
+
+        A warp has to pay in rows that it was not fitted to: as steep as where no row is missed by
+        far, it misses others. Tails guard against that, and a gain of predictions is enough: their
+        evidence is a bound.
 
         :param plain: Processes with Gaussian noise, best first. With a warp the best kernel may be
-            another, so each is tried.
+            another, so each is tried, on some rows if there are many.
         """
         best = plain[0]
         if has_atoms(self.Y, self.steps):
             return best
         kernels = {start.name: start for start in reversed(plain)}.values()
-        warped = [self._refit(start, self._warped(start)) for start in kernels]
-        for other in sorted(warped, key=lambda start: -start.evidence):
+        few = self._order[:_ROWS_FOR_INITIALISATION]
+        warped = [self._refit(start, self._warped(start), few) for start in kernels]
+        warped.sort(key=lambda start: -start.evidence)
+        if len(few) < len(self._rows):
+            warped = [self._refit(warped[0], warped[0].likelihood)]
+        for other in warped:
             if other.evidence > best.evidence and self._predicts(other, best, best):
-                best = other
+                best = other if self._gains_unseen(other, best) else best
                 break
         heavy = self._refit(best, self._heavy(best))
-        if heavy.evidence > best.evidence and self._predicts(heavy, best, plain[0]):
-            best = heavy
-        return best
+        if heavy.evidence > best.evidence:
+            is_kept = self._predicts(heavy, best, plain[0], errors=0.0)
+        else:
+            is_kept = self._predicts(heavy, best, plain[0], least=_LEAST_GAIN_OF_TAILS)
+        return heavy if is_kept else best
 
-    def _predicts(self, other: Start, best: Start, plain: Start) -> bool:
-        """Whether a process is sane, and no worse than the plain one where it is of use."""
+    def _predicts(
+        self, other: Start, best: Start, plain: Start, errors: float = 1.0, least: float = 0.0
+    ) -> bool:
+        """Whether a process is sane, and no worse than the plain one where it is of use.
+
+        :param errors: Its gain has to be larger than so many standard errors, if it is not sure.
+        :param least: And larger than this, in nats a row.
+        """
         if other.scores is None or best.scores is None or plain.scores is None:
             return False
         gain = other.scores.log_density - best.scores.log_density
@@ -163,8 +184,49 @@ class SingleLayers:
         return (
             other.scores.is_sane
             and no_worse(other.scores.crps, plain.scores.crps)
-            and bool(gain.mean() > (0.0 if is_sure else gain.std() / math.sqrt(len(gain))))
+            and gain.mean() > least
+            and bool(is_sure or gain.mean() > errors * gain.std() / math.sqrt(len(gain)))
         )
+
+    def _gains_unseen(self, other: Start, best: Start) -> bool:
+        """Whether a process predicts rows better that it was not fitted to.
+
+        Of few rows that is each half from the other half, and it has to gain log density and miss
+        none by far, or to gain much CRPS. Of many rows it must not be far worse: some of them do
+        not always tell a good warp.
+        """
+        gains = self._unseen(other) - self._unseen(best)
+        (density, crps), num_rows = gains.mean(0), gains.shape[2]
+        if num_rows < len(self._rows):
+            return bool(density.mean() > -_MOST_LOSS)
+        errors = gains.mean(0).std(1) / math.sqrt(num_rows)
+        misses = gains[:, 0].min() < -_MOST_LOSS_OF_A_ROW
+        is_ahead = density.mean() > errors[0] and not misses
+        return bool(is_ahead or -crps.mean() > _SURE_GAIN_OF_CRPS * errors[1])
+
+    def _unseen(self, start: Start) -> Array:
+        """Log density and CRPS of rows that processes were not fitted to, [1 or 2, 2, N*]."""
+        num_rows, num_few = len(self._rows), _ROWS_FOR_INITIALISATION
+        if num_rows > num_few:
+            return self._predicted(start, self._rows[:num_few], self._rows[num_few:])[None]
+        scores = np.empty((2, 2, num_rows))
+        for seed, found in enumerate(scores):
+            halves = np.array_split(np.random.default_rng(seed).permutation(num_rows), 2)
+            for seen, unseen in (halves, halves[::-1]):
+                found[:, unseen] = self._predicted(start, self._rows[seen], self._rows[unseen])
+        return scores
+
+    def _predicted(self, start: Start, seen: Index, unseen: Index) -> Array:
+        """Log density and CRPS of some rows under the process, fitted to others from its values."""
+        kernel, likelihood = copy.deepcopy((start.kernel, start.likelihood))
+        start = start._replace(kernel=kernel, likelihood=likelihood)
+        self._fit(start, seen, self.max_iterations)
+        data = self.X[seen], self.Y[seen], self.weights[seen]
+        try:
+            distribution = predict_unseen(*data, kernel, likelihood, self.X[unseen])
+        except (FloatingPointError, ValueError, tf.errors.InvalidArgumentError):
+            return np.array(RowScores.none(len(unseen))[:2])
+        return np.array(RowScores.of(distribution, self.Y[unseen], self.steps)[:2])
 
     def _initialisations(self, name: str, rows: Index, *, ard: bool) -> list[Start]:
         """Initial values, common to all inputs: peaks of the evidence over lengthscales.
@@ -216,10 +278,12 @@ class SingleLayers:
         with positive_by_exp():
             return WarpedStudentT.of(start.likelihood)
 
-    def _refit(self, start: Start, likelihood: Gaussian) -> Start:
+    def _refit(self, start: Start, likelihood: Gaussian, rows: Index | None = None) -> Start:
+        """Fit a copy of a kernel with a likelihood to all rows for choice, or to others."""
         began = time.perf_counter()
         start = start._replace(kernel=copy.deepcopy(start.kernel), likelihood=likelihood)
-        return self._scored(self._fit(start, self._rows, self.max_iterations), began)
+        rows = self._rows if rows is None else rows
+        return self._scored(self._fit(start, rows, self.max_iterations), began)
 
     def _fit(self, start: Start, rows: Index, max_iterations: int) -> Start:
         """Fit it to some rows; its evidence is less what parameters count for."""

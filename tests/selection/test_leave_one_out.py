@@ -13,7 +13,7 @@ from gpflow_dwp.layers.propagation import regression_blocks
 from gpflow_dwp.likelihoods import SinhArcsinh, WarpedGaussian
 from gpflow_dwp.random import as_seed
 from gpflow_dwp.selection import leave_one_out, recorded_steps
-from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process
+from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
 from gpflow_dwp.selection.observations import has_atoms, odd_targets
 from gpflow_dwp.selection.scores import RowScores, is_better
 
@@ -25,7 +25,10 @@ WEIGHTS = RNG.uniform(0.5, 2.0, 15)
 
 @pytest.mark.parametrize("warped", [False, True])
 def test_of_a_process_it_is_that_of_one_without_the_row(warped: bool) -> None:
-    """Catches noise of the row that is forgotten or counted twice, and weights that are not its."""
+    """Catches noise of the row that is forgotten or counted twice, and weights that are not its.
+
+    The same row's prediction, from the others alone, is held against it.
+    """
     kernel = gpflow.kernels.Matern52(lengthscales=[1.0, 0.7])
     likelihood = gpflow.likelihoods.Gaussian(0.05)
     if warped:
@@ -40,6 +43,11 @@ def test_of_a_process_it_is_that_of_one_without_the_row(warped: bool) -> None:
         variance = kernel(X[[row]]).numpy() - k.T @ np.linalg.solve(K, k) + 0.05
         np.testing.assert_allclose(found.means[0, row], mean[0], rtol=1e-8)
         np.testing.assert_allclose(found.variances[0, row], variance[0], rtol=1e-8)
+        unseen = predict_unseen(
+            X[others], Y[others], WEIGHTS[others], kernel, likelihood, X[[row, row]]
+        )
+        np.testing.assert_allclose(unseen.means[0], np.repeat(mean, 2, 0), rtol=1e-8)
+        np.testing.assert_allclose(unseen.variances[0], np.repeat(variance, 2, 0), rtol=1e-8)
 
 
 @pytest.mark.parametrize(("depth", "num_inducing"), [(1, 8), (2, 8), (2, 15)])

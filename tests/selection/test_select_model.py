@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import pytest
+from scipy.stats import qmc
 from sklearn.datasets import make_regression
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -77,6 +78,15 @@ def test_targets_are_warped_where_that_pays() -> None:
     assert np.isfinite(variance).all() and abs(float(mean[0, 0])) < 3.0 * np.ptp(skewed[1])
     plain = select_model(skewed, depth=1, kernel="Matern52", likelihood="gaussian", **SHORT)
     assert plain.best.likelihood == "gaussian"
+
+
+def test_a_warp_has_to_pay_in_rows_that_it_has_not_seen() -> None:
+    """Catches a warp as steep as where no row is missed by far, which misses other rows by far."""
+    points = qmc.Sobol(2, rng=3).random(512)
+    swirl = np.sin(1.0 / (0.7 * points + 0.3).prod(1, keepdims=True))
+    X, Y = standardised(points), standardised(swirl)
+    model = select_model((X[:100], Y[:100]), effort="quick", progress=False).model
+    assert -np.mean(model.predict_log_density((X[100:], Y[100:]))) < 0.0
 
 
 def test_ratings_are_not_warped_away() -> None:
