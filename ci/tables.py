@@ -1,7 +1,8 @@
 """Write the tables of the pages from ci/results: `python ci/tables.py [--check]`.
 
 What stands between `<!-- table: NAME -->` and `<!-- end -->` in a page is written here, sentences
-included. With --check nothing is written, and a page that differs is an error.
+included, and so is the figure of the comparison. With --check nothing is written, and a page that
+differs is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from comparison import CLASSIFICATION, comparison_scores
+from comparison import CLASSIFICATION, NAMES, comparison_scores
+from matplotlib.figure import Figure
 from uci.tables import KEPT, as_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,6 +92,8 @@ def main(arguments: list[str]) -> int:
             changed.append(page.name)
             if not arguments:
                 page.write_text(filled(text), encoding="utf-8")
+    if not arguments:
+        plot_relative_scores(_comparison()[1]).savefig(KEPT / "relative.png")
     print(*changed or ["all pages have the numbers of ci/results"], sep="\n")
     return int(bool(changed) and bool(arguments))
 
@@ -100,6 +104,35 @@ def _comparison() -> tuple[pd.DataFrame, pd.DataFrame]:
     lines = map(json.loads, (KEPT / "comparison.jsonl").read_text().splitlines())
     cells = pd.DataFrame(line for line in lines if line["split"] < 5)
     return cells, comparison_scores(cells.to_dict("records"))
+
+
+def plot_relative_scores(scores: pd.DataFrame) -> Figure:
+    """Draw each model's distance to the best, a row for each table: the further left the better.
+
+    The scale is linear up to 0.1 and logarithmic beyond; what is more than 3 is drawn at 3.
+    """
+    shown = {
+        "nlpd": "NLPD less that of the best (nats)",
+        "crps": "CRPS over that of the best, less 1",
+        "nll": "NLL less that of the best (nats)",
+        "error": "error less that of the best",
+    }
+    figure = Figure((9.0, 9.5), dpi=150, layout="constrained")
+    panels = figure.subplots(2, 2, height_ratios=(5, 1), sharey="row")
+    for ax, (metric, title) in zip(panels.ravel(), shown.items(), strict=True):
+        rows = scores[scores["metric"] == metric]
+        means = rows.pivot(index="table", columns="label", values="mean")
+        best = means.min(axis=1)
+        distance = means.div(best, axis=0) - 1 if metric == "crps" else means.sub(best, axis=0)
+        for label, marker in zip(NAMES, "sv^DPoXd", strict=True):
+            if label in distance:
+                own = {"color": "black", "zorder": 3} if label == "dwp" else {"alpha": 0.8}
+                ax.plot(distance[label].clip(0, 3), distance.index, marker, label=label, **own)
+        ax.set_xscale("symlog", linthresh=0.1)
+        ax.set_xlabel(title)
+        ax.grid(axis="y", color="#EEEEEE")
+        ax.legend(fontsize="small")
+    return figure
 
 
 def _comparison_table(task: str, title: str) -> str:
