@@ -170,11 +170,6 @@ def _cases() -> dict[str, dict[str, tuple[Builder, Any, dict[str, Any]]]]:
     linear = gpflow.functions.Linear
     cases["wishart, options"] = {
         "sampled ratio": (wishart, 2, {**SMALL, **FEW, "expected_log_ratio": False}),
-        "sampled ratio, entropy": (
-            wishart,
-            2,
-            {**SMALL, **FEW, "expected_log_ratio": False, "stick_the_landing": False},
-        ),
         "width": (wishart, 2, {**SMALL, **FEW, "width": 7}),
         "kernels": (wishart, 2, {**SMALL, **FEW, "kernel": matern}),
         "mean function": (

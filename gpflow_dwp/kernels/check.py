@@ -94,7 +94,9 @@ def check_input_kernel(kernel: Kernel, num_columns: int) -> None:
             shape, reason = kernel(points).shape, ""
     except Exception as error:  # of whatever kind its formula meets
         shape, reason = None, f": {str(error).strip():.200}"
-    if shape != [3, 3]:
+    parts = (part for part in (kernel, *kernel.submodules) if isinstance(part, Kernel))
+    slices = (part.active_dims for part in parts if isinstance(part.active_dims, slice))
+    if shape != [3, 3] or not all(range(num_columns)[columns] for columns in slices):
         raise ValueError(
             f"{type(kernel).__name__} cannot be the first kernel: it does not take inputs of "
             f"{num_columns} columns; look at active_dims and lengthscales for each column{reason}"

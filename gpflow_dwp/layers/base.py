@@ -349,10 +349,5 @@ class OutputLayer(_KernelLayer):
         if self.mixing is None:
             return mean, covariance
         mixing = tf.cast(self.mixing, mean.dtype)
-        mean, squares = tf.matmul(mean, mixing, transpose_b=True), tf.square(mixing)
-        if isinstance(self.kernel, MultioutputKernel):
-            return mean, tf.einsum("ql,sl...->sq...", squares, covariance)
-        of_outputs = tf.reshape(
-            tf.reduce_sum(squares, axis=1), [-1, *[1] * (covariance.shape.rank - 1)]
-        )
-        return mean, of_outputs * covariance[:, None]
+        mean = tf.matmul(mean, mixing, transpose_b=True)
+        return mean, tf.einsum("ql,sl...->sq...", tf.square(mixing), covariance)

@@ -18,13 +18,7 @@ from gpflow_dwp.bijectors import ColumnScaledTril
 from gpflow_dwp.layers.base import Description, GaussianPosterior, OutputLayer
 from gpflow_dwp.linalg import pseudo_target_posterior
 from gpflow_dwp.papers import GLOBAL_INDUCING_POINTS
-from gpflow_dwp.validation import (
-    as_real_array,
-    check_integers,
-    check_matrix,
-    check_memory,
-    check_positive,
-)
+from gpflow_dwp.validation import check_integers, check_matrix, check_positive
 
 __all__ = ["GlobalInducingGPLayer", "as_inducing_points", "pseudo_target_parameters"]
 
@@ -45,22 +39,18 @@ class GlobalInducingGPLayer(OutputLayer):
     .. math:: \mathrm{KL}[q(u) \| p(u)]
               = \tfrac12 \{\log|I + K \Lambda| - \operatorname{tr}(\Phi K) + a^T K a\}.
 
-    With a ``mixing`` W that is learned, the outputs are f = W g of L such functions g, and
-    correlated: the covariance between f_p(x) and f_q(x') is (W Wᵀ)_pq k(x, x') (the intrinsic
-    coregionalisation model: Alvarez, Rosasco and Lawrence, "Kernels for vector-valued functions",
-    2012, section 4.2). Functions have kernels of their own by a ``SeparateIndependent``, and a
-    mixing, too, by a ``LinearCoregionalization``, whose W it is.
+    Functions have kernels of their own by a ``SeparateIndependent``. A ``LinearCoregionalization``
+    mixes L such functions g, f = W g, so that outputs are correlated: the covariance between f_p(x)
+    and f_q(x') is Σ_l W_pl W_ql k_l(x, x') (Alvarez, Rosasco and Lawrence, "Kernels for
+    vector-valued functions", 2012, section 4.2).
 
     :param kernel: GPflow kernel that is applied to what the layer below hands on; or one for each
         function.
     :param num_outputs: Number of outputs, Q.
-    :param pseudo_targets: Starting values of v, [M, Q], or [M, L] with ``mixing``; None for zeros.
-    :param num_inducing: Number of inducing points, M, where ``pseudo_targets`` does not tell it.
+    :param pseudo_targets: Starting values of v, [M, Q], or [M, L] of mixed functions.
     :param precision: Starting value of Λ: a positive number times the identity.
-    :param mixing: Starting value of W, [Q, L], in the orientation of GPflow's; None for independent
-        outputs, and for a ``LinearCoregionalization`` as it is.
     :param mean_function: See :class:`OutputLayer`.
-    :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
+    :raises ValueError: If an argument is not as said here.
     """
 
     takes_kernels: ClassVar[tuple[type, ...]] = (SeparateIndependent, LinearCoregionalization)
@@ -72,50 +62,29 @@ class GlobalInducingGPLayer(OutputLayer):
         kernel: Kernel,
         num_outputs: int,
         *,
-        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor | None = None,
-        num_inducing: int | None = None,
+        pseudo_targets: npt.NDArray[np.float64] | tf.Tensor,
         precision: float = np.exp(-4.0),
-        mixing: npt.NDArray[np.float64] | tf.Tensor | None = None,
         mean_function: MeanFunction | None = None,
     ) -> None:
         check_integers(num_outputs=num_outputs)
-        num_functions = num_outputs
-        coregionalised = isinstance(kernel, LinearCoregionalization)
-        if mixing is None and coregionalised:
-            mixing = kernel.W
-        if mixing is not None:
-            mixing = check_matrix("mixing", mixing)
-            num_functions = mixing.shape[1]
-            if len(mixing) != num_outputs:
-                raise ValueError(
-                    f"mixing must have shape [num_outputs={num_outputs}, number of functions], got "
-                    f"{list(mixing.shape)}."
-                )
+        is_mixture = isinstance(kernel, LinearCoregionalization)
+        rows, num_functions = kernel.W.shape if is_mixture else (num_outputs, num_outputs)
+        if rows != num_outputs:
+            raise ValueError(f"kernel must have a W of {num_outputs} rows, got {rows}.")
         if isinstance(kernel, self.takes_kernels) and len(kernel.kernels) != num_functions:
             raise ValueError(
                 f"kernel must hold a kernel for each of {num_functions} functions, got "
                 f"{len(kernel.kernels)}."
             )
-        if pseudo_targets is None:
-            if num_inducing is None:
-                raise ValueError("pseudo_targets or num_inducing must be given.")
-            named = {"num_inducing": num_inducing, "num_outputs": num_outputs}
-            check_integers(**named)
-            check_memory(num_inducing, max(named.values()), **named)
-            pseudo_targets = np.zeros((num_inducing, num_functions))
-        shape = as_real_array("pseudo_targets", pseudo_targets).shape
-        if len(shape) != 2 or shape[1] != num_functions or num_inducing not in (None, shape[0]):
-            rows = "num_inducing" if num_inducing is None else num_inducing
+        pseudo_targets = check_matrix("pseudo_targets", pseudo_targets)
+        if pseudo_targets.shape[1] != num_functions:
             raise ValueError(
-                f"pseudo_targets must have shape [{rows}, {num_functions}], got {list(shape)}."
+                f"pseudo_targets must have shape [num_inducing, {num_functions}], got "
+                f"{list(pseudo_targets.shape)}."
             )
-        super().__init__(kernel, shape[0], mean_function)
+        super().__init__(kernel, len(pseudo_targets), mean_function)
+        self.mixing = kernel.W if is_mixture else None
         self.num_outputs = num_outputs
-        if coregionalised:
-            kernel.W.assign(mixing)
-            self.mixing = kernel.W
-        else:
-            self.mixing = None if mixing is None else Parameter(mixing, dtype=default_float())
         self.pseudo_targets, self.precision_tril = pseudo_target_parameters(
             pseudo_targets, precision
         )

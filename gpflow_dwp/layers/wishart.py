@@ -53,11 +53,8 @@ class WishartLayer(FeatureLayer):
     :param proportion: Where q starts, in (0, 1). With the published code's start, 0.018, the random
         V is dear where a smooth kernel makes S nearly singular: thousands of nats for each row.
     :param expected_log_ratio: Whether the log ratio is the closed form of its expectation given
-        the covariance from below, or a sample of it.
-    :param stick_the_landing: Whether the gradient of the log ratio reaches α, β, μ, σ only through
-        the draw, not through the density's own parameters. With ``expected_log_ratio`` that
-        concerns these alone, and all other gradients are those of the closed form: of the four
-        combinations the one with the least noise.
+        the covariance from below, or a sample of it. Either way its gradient reaches α, β, μ, σ
+        only through the draw: see :class:`WishartPosterior`.
     :param jitter: See :class:`GramLayer`.
     :param seed: For the starting values of μ and V.
     :raises ValueError: If an argument is not as said here, or too large for the machine's memory.
@@ -75,16 +72,11 @@ class WishartLayer(FeatureLayer):
         *,
         proportion: float = 1e-6,
         expected_log_ratio: bool = True,
-        stick_the_landing: bool = True,
         jitter: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         check_integers(df=df, num_inducing=num_inducing)
-        check_flags(
-            whiten=whiten,
-            expected_log_ratio=expected_log_ratio,
-            stick_the_landing=stick_the_landing,
-        )
+        check_flags(whiten=whiten, expected_log_ratio=expected_log_ratio)
         check_memory(num_inducing, max(df, num_inducing), df=df, num_inducing=num_inducing)
         super().__init__(kernel, int(num_inducing), jitter)
         rng = as_generator(seed)
@@ -92,7 +84,6 @@ class WishartLayer(FeatureLayer):
         self.whiten = whiten
         self.proportion = proportion
         self.expected_log_ratio = expected_log_ratio
-        self.stick_the_landing = stick_the_landing
         self.bartlett_factor = WishartPosterior(self.df, self.num_inducing, posterior, rng)
         self.scale_mixture = None if whiten else ScaleMixture(self.num_inducing, proportion, rng)
 
@@ -122,20 +113,15 @@ class WishartLayer(FeatureLayer):
         else:
             scale = self._factorise(covariance, self.scale_mixture.mix(covariance, self.df))
             precision, features, log_det_ratio = relative_precision(below, scale, mixed)
-        log_ratio_given_scale = (
-            self.bartlett_factor.expected_log_ratio
-            if self.expected_log_ratio
-            else self.bartlett_factor.sampled_log_ratio
-        )
-        log_ratio = log_ratio_given_scale(
-            factor, mixing, precision, stick_the_landing=self.stick_the_landing
-        )
+        posterior = self.bartlett_factor
+        expected = self.expected_log_ratio
+        log_ratio_of = posterior.expected_log_ratio if expected else posterior.sampled_log_ratio
         features /= np.sqrt(self.df)
         return GramDraw(
             gram=tf.matmul(features, features, transpose_b=True),
             features=features,
             below=below,
-            log_ratio=log_ratio
+            log_ratio=log_ratio_of(factor, mixing, precision)
             + wishart_log_normaliser(self.df, self.num_inducing)
             + self.df * log_det_ratio,
         )

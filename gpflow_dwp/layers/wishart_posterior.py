@@ -51,6 +51,9 @@ class WishartPosterior(gpflow.Module):
     2023) add an invertible A' and a lower-triangular B. A' is a unit lower times an upper triangle
     with a positive diagonal, both packed in one matrix, so that log|det A'| is a sum of M terms.
 
+    The density's own α, β, μ, σ are constants for the gradient of a log ratio, which leaves out a
+    term whose expectation is zero ("sticking the landing": Roeder, Wu and Duvenaud, 2017).
+
     :param df: Degrees of freedom, ν.
     :param num_inducing: Number of inducing points, M.
     :param family: "GW", "A" or "AB".
@@ -125,53 +128,36 @@ class WishartPosterior(gpflow.Module):
         return Mixing(rows, log_det_rows, tf.cast(self.column_mixing_tril, dtype))
 
     def sampled_log_ratio(
-        self,
-        factor: tf.Tensor,
-        mixing: Mixing,
-        precision: tf.Tensor | None,
-        *,
-        stick_the_landing: bool,
+        self, factor: tf.Tensor, mixing: Mixing, precision: tf.Tensor | None
     ) -> tf.Tensor:
         """Return -½‖C A' T B‖² - log Q', the part of log P - log Q that depends on T, [S].
 
         :param factor: Bartlett factor, T, [S, M, R].
         :param mixing: The matrices A' and B that multiply T.
         :param precision: CᵀC, [S, M, M], or None for the identity.
-        :param stick_the_landing: Whether the density's own α, β, μ, σ are constants for the
-            gradient, which leaves out a term whose expectation is zero (Roeder, Wu and Duvenaud,
-            2017).
         """
-        bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
+        bartlett = self.bartlett(factor.dtype, constant=True)
         log_volume = self._log_volume(self._log_diagonal(factor), mixing)
         squared_norm = _squared_norm(mixing.mix(factor), precision)
         return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
 
     def expected_log_ratio(
-        self,
-        factor: tf.Tensor,
-        mixing: Mixing,
-        precision: tf.Tensor | None,
-        *,
-        stick_the_landing: bool,
+        self, factor: tf.Tensor, mixing: Mixing, precision: tf.Tensor | None
     ) -> tf.Tensor:
         """Return the expectation over T of :meth:`sampled_log_ratio`, in closed form, [S] or [].
 
-        Parameters as there, but T serves the gradient only.
-
-        :param stick_the_landing: Whether the gradient of α, β, μ, σ, and of these alone, comes
-            from T as in :meth:`sampled_log_ratio`. Its noise cancels against that of the
-            likelihood as the posterior gets better; that of the closed form does not.
+        Parameters as there, but T serves the gradient of α, β, μ, σ only: its noise cancels against
+        that of the likelihood as the posterior gets better; that of the closed form does not.
         """
-        bartlett = self.bartlett(factor.dtype, constant=stick_the_landing)
+        bartlett = self.bartlett(factor.dtype, constant=True)
         log_diagonal = bartlett.mean_log_diagonal()
         squared_norm = expected_squared_norm(bartlett, mixing.rows, mixing.columns, precision)
         log_ratio = -0.5 * squared_norm + bartlett.entropy()
-        if stick_the_landing:
-            constants = Mixing(*map(tf.stop_gradient, mixing))
-            constant_precision = None if precision is None else tf.stop_gradient(precision)
-            sampled_norm = _squared_norm(constants.mix(factor), constant_precision)
-            log_ratio += _gradient_only(-0.5 * sampled_norm - bartlett.log_prob(factor))
-            log_diagonal += _gradient_only(self._log_diagonal(factor))
+        constants = Mixing(*map(tf.stop_gradient, mixing))
+        constant_precision = None if precision is None else tf.stop_gradient(precision)
+        sampled_norm = _squared_norm(constants.mix(factor), constant_precision)
+        log_ratio += _gradient_only(-0.5 * sampled_norm - bartlett.log_prob(factor))
+        log_diagonal += _gradient_only(self._log_diagonal(factor))
         return log_ratio + self._log_volume(log_diagonal, mixing)
 
     def _log_diagonal(self, factor: tf.Tensor) -> tf.Tensor:

@@ -38,7 +38,6 @@ def build_deep_wishart_process(
     whiten: bool = False,
     width: int | None = None,
     expected_log_ratio: bool | None = None,
-    stick_the_landing: bool = True,
     **fields: Any,
 ) -> DeepWishartProcess:
     """Build a deep Wishart process (Ober and Aitchison, 2021; Ober, Anson, Milsom and Aitchison,
@@ -55,7 +54,6 @@ def build_deep_wishart_process(
     :param whiten: Whether posteriors are relative to the prior's scale: faster, less flexible.
     :param width: Degrees of freedom of every Wishart layer, ν; None for D.
     :param expected_log_ratio: See :class:`WishartLayer`; None for True, or by the papers False.
-    :param stick_the_landing: See :class:`WishartLayer`.
     :param fields: Those of an :class:`Architecture`: ``num_inducing``, ``kernel``, ``likelihood``
         and more.
     :raises ValueError: If an argument is not one of its choices, not a positive integer, does not
@@ -70,7 +68,6 @@ def build_deep_wishart_process(
         posterior=posterior,
         whiten=whiten,
         expected_log_ratio=not of_papers if expected_log_ratio is None else expected_log_ratio,
-        stick_the_landing=stick_the_landing,
         **of_layers,
     )
     return assemble(DeepWishartProcess, layer, data, depth, Architecture(**fields), width=width)

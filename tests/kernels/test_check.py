@@ -148,6 +148,7 @@ def test_kernels_for_two_columns(kernel: gk.Kernel) -> None:
         gk.Matern32(lengthscales=THREE) + gk.White(),
         gk.ArcCosine(weight_variances=THREE),
         gk.Matern32(active_dims=[-1]),
+        gk.Linear() + gk.Matern32(active_dims=slice(5, 6)),  # of no columns, which is a constant
         gk.Periodic(gk.Matern32(active_dims=[2])),
     ],
 )

@@ -26,7 +26,8 @@ K_TT = JOINT[:, M + C :, M + C :]
 def pseudo_target_layer(**arguments: Any) -> GlobalInducingGPLayer:
     rng = np.random.default_rng(0)
     arguments = {"num_outputs": Q, "pseudo_targets": rng.normal(size=(M, Q)), **arguments}
-    layer = GlobalInducingGPLayer(gpflow.kernels.SquaredExponential(), **arguments)
+    kernel = arguments.pop("kernel", gpflow.kernels.SquaredExponential())
+    layer = GlobalInducingGPLayer(kernel, **arguments)
     layer.precision_tril.assign(reference.random_tril(rng, M, M))
     return layer
 
@@ -96,16 +97,19 @@ def test_mean_and_covariance_at_targets(layer: Any, full_cov: bool) -> None:
 def test_mixed_functions_entry_by_entry(full_cov: bool) -> None:
     """Against the covariance of W g, written out over points and outputs."""
     mixing = np.random.default_rng(3).normal(size=(3, Q))
-    layer, mixed = pseudo_target_layer(), pseudo_target_layer(num_outputs=3, mixing=mixing)
+    kernel = gpflow.kernels.LinearCoregionalization(
+        [gpflow.kernels.SquaredExponential() for _ in range(Q)], W=mixing
+    )
+    layer, mixed = pseudo_target_layer(), pseudo_target_layer(num_outputs=3, kernel=kernel)
+    blocks = targets(full_cov=full_cov)
+    draw = mixed.infer_inducing(tf.stack([tf.constant(K)] * Q, axis=1))
 
     mean, covariance = model_reference.condition_output(
-        mixed, infer(mixed), targets(full_cov=full_cov)
+        mixed, draw, TargetBlocks(*(tf.stack([block] * Q, axis=1) for block in blocks[:2]))
     )
 
-    plain, shared = model_reference.condition_output(
-        layer, infer(layer), targets(full_cov=full_cov)
-    )
-    np.testing.assert_allclose(infer(mixed).log_ratio, infer(layer).log_ratio)
+    plain, shared = model_reference.condition_output(layer, infer(layer), blocks)
+    np.testing.assert_allclose(draw.log_ratio, infer(layer).log_ratio)
     np.testing.assert_allclose(mean, plain @ mixing.T, atol=1e-12)
     for output, scale in enumerate(np.diag(mixing @ mixing.T)):
         np.testing.assert_allclose(covariance[:, output], scale * shared, atol=1e-12)

@@ -68,7 +68,6 @@ def test_defaults(builder: str) -> None:
                 "bartlett_factor.family": "AB",
                 "whiten": False,
                 "expected_log_ratio": True,
-                "stick_the_landing": True,
             },
         ),
         ("gaussian", {}, {"width": 2}),
@@ -138,7 +137,7 @@ def test_one_word_makes_the_papers_model_and_training() -> None:
     model = build_deep_wishart_process(toy_data(), 2, num_inducing=5, protocol="papers")
     (layer,) = model.hidden_layers
     assert isinstance(model.output_layer, GlobalInducingGPLayer)
-    assert model.num_samples == 10 and not layer.expected_log_ratio and layer.stick_the_landing
+    assert model.num_samples == 10 and not layer.expected_log_ratio
     np.testing.assert_allclose(layer.scale_mixture.proportion, 1.0 / (1.0 + np.exp(4.0)))
     np.testing.assert_allclose(model.layers[0].kernel.lengthscales, np.sqrt([2.0, 2.0]))
     assert fit(model, toy_data(), 6, progress=False).kl_annealing_steps == 3

@@ -176,9 +176,7 @@ def test_average_over_disjoint_batches_is_the_full_data_term(kind: Kind) -> None
 def test_gradient_by_the_kernels_is_that_of_the_bound_with_its_jitter(
     kind: Kind, output: str
 ) -> None:
-    # Sticking the landing would give gradients that are not the value's.
-    switches = {"stick_the_landing": False} if kind is WISHART else {}
-    model = kind.tiny(2, output=output, jitter=0.05, **switches)
+    model = kind.tiny(2, output=output, jitter=0.05)
     variables = [
         variable for layer in model.layers for variable in layer.kernel.trainable_variables
     ]

@@ -53,7 +53,7 @@ def assert_same(model: DeepWishartProcess, other: DeepWishartProcess) -> None:
     "arguments",
     [
         {"depth": 1, "kernel": [gk.Periodic(gk.Matern32(), period=2.0) + gk.White(0.1)]},
-        {"posterior": "A", "whiten": True, "stick_the_landing": False, "kernel": "Matern52"},
+        {"posterior": "A", "whiten": True, "kernel": "Matern52"},
         {"posterior": "GW", "width": 7, "expected_log_ratio": False, "jitter": 1e-4},
         {"depth": 3, "kernel": [gk.SquaredExponential() * gk.Linear() for _ in range(3)]},
         {"depth": 3, "build": build_deep_gaussian_process, "jitter": 1e-5, "hidden_ard": True},

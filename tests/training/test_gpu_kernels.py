@@ -67,7 +67,7 @@ def wishart(depth: int = 2, **options: Any) -> Callable[[], VariationalModel]:
     return of(build_deep_wishart_process, depth, **options)
 
 
-SAMPLED: dict[str, Any] = {"expected_log_ratio": False, "stick_the_landing": False}
+SAMPLED: dict[str, Any] = {"expected_log_ratio": False}
 MODELS = {
     "AB": Step(wishart(posterior="AB", kernel="Matern52")),
     "sampled log ratios": Step(
