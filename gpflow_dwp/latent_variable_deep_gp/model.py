@@ -139,7 +139,7 @@ class LatentVariableDeepGP(VariationalModel):
         if output.mixing is not None or output.skip:
             raise ValueError("layers[-1] must have neither mixing nor skip: its outputs are f.")
         width = self.num_inputs
-        self._check_common_parts(output.num_inducing)
+        self._check_common_parts()
         for index, layer in enumerate(self.layers):
             if isinstance(layer, LatentVariableLayer):
                 width += layer.latent_dim

@@ -39,6 +39,7 @@ class WarpedStudentT(NormalMixture, WarpedGaussian):
 
     The expected log density under a Gaussian q(f) is replaced by its bound with the best Gamma
     posterior of each λ, which is Student's log density at E(g(y) - f)² (Tipping and Lawrence,
+    "Variational inference for Student-t models", 2005).
 
     >>> from gpflow_dwp.likelihoods import SinhArcsinh, WarpedStudentT
     >>> likelihood = WarpedStudentT(SinhArcsinh(), variance=0.01, df=4.0)

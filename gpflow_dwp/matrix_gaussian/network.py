@@ -171,7 +171,7 @@ class MatrixGaussianNetwork(VariationalModel):
             raise ValueError("layers must hold at least one layer, got none.")
         for layer in self.layers:
             check_instance(MatrixGaussianLayer, layers=layer)
-        self._check_common_parts(max(layer.num_outputs for layer in self.layers))
+        self._check_common_parts()
         for below, above in zip(self.layers, self.layers[1:], strict=False):
             if below.num_outputs != above.num_inputs:
                 raise ValueError(

@@ -40,11 +40,7 @@ def accepted_observations(likelihood: Likelihood) -> AcceptedObservations:
 
     A likelihood of the user's says so by a method of this name, without arguments; one that has
     none takes what the class of GPflow's does that it inherits from.
-
-    :raises ValueError: If it is a ``SwitchedLikelihood``, which needs labels among observations.
     """
-    if isinstance(likelihood, likelihoods.SwitchedLikelihood):
-        raise ValueError("likelihood must be one for all rows, got a SwitchedLikelihood.")
     if hasattr(likelihood, "accepted_observations"):
         return likelihood.accepted_observations()  # type: ignore[no-any-return]
     of_kinds = (accepted for kind, accepted in _ACCEPTED.items() if isinstance(likelihood, kind))

@@ -42,7 +42,7 @@ class DeepKernelProcess(VariationalModel):
     :param num_prediction_samples: Number of draws in predictions, S, where no other number is asked
         for.
     :raises ValueError: If the parts do not fit together, a layer comes twice, Z is not a finite
-        matrix, or a number is not a positive integer or too large for the machine's memory.
+        matrix, or a number is not a positive integer.
     """
 
     draws_per_row = False
@@ -141,7 +141,7 @@ class DeepKernelProcess(VariationalModel):
                 + "."
             )
         num_inducing, num_columns = map(int, self.inducing_variable.Z.shape)
-        self._check_common_parts(*[num_inducing] * (2 if self.hidden_layers else 1))
+        self._check_common_parts()
         kernels = [[layer.kernel] for layer in self.hidden_layers] + [[*self.output_layer.kernels]]
         for kernel in kernels[0]:
             check_input_kernel(kernel, num_columns)

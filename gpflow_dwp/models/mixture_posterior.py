@@ -89,8 +89,6 @@ class MixturePosterior(abc.ABC):
         function_seed: Seed,
         mixing: tf.Tensor | None = None,
     ) -> None:
-        if not tf.is_tensor(num_samples):
-            check_memory(num_samples, num_inducing, num_samples=num_samples)
         self.likelihood = likelihood
         self.num_inputs, self.num_outputs = num_inputs, num_outputs
         self._num_inducing = num_inducing

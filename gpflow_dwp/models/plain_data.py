@@ -70,7 +70,7 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
         return [to_config(item, arrays) for item in value]
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
-    if callable(value) and (name := _home_name(value)):
+    if callable(value) and (name := _name(value)):
         return {"name": name}
     if not isinstance(value, tf.Module):
         raise SavedModelError(f"{value!r} cannot be described as plain data")
@@ -80,7 +80,7 @@ def to_config(value: Any, arrays: Arrays | None = None) -> Any:
             for key, part in value.parameters.items()
             if part is not None and key not in ("name", "validate_args", "allow_nan_stats")
         }
-        if not (name := _home_name(type(value))):
+        if not (name := _name(type(value))).startswith("tfp."):
             raise SavedModelError(f"{value.name} is not one of TFP's bijectors or distributions")
         return {"class": name, "arguments": arguments}
     return {"class": _class_name(type(value)), "arguments": _arguments(value, arrays)}
@@ -179,36 +179,33 @@ def _of_default_type(value: Any) -> Any:
     return np.asarray(value, gpflow.default_float()) if are_real else value
 
 
-def _home_name(value: Any) -> str:
-    """The full name of a class or function of :data:`_HOMES`; "" of others."""
-    name = getattr(value, "__name__", "")
-    homes = (home for home, module in _HOMES.items() if vars(module).get(name) is value)
-    return f"{home}.{name}" if (home := next(homes, "")) else ""
+def _known(name: str) -> Any:
+    """What stands in one of the homes, or is exported by one of this package's rooms; or None."""
+    home, _, last = name.rpartition(".")
+    if not re.fullmatch(r"gpflow_dwp\.[a-z]\w*", home):
+        return None if last.startswith("_") else vars(_HOMES.get(home, object)).get(last)
+    try:
+        room = importlib.import_module(home)
+    except ImportError:
+        return None
+    return getattr(room, last) if last in getattr(room, "__all__", ()) else None
+
+
+def _name(value: Any) -> str:
+    """The full name by which a class or function is known; "" of others."""
+    room = re.match(r"gpflow_dwp\.[a-z]\w*", getattr(value, "__module__", None) or "")
+    homes = (*_HOMES, room[0]) if room else _HOMES
+    names = (f"{home}.{getattr(value, '__name__', '')}" for home in homes)
+    return next((name for name in names if _known(name) is value), "")
 
 
 def _class_name(cls: type) -> str:
-    room = re.match(r"gpflow_dwp\.[a-z]\w*", cls.__module__)
-    own = f"{room[0]}.{cls.__name__}" if room else ""
-    return _home_name(cls) or (own if _of_room(own) is cls else f"custom.{cls.__qualname__}")
-
-
-def _of_room(name: str) -> Any:
-    """What one of this package's rooms exports under a full name; None where there is none."""
-    room, _, class_name = name.rpartition(".")
-    if not re.fullmatch(r"gpflow_dwp\.[a-z]\w*", room):
-        return None
-    try:
-        module = importlib.import_module(room)
-    except ImportError:
-        return None
-    return getattr(module, class_name) if class_name in getattr(module, "__all__", ()) else None
+    return _name(cls) or f"custom.{cls.__qualname__}"
 
 
 def _find(name: str, custom_classes: Sequence[type] = ()) -> Any:
-    home, _, last = name.rpartition(".")
-    known = {_class_name(cls): cls for cls in custom_classes}
-    found = known.get(name) or _of_room(name) or vars(_HOMES.get(home, object)).get(last)
-    if found is None or last.startswith("_"):
+    found = {_class_name(cls): cls for cls in custom_classes}.get(name) or _known(name)
+    if found is None:
         raise SavedModelError(
             f"The name {name!r} is not known here; pass a class of yours in custom_classes."
         )

@@ -24,7 +24,7 @@ from gpflow_dwp.models.accepted_observations import count_columns
 from gpflow_dwp.models.data_checks import Batch, check_batch
 from gpflow_dwp.models.mixture_posterior import MixturePosterior
 from gpflow_dwp.objectives import BoundTerms
-from gpflow_dwp.validation import check_instance, check_integers, check_memory
+from gpflow_dwp.validation import check_instance, check_integers
 
 __all__ = ["VariationalModel", "describe_non_finite"]
 
@@ -307,11 +307,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
         )
         return samples[..., 0, :, :] if num_samples is None else samples
 
-    def _check_common_parts(self, *draw: int) -> None:
-        """Refuse what does not fit: layers that come twice, the likelihood, numbers, the memory.
-
-        :param draw: Shape of the largest array that there is for each draw.
-        """
+    def _check_common_parts(self) -> None:
+        """Refuse what does not fit: layers that come twice, the likelihood, numbers."""
         for index, layer in enumerate(self.layers):
             if any(layer is below for below in self.layers[:index]):
                 raise ValueError(
@@ -324,10 +321,8 @@ class VariationalModel(BayesianModel, ExternalDataTrainingLossMixin, abc.ABC):
                 f"{type(self.likelihood).__name__} needs {latent_dim} latent functions, but the "
                 f"output layer has num_outputs={num_outputs}."
             )
-        samples = {name: getattr(self, name) for name in ("num_samples", "num_prediction_samples")}
-        check_integers(num_data=self.num_data, **samples)
-        for name, number in samples.items():
-            check_memory(number, *draw, **{name: number})
+        names = ("num_data", "num_samples", "num_prediction_samples")
+        check_integers(**{name: getattr(self, name) for name in names})
 
     def _with_likelihood(self, log_ratios: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Layers' log ratios, and that of the likelihood where it has variables of its own."""

@@ -259,10 +259,6 @@ def build(layers: list[Any], kind: Kind = WISHART, **changes: Any) -> DeepKernel
             r"mean_function must return shape \[3, 1\] .* got \(3, 3\)",
         ),
         (
-            [output_layer(mean_function=gpflow.functions.Linear(np.ones((3, 1))))],
-            r"mean_function must return shape \[3, 1\] .* which it refuses",
-        ),
-        (
             [hidden_layer(kernel=gk.SeparateIndependent([gk.RBF()])), output_layer()],
             "SeparateIndependent cannot be a hidden layer's kernel: it has several outputs",
         ),
