@@ -29,7 +29,7 @@ def build_matrix_gaussian_network(
     data: TrainingData,
     depth: int = 2,
     *,
-    width: int | Sequence[int] = 50,
+    width: int = 50,
     num_pseudo_data: int | Sequence[int] = 10,
     largest_dropout: float = 0.005,
     row_covariance: CovarianceFamily = "diagonal",
@@ -49,7 +49,7 @@ def build_matrix_gaussian_network(
 
     :param data: Training inputs [N, D] and observations [N, P].
     :param depth: Number of weight matrices: ``depth - 1`` hidden layers.
-    :param width: Units of each hidden layer, or of each in turn.
+    :param width: Units of each hidden layer.
     :param num_pseudo_data: Pseudo-data pairs of each layer, or of each in turn, also where a layer
         has fewer inputs.
     :param largest_dropout: Upper bound of the pseudo-data's dropout rate. The paper names 0.005 and
@@ -72,21 +72,21 @@ def build_matrix_gaussian_network(
     """
     X, Y, weights = as_weighted(data)
     X, Y = check_arrays(X, Y, may_miss=True)
-    check_integers(depth=depth, num_samples=num_samples)
+    check_integers(depth=depth, width=width, num_samples=num_samples)
     check_integers(at_least=0, seed=seed)
     check_positive(target_scale=target_scale)
     if likelihood is not None:
         check_instance(Likelihood, likelihood=likelihood)
-    counts = _for_each("num_pseudo_data", num_pseudo_data, f"depth={depth}", depth)
-    hidden = _for_each("width", width, f"depth - 1 = {depth - 1}", depth - 1)
-    for units in hidden:
-        check_integers(width=units)
+    is_one = not isinstance(num_pseudo_data, Sequence)
+    counts = [num_pseudo_data] * depth if is_one else num_pseudo_data
+    if len(counts) != depth:
+        raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
     if likelihood is None:
         observed = np.sum(np.isfinite(Y), axis=1)
         count = float(np.sum(observed if weights is None else np.asarray(weights) * observed))
         likelihood = GammaGaussian(6.0, 6.0 / target_scale**2, count)
     check_observations(likelihood, Y)
-    widths = [X.shape[1], *hidden, count_functions(likelihood, Y.shape[1])]
+    widths = [X.shape[1], *[width] * (depth - 1), count_functions(likelihood, Y.shape[1])]
     seeds = np.random.SeedSequence(seed).generate_state(depth)
     layers = [
         MatrixGaussianLayer(
@@ -109,12 +109,3 @@ def build_matrix_gaussian_network(
     return MatrixGaussianNetwork(
         layers, likelihood, len(X), num_samples, activation=activation, **scaling
     )
-
-
-def _for_each(name: str, numbers: int | Sequence[int], wanted: str, count: int) -> Sequence[int]:
-    """One number for each layer, where one was given for all."""
-    if not isinstance(numbers, Sequence | np.ndarray):
-        return [numbers] * count
-    if len(numbers) != count:
-        raise ValueError(f"{name} must hold {wanted} numbers, got {len(numbers)}.")
-    return numbers

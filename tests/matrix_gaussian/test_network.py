@@ -77,16 +77,15 @@ def test_outputs_of_a_regression_have_the_scale_of_the_targets(
     np.testing.assert_allclose(model.output_scale, Y.std(axis=0))
 
 
-def test_hidden_layers_may_differ_in_width() -> None:
-    model = build_matrix_gaussian_network((X, Y), 3, width=(7, 5))
-    assert [layer.num_outputs for layer in model.layers] == [7, 5, 1]
-    for width, message in (
-        ((7,), "width must hold depth - 1 = 2"),
-        ((7, 0), "got 0"),
-        (2**40, "must be smaller, got 1099511627776"),
+def test_counts_of_pseudo_data_and_units_that_are_refused() -> None:
+    for arguments, message in (
+        ({"num_pseudo_data": (7,)}, "num_pseudo_data must hold depth=3 numbers, got 1"),
+        ({"num_pseudo_data": (7, 5, -1)}, "num_pseudo_data must be an integer of at least 0"),
+        ({"width": 0}, "width must be a positive integer, got 0"),
+        ({"width": 2**40}, "must be smaller, got 1099511627776"),
     ):
         with pytest.raises(ValueError, match=message):
-            build_matrix_gaussian_network((X, Y), 3, width=width)
+            build_matrix_gaussian_network((X, Y), 3, **arguments)
 
 
 def test_layers_that_do_not_fit_are_refused() -> None:
