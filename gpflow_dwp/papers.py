@@ -96,7 +96,7 @@ GPFLOW = bibtex(
 """Matthews et al. (2017): GPflow."""
 
 
-def citation(model: object) -> str:
+def citation(model: tf.Module) -> str:
     """Return BibTeX entries of the papers that a model rests on.
 
     Its parts say which: a layer or likelihood of yours adds to them by an attribute ``papers``, a
@@ -111,10 +111,9 @@ def citation(model: object) -> str:
 
     :param model: Any GPflow model, or a posterior over its iterates.
     :return: One entry after the other, each once.
-    :raises ValueError: If ``model`` is neither one of GPflow's modules nor has ``papers``.
+    :raises ValueError: If ``model`` is no module of TensorFlow's, as these are.
     """
-    if not hasattr(model, "papers"):
-        check_instance(tf.Module, model=model)
-    parts = (model, *getattr(model, "submodules", ()))
+    check_instance(tf.Module, model=model)
+    parts = (model, *model.submodules)
     found = [paper for part in parts for paper in getattr(part, "papers", ())]
     return "\n\n".join(dict.fromkeys([*found, GPFLOW]))
