@@ -29,7 +29,7 @@ _LEAST_NOISE = 1e-4
 _MOST_INDUCING = 100
 # Up to so many runs a deep model is trained from the start as well, with so many times the steps:
 # what one of few runs took to be chance stays that, however long it goes on.
-_FEW_RUNS, _TIMES_ANEW = 120, 7
+_FEW_RUNS, _TIMES_ANEW = 120, 6
 _DRAWS = 40
 
 

@@ -177,7 +177,7 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
         or none is fitted anew, in less than a second. Other models start at the values that they
         had, and take some gradient steps; inputs of the rows become inducing points as well, up to
         the number that there may be. Up to 120 rows a deep one whose kernel was a name is trained
-        from the start as well, with seven times the steps, and the better one of both is kept, by
+        from the start as well, with six times the steps, and the better one of both is kept, by
         what it predicts of each row from all others.
 
         :param X: Inputs, [B, D].
