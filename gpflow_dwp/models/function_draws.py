@@ -80,48 +80,48 @@ class FunctionDraws:
     ) -> None:
         path_seed, prior_seed, noise_seed = split_seed(as_seed(seed), 3)
         posterior = model.posterior(num_samples, seed=path_seed)
-        output, path = posterior.output, posterior.path
-        seeds = iter(split_seed(prior_seed, len(model.layers)))
-        self._updates: list[_Update] = []
-
-        def add(
-            kernel: Kernel, points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: tf.Tensor
-        ) -> None:
-            """Functions of covariance L Lᵀ at the points, where they have these values."""
-            prior = sample_random_functions(
-                kernel,
-                points.shape[-1],
-                values.shape[-1],
+        hidden, output, path = posterior.hidden, posterior.output, posterior.path
+        widths = [width for layer in hidden if (width := layer.num_features) is not None]
+        if len(widths) < len(hidden):
+            raise ValueError(
+                "model must be a deep Wishart process or a deep Gaussian process, got "
+                f"{type(model).__name__}."
+            )
+        widths = [path.points.shape[-1], *widths, path.output.weights.shape[-1]]
+        seeds = split_seed(prior_seed, len(model.layers))
+        priors = [
+            sample_random_functions(
+                kernel_in_dtype(layer.kernel, _ACCURATE),
+                *widths[index : index + 2],
                 num_samples=num_samples,
                 num_features=num_features,
-                seed=next(seeds),
+                seed=seeds[index],
             )
+            for index, layer in enumerate((*hidden, output))
+        ]
+        self._updates: list[_Update] = []
+
+        def add(points: tf.Tensor, values: tf.Tensor, tril: tf.Tensor, scale: tf.Tensor) -> None:
+            """Functions of covariance L Lᵀ at the points, where they have these values."""
+            prior = priors[len(self._updates)]
             tril = tf.broadcast_to(tril, [num_samples, *tril.shape[1:]])
             coefficients = tf.linalg.cholesky_solve(tril, values / scale - prior(points))
             self._updates.append(_Update(prior, points, coefficients, scale))
 
         points = tf.cast(path.points, _ACCURATE)[None]
-        for layer, draw in zip(posterior.hidden, path.hidden, strict=True):
-            if layer.num_features is None:
-                raise ValueError(
-                    "model must be a deep Wishart process or a deep Gaussian process, got "
-                    f"{type(model).__name__}."
-                )
-            missing = layer.num_features - draw.features.shape[-1]  # columns that are zero there
+        for layer, draw, width in zip(hidden, path.hidden, widths[1:-1], strict=True):
+            missing = width - draw.features.shape[-1]  # columns that are zero there
             features = tf.pad(draw.features, [[0, 0], [0, 0], [0, missing]])
-            kernel = kernel_in_dtype(layer.kernel, _ACCURATE)
-            add(kernel, points, features, draw.below.tril, layer.scales(_ACCURATE))
+            add(points, features, draw.below.tril, layer.scales(_ACCURATE))
             points = features
-        kernel = kernel_in_dtype(output.kernel, _ACCURATE)
-        covariance = _cross(kernel, points, points, are_inputs=not path.hidden)
+        covariance = _cross(priors[-1].kernel, points, points, are_inputs=not hidden)
         jitter = relative_jitter(covariance, _JITTER)
         tril = factorise(covariance, jitter, name="the output layer's K_ii").tril
         mean, remaining = output.condition(path.output, TargetBlocks(covariance, covariance))
         root = factorise(remaining, jitter, name="the functions' covariance").tril
         noise = normal([num_samples, *mean.shape[1:]], noise_seed, _ACCURATE)
-        add(kernel, points, mean + tf.matmul(root, noise), tril, tf.ones([], _ACCURATE))
+        add(points, mean + tf.matmul(root, noise), tril, tf.ones([], _ACCURATE))
         self.num_samples = num_samples
-        self._mixing = None if output.mixing is None else tf.cast(output.mixing, _ACCURATE)
         self._mean_function = output.mean_function
 
     @tf.autograph.experimental.do_not_convert
@@ -139,8 +139,6 @@ class FunctionDraws:
             covariance = _cross(update.prior.kernel, update.points, values, are_inputs=index == 0)
             corrected = tf.matmul(covariance, update.coefficients, transpose_a=True)
             values = (update.prior(values) + corrected) * update.scale
-        if self._mixing is not None:
-            values = tf.matmul(values, self._mixing, transpose_b=True)
         values = to_default_float(values)
         return values if self._mean_function is None else values + self._mean_function(points)
 

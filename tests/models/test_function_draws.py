@@ -91,3 +91,6 @@ def test_bad_arguments_are_refused() -> None:
     model.layers[0].kernel = gpflow.kernels.Linear()
     with pytest.raises(UnsupportedKernelError, match="not from Linear"):
         FunctionDraws(model, 1)
+    several = gpflow.kernels.SeparateIndependent([gpflow.kernels.RBF(), gpflow.kernels.RBF()])
+    with pytest.raises(UnsupportedKernelError, match="not from SeparateIndependent"):
+        FunctionDraws(tiny_model(1, data=DATA, kernel=[several]), 1)
