@@ -21,8 +21,8 @@ from gpflow_dwp.training.early_stopping import LOOKS
 
 __all__ = ["Trial", "deep_trials", "halve"]
 
-# Degrees of freedom of a Wishart layer, besides the number of inputs where that is less than so
-# many: a layer needs room to bend.
+# Degrees of freedom of a Wishart layer: the number of inputs, and so many where that is less, as a
+# layer needs room to bend, or in place of more, among which few rows cannot choose.
 _ROOM = 5
 # With more rows than this, one kernel is tried, the better one of a single layer, and weak
 # candidates are dropped sooner.
@@ -36,10 +36,11 @@ _ONE_STAGE = ((1.0, None),)
 _ANNEALING_OF_ONE = 0.5
 # After each stage candidates go on whose log density of all rows is not less than the best single
 # layer's by more than so many nats: the later steps of those that win gain tens. Up to so many
-# rows it is so many nats for each, after the first stage.
+# rows it is so many nats for each, after the first stage, and more if the best single layer has a
+# warp or tails and the candidate is ahead of the best one without.
 _REACH = (20.0, 0.0)
 _REACH_OF_FEW = (20.0, 10.0)
-_NATS_OF_A_ROW, _ROWS_IN_REACH = 0.2, 250
+_NATS_OF_A_ROW, _NATS_AHEAD_OF_PLAIN, _ROWS_IN_REACH = 0.2, 1.0, 250
 # What is no further ahead then, nor by so much in CRPS, and has gained less in half a stage, ends.
 _NATS_OF_HALF_A_STAGE, _LESS = 2.0, 0.98
 _DRAWS = 40
@@ -101,8 +102,8 @@ def deep_trials(
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
     widths: list[int | None] = [trainer.choice.width]
-    if widths == [None] and num_inputs < _ROOM and not is_asked_for:
-        widths.append(_ROOM)
+    if widths == [None] and not is_asked_for:
+        widths = [_ROOM] if num_inputs >= _ROOM else [None, _ROOM]
     nothing = RowScores.none(num_data)
     return [
         Trial(start, depth, width, trainer.build(start, depth, width), nothing, [], 0.0)
@@ -112,13 +113,18 @@ def deep_trials(
 
 
 def halve(
-    trainer: Trainer, trials: list[Trial], single: RowScores | None, num_steps: int
+    trainer: Trainer,
+    trials: list[Trial],
+    single: RowScores | None,
+    num_steps: int,
+    plain: float = np.inf,
 ) -> Trial | None:
     """Train candidates in stages, keep the better ones of each, and return the last.
 
     :param single: Scores of the best single layer, of all rows: candidates that are far below it
         after the first stage, or below it later, go no further. None for no such rule.
     :param num_steps: Gradient steps of the last one, at most.
+    :param plain: Mean log density of the best single layer without a warp.
     :return: None where no candidate is left.
     """
     only_one = single is None and len(trials) == 1
@@ -127,7 +133,8 @@ def halve(
             trials = sorted(trials, key=lambda trial: -trial.log_density)[:most]
         reaches = _REACH_OF_FEW if len(trainer.X) <= _FEW_ROWS else _REACH
         reach = reaches[min(stage, len(reaches) - 1)]
-        if stage == 0 and len(trainer.X) <= _ROWS_IN_REACH:
+        may_follow = stage == 0 and len(trainer.X) <= _ROWS_IN_REACH
+        if may_follow:
             reach = max(reach, _NATS_OF_A_ROW * len(trainer.X))
         kept = []
         for trial in trials:
@@ -137,7 +144,10 @@ def halve(
             num_stage = max(1, round(share * num_steps))
             annealing = 0.0 if stage else _ANNEALING_OF_ONE if only_one else None
             _train(trainer, trial, num_stage, [] if pace is None else [pace], annealing)
-            is_near = single is None or _in_reach(trial.scores, single, reach)
+            near = reach
+            if may_follow and trial.log_density > plain:
+                near = max(reach, _NATS_AHEAD_OF_PLAIN * len(trainer.X))
+            is_near = single is None or _in_reach(trial.scores, single, near)
             is_stuck = pace is not None and pace.has_ended_behind(trial.scores)
             if np.isfinite(trial.log_density) and is_near and not is_stuck:
                 kept.append(trial)

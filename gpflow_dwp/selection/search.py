@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.exceptions import CholeskyError, NonFiniteBoundError
 from gpflow_dwp.layers import RegressionGPLayer
-from gpflow_dwp.likelihoods import HeteroskedasticGaussian, WarpedGaussian
+from gpflow_dwp.likelihoods import HeteroskedasticGaussian
 from gpflow_dwp.likelihoods.named import is_noise_free, name_of_likelihood
 from gpflow_dwp.models import DeepWishartProcess
 from gpflow_dwp.selection.candidates import Candidate, Selection
@@ -37,9 +37,6 @@ _DEEPEST: dict[Effort, int] = {"quick": 1, "default": 2, "thorough": 3}
 # best one, in nats a row.
 _FIRST_STAGE = 0.4
 _NATS_IN_REACH = 0.02
-# Up to so many rows depth is tried with the single layer's warp, too, where plain it does not pay.
-_ROWS_FOR_WARPED_DEPTH = 250
-_GAIN_OF_DEPTH = 0.05  # nats a row
 # A bound that is lower than a plain process's by so many nats a row is of a posterior that has run
 # away from the prior, and leave-one-out scores given its draws are too good.
 _NATS_OF_FIT = 0.25
@@ -95,10 +92,6 @@ class Search:
         if deepest > 1:
             starts = plain if likelihood in ("auto", "gaussian", "noise_free") else [start]
             best, reason = self._deepen(single, starts)
-            is_warped = isinstance(start.likelihood, WarpedGaussian)
-            few = len(trainer.X) <= _ROWS_FOR_WARPED_DEPTH
-            if best is single and is_warped and few and self._depth_gains(plain[0]):
-                best, reason = self._deepen(single, [start])
         if best is None:
             raise ValueError(f"depth must be 1 or more, got {depth!r}.")
         if best is single and may_vary:
@@ -115,12 +108,6 @@ class Search:
     @property
     def _has_leave_one_out(self) -> bool:
         return self.choice.batch_size is None and self.choice.output != "pseudo_targets"
-
-    def _depth_gains(self, plain: Start) -> bool:
-        """Whether a plain deep model that was tried predicts better than a plain single layer."""
-        found = [each.loo.log_density for each in self.candidates if each.depth > 1 and each.loo]
-        of_plain = -np.inf if plain.scores is None else plain.scores.mean.log_density
-        return max(found, default=-np.inf) > of_plain + _GAIN_OF_DEPTH
 
     def _single(self, start: Start) -> _Found:
         """Fit a single layer to all rows."""
@@ -144,7 +131,9 @@ class Search:
             steps = round(_STEPS_OF_MANY * min(1.0, 1.7 * _MANY_ROWS / num_data))
         is_asked_for = single is None and names is not None
         trials = deep_trials(self.trainer, plain, first, names, is_asked_for=is_asked_for)
-        trial = halve(self.trainer, trials, scores, steps)
+        of_plain = plain[0].scores
+        plain_density = np.inf if of_plain is None else of_plain.mean.log_density
+        trial = halve(self.trainer, trials, scores, steps, plain_density)
         for other in trials:
             if other is not trial and other.histories:
                 self._found_trial(other)
