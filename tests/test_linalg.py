@@ -27,6 +27,7 @@ from gpflow_dwp.linalg import (
     relative_precision,
     whiten,
 )
+from gpflow_dwp.linalg.factorisation import weighted_gram
 
 Operation = Callable[..., tuple[tf.Tensor, ...]]
 
@@ -123,6 +124,10 @@ OPERATIONS: dict[str, tuple[Operation, Operation]] = {
             tf.linalg.logdet(matrix),
         ),
     ),
+    "weighted_gram": (
+        lambda matrix, rows, weights: (matrix + weighted_gram(rows, weights),),
+        lambda matrix, rows, weights: (matrix + tf.matmul(rows * weights, rows, transpose_b=True),),
+    ),
     "relative_precision": (relative_precision_ours, relative_precision_plainly),
     "pseudo_target_posterior": (pseudo_target_posterior, pseudo_target_posterior_plainly),
     "regression_posterior": (
@@ -172,6 +177,7 @@ CASES = [
     ("whiten", [(2, 4, 4), (2, 4, 3)]),
     ("whiten", [(2, 4, 4), (1, 4, 3)]),
     ("whiten", [(1, 4, 4), (2, 4, 3)]),
+    ("weighted_gram", [(4, 4), (4, 3), (3,)]),
     ("relative_precision", [(2, 4, 4), (2, 4, 4), (2, 4, 3)]),
     ("relative_precision", [(1, 4, 4), (1, 4, 4), (2, 4, 3)]),
     ("pseudo_target_posterior", [(2, 4, 4), (4, 4), (4, 1)]),

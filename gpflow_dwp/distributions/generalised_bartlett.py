@@ -167,6 +167,18 @@ class GeneralisedBartlett(tfp.distributions.Distribution):
         ) - 0.5 * math.log(2.0 * math.pi) * float(np.sum(below))
         return log_diagonal_density + log_below_density
 
+    def slope_of_log_prob(self, value: tf.Tensor, powers: tf.Tensor) -> tf.Tensor:
+        """Return the gradient of log p(T) - Σ_j c_j log T_jj by T, [..., M, R].
+
+        :param value: The factor, T, [..., M, R].
+        :param powers: Exponents of its diagonal, c, [R].
+        """
+        alpha, beta = tf.convert_to_tensor(self._concentration), tf.convert_to_tensor(self._rate)
+        diagonal = tf.linalg.diag_part(value)
+        mu, sigma = self._mu_and_sigma()
+        of_diagonal = (2.0 * alpha - 1.0 - powers) / diagonal - 2.0 * beta * diagonal
+        return self._assemble(of_diagonal, (mu - value) / tf.square(sigma))
+
     def mean_and_variance(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Return what ``mean`` and ``variance`` do, [..., M, R] each, for less than both.
 

@@ -18,6 +18,7 @@ from gpflow_dwp.distributions._factored_gram import FactoredGram
 from gpflow_dwp.distributions.generalised_bartlett import GeneralisedBartlett
 from gpflow_dwp.distributions.inverse_wishart import InverseWishart
 from gpflow_dwp.distributions.singular_wishart import SingularWishart
+from gpflow_dwp.linalg.factorisation import weighted_gram
 
 __all__ = ["expected_squared_norm", "log_volume_over_minor", "wishart_log_normaliser"]
 
@@ -36,7 +37,7 @@ def expected_squared_norm(
     :param factor: The distribution of T, [..., M, R].
     :param rows: What multiplies T from the left, A, [..., M, M].
     :param columns: What multiplies T from the right, B, [..., R, R].
-    :param precision: CᵀC, [..., M, M], or None for the identity.
+    :param precision: CᵀC, [..., M, M], of a factor without batch; or None for the identity.
     """
     mean, variance = factor.mean_and_variance()
     mean = tf.matmul(rows, tf.matmul(mean, columns))
@@ -45,9 +46,7 @@ def expected_squared_norm(
         column_norms = tf.reduce_sum(tf.square(rows), axis=-2)
         squared_mean = tf.reduce_sum(tf.square(mean), axis=[-2, -1])
         return squared_mean + tf.reduce_sum(column_norms * spread, axis=-1)
-    second_moment = tf.matmul(mean, mean, transpose_b=True) + tf.matmul(
-        rows * spread[..., None, :], rows, transpose_b=True
-    )
+    second_moment = tf.matmul(mean, mean, transpose_b=True) + weighted_gram(rows, spread)
     return tf.reduce_sum(precision * second_moment, axis=[-2, -1])
 
 

@@ -27,7 +27,7 @@ from gpflow.kernels import (
 )
 from gpflow.utilities import Dispatcher
 
-__all__ = ["Coinciding", "Entries", "gram_kernel"]
+__all__ = ["Coinciding", "Entries", "gram_kernel", "product_and_sum"]
 
 
 class Coinciding(Enum):
@@ -126,17 +126,31 @@ def _squared_exponential(kernel: SquaredExponential, entries: Entries) -> tf.Ten
         return _isotropic_stationary(kernel, entries)
     if entries.coinciding is Coinciding.ALL:
         return tf.convert_to_tensor(kernel.variance)
-    precision = 1.0 / tf.square(kernel.lengthscales)
-    row = tf.math.log(kernel.variance) - 0.5 * precision * entries.row_norms
-    column = -0.5 * precision * entries.column_norms
+    square = tf.square(kernel.lengthscales)
+    row = square * tf.math.log(kernel.variance) - 0.5 * entries.row_norms
+    column = -0.5 * entries.column_norms
     if entries.features is None:
-        return tf.exp(precision * entries.product + row + column)
+        return tf.exp((entries.product + row + column) / square)
     of_rows, of_columns = entries.features
+    return tf.exp(product_and_sum(of_rows, row, of_columns, column, scale=1.0 / square))
+
+
+def product_and_sum(
+    of_rows: tf.Tensor, row: tf.Tensor, of_columns: tf.Tensor, column: tf.Tensor, scale: tf.Tensor
+) -> tf.Tensor:
+    """Return s (F Hᵀ + r + c), [..., M, N], in one pass over the matrix.
+
+    :param of_rows: Features of rows, F, [..., M, R].
+    :param row: What is added to each row, r, [..., M, 1].
+    :param of_columns: Features of columns, H, [..., N, R].
+    :param column: What is added to each column, c, [..., 1, N].
+    :param scale: What all is multiplied by, s, [].
+    """
     # Long rows make for faster products than long columns, also in the gradient.
     of_columns = tf.linalg.matrix_transpose(of_columns)
-    left = tf.concat([precision * of_rows, row, tf.ones_like(row)], axis=-1)
+    left = tf.concat([of_rows, row, tf.ones_like(row)], axis=-1)
     right = tf.concat([of_columns, tf.ones_like(column), column], axis=-2)
-    return tf.exp(tf.matmul(left, right))
+    return tf.matmul(scale * left, right)
 
 
 def _scaled_square_distance(kernel: IsotropicStationary, entries: Entries) -> tf.Tensor:

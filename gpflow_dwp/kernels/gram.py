@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
-from gpflow.kernels import IsotropicStationary, Kernel
+from gpflow.kernels import IsotropicStationary, Kernel, SquaredExponential
 
-from gpflow_dwp.kernels._formulas import Coinciding, Entries, gram_kernel
+from gpflow_dwp.kernels._formulas import Coinciding, Entries, gram_kernel, product_and_sum
 from gpflow_dwp.kernels.check import check_gram_kernel
 
 __all__ = ["cross_covariance", "gram_K", "gram_K_cross", "gram_K_diag"]
@@ -95,13 +97,11 @@ def gram_K_diag(kernel: Kernel, diag: TensorType) -> tf.Tensor:
 
 def _spread(values: tf.Tensor, *entries: tf.Tensor) -> tf.Tensor:
     """Broadcast values to the entries' common shape; free where they have it already."""
-    static, dynamic = entries[0].shape, tf.shape(entries[0])
-    for other in entries[1:]:
-        static = tf.broadcast_static_shape(static, other.shape)
-        dynamic = tf.broadcast_dynamic_shape(dynamic, tf.shape(other))
-    if static.is_fully_defined() and values.shape == static:
-        return values
-    return tf.broadcast_to(values, dynamic)
+    static = functools.reduce(tf.broadcast_static_shape, [each.shape for each in entries])
+    if values.shape.rank == static.rank and 1 not in values.shape.as_list():
+        return values  # of all entries, as every other formula leaves an axis out, or of size 1
+    shapes = [tf.shape(each) for each in entries]
+    return tf.broadcast_to(values, functools.reduce(tf.broadcast_dynamic_shape, shapes))
 
 
 @check_shapes("points: [M, D]", "targets: [N, D]", "return: [M, N]")
@@ -120,10 +120,11 @@ def cross_covariance(kernel: Kernel, points: tf.Tensor, targets: tf.Tensor) -> t
     ):
         return kernel(points, targets)
     rows, columns = map(kernel.scale, kernel.slice(points, targets))
-    distance = -2.0 * tf.matmul(rows, columns, transpose_b=True)
-    distance += _square_norms(rows) + tf.transpose(_square_norms(columns))
-    return kernel.K_r2(distance)
-
-
-def _square_norms(rows: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.square(rows), axis=-1, keepdims=True)
+    row, column = (
+        -0.5 * tf.reduce_sum(tf.square(part), axis=-1, keepdims=True) for part in (rows, columns)
+    )
+    scale = tf.ones([], rows.dtype)
+    if type(kernel).K_r2 is SquaredExponential.K_r2:
+        row += tf.math.log(kernel.variance)
+        return tf.exp(product_and_sum(rows, row, columns, tf.transpose(column), scale))
+    return kernel.K_r2(product_and_sum(rows, row, columns, tf.transpose(column), -2.0 * scale))

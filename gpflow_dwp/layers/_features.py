@@ -38,7 +38,7 @@ class FeatureLayer(GramLayer):
         scales = self.scales(blocks.it.dtype)
         if blocks.are_single:
             mean, variance = moments_of_each(draw, blocks, noise.gradient_dtype)
-            deviation = scales * tf.sqrt(variance)[..., None] * numbers
+            deviation = scales * tf.expand_dims(tf.sqrt(variance), -1) * numbers
         else:
             whitened_root, _ = whiten(draw.below, draw.features)
             mean, tril = joint_moments(draw, blocks, whitened_root, self.jitter)

@@ -116,7 +116,8 @@ def _of_kernels(layer: Layer, evaluate: Callable[[Kernel], Any]) -> Any:
 
 def _of_inputs(layer: Layer, points: tf.Tensor) -> tf.Tensor:
     """The layer's K_ii where it is the lowest one."""
-    return _of_kernels(layer, lambda kernel: kernel(tf.cast(points, _ACCURATE))[None])
+    # Not by [None], whose gradient is a copy.
+    return _of_kernels(layer, lambda kernel: tf.expand_dims(kernel(tf.cast(points, _ACCURATE)), 0))
 
 
 def _of_draw(layer: Layer, draw: GramDraw) -> tf.Tensor:
@@ -295,8 +296,8 @@ def _carry_targets(
 def _covariance_of_targets(
     kernel: Kernel, points: tf.Tensor, targets: tf.Tensor, full_cov: bool
 ) -> TargetBlocks:
-    it = cross_covariance(kernel, points, targets)[None]
-    return TargetBlocks(it, kernel(targets, full_cov=full_cov)[None])
+    blocks = cross_covariance(kernel, points, targets), kernel(targets, full_cov=full_cov)
+    return TargetBlocks(*(tf.expand_dims(block, 0) for block in blocks))
 
 
 def _covariance_of_gram(kernel: Kernel, draw: GramDraw, gram: TargetBlocks) -> TargetBlocks:

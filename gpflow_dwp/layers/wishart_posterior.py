@@ -14,6 +14,7 @@ from gpflow.utilities import positive
 from gpflow_dwp.base import sizes
 from gpflow_dwp.distributions import GeneralisedBartlett
 from gpflow_dwp.distributions.kullback_leibler import expected_squared_norm, log_volume_over_minor
+from gpflow_dwp.linalg.factorisation import Gradient, weighted_gram
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["Mixing", "PosteriorFamily", "ScaleMixture", "WishartPosterior"]
@@ -137,7 +138,7 @@ class WishartPosterior(gpflow.Module):
         :param precision: CᵀC, [S, M, M], or None for the identity.
         """
         bartlett = self.bartlett(factor.dtype, constant=True)
-        log_volume = self._log_volume(self._log_diagonal(factor), mixing)
+        log_volume = self._log_volume(tf.math.log(tf.linalg.diag_part(factor)), mixing)
         squared_norm = _squared_norm(mixing.mix(factor), precision)
         return -0.5 * squared_norm - bartlett.log_prob(factor) + log_volume
 
@@ -153,15 +154,15 @@ class WishartPosterior(gpflow.Module):
         log_diagonal = bartlett.mean_log_diagonal()
         squared_norm = expected_squared_norm(bartlett, mixing.rows, mixing.columns, precision)
         log_ratio = -0.5 * squared_norm + bartlett.entropy()
-        constants = Mixing(*map(tf.stop_gradient, mixing))
-        constant_precision = None if precision is None else tf.stop_gradient(precision)
-        sampled_norm = _squared_norm(constants.mix(factor), constant_precision)
-        log_ratio += _gradient_only(-0.5 * sampled_norm - bartlett.log_prob(factor))
-        log_diagonal += _gradient_only(self._log_diagonal(factor))
-        return log_ratio + self._log_volume(log_diagonal, mixing)
-
-    def _log_diagonal(self, factor: tf.Tensor) -> tf.Tensor:
-        return tf.math.log(tf.linalg.diag_part(factor[..., : self.rank, :]))
+        log_ratio += self._log_volume(log_diagonal, mixing)
+        # The gradient of the sampled one by T: of -½ tr(Xᵀ Q X) with X = A' T B and Q = CᵀC,
+        # of -log Q', and of the volume's Σ_j (ν - j) log T_jj.
+        mixed = mixing.mix(factor)
+        weighted = mixed if precision is None else tf.matmul(precision, mixed)
+        back = Mixing(tf.transpose(mixing.rows), mixing.log_det_rows, tf.transpose(mixing.columns))
+        powers = tf.constant(self.df - 1.0 - np.arange(self.rank), factor.dtype)
+        slope = back.mix(weighted) + bartlett.slope_of_log_prob(factor, powers)
+        return log_ratio + _zero_of_slope(factor, -slope)
 
     def _log_volume(self, log_diagonal: tf.Tensor, mixing: Mixing) -> tf.Tensor:
         """Logarithm of the volume change from T to G, but for what L alone makes of it."""
@@ -198,7 +199,7 @@ class ScaleMixture(gpflow.Module):
             for parameter in (self.proportion, self.root_scale, self.root)
         )
         factor = proportion * root_scale * (df / self.num_inducing)
-        learned = factor * tf.matmul(root, root, transpose_b=True)
+        learned = weighted_gram(root, tf.fill([self.num_inducing], factor))
         return (1.0 - proportion) * covariance + learned
 
 
@@ -206,8 +207,8 @@ def _unit_lower_and_upper(packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The two triangles that are packed in one matrix, the second with its diagonal's logarithm."""
     ones = np.ones(packed.shape, packed.dtype.as_numpy_dtype)
     lower = packed * np.tril(ones, -1) + np.diag(ones[0])
-    upper = packed * np.triu(ones, 1) + tf.linalg.diag(tf.exp(tf.linalg.diag_part(packed)))
-    return lower, upper
+    upper = packed * np.triu(ones, 1)
+    return lower, tf.linalg.set_diag(upper, tf.exp(tf.linalg.diag_part(packed)))
 
 
 def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
@@ -216,6 +217,8 @@ def _squared_norm(columns: tf.Tensor, precision: tf.Tensor | None) -> tf.Tensor:
     return tf.reduce_sum(columns * weighted, axis=[-2, -1])
 
 
-def _gradient_only(tensor: tf.Tensor) -> tf.Tensor:
-    """Zeros with the tensor's gradient."""
-    return tensor - tf.stop_gradient(tensor)
+@tf.custom_gradient
+def _zero_of_slope(factor: tf.Tensor, slope: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    """Zeros, [S], whose gradient by T is a given one, [S, M, R]."""
+    zeros = tf.zeros_like(factor[:, 0, 0])
+    return zeros, lambda bar: (tf.reshape(bar, [-1, 1, 1]) * slope, None)

@@ -36,6 +36,7 @@ __all__ = [
     "relative_jitter",
     "sum_to",
     "unwhiten_both_sides",
+    "weighted_gram",
     "whiten_both_sides",
 ]
 
@@ -84,7 +85,16 @@ def relative_jitter(matrix: tf.Tensor, jitter: float) -> tf.Tensor:
         its variance).
     :return: The absolute jitter of each matrix, [...].
     """
-    return jitter * tf.reduce_mean(tf.linalg.diag_part(matrix), axis=-1)
+    return jitter * _mean_diagonal(matrix)
+
+
+@tf.custom_gradient
+def _mean_diagonal(matrix: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    def gradient(bar: tf.Tensor) -> tf.Tensor:
+        size = sizes(matrix)[-1]  # to scale an identity is quicker than to make a diagonal matrix
+        return bar[..., None, None] * (tf.eye(size, dtype=bar.dtype) / tf.cast(size, bar.dtype))
+
+    return tf.reduce_mean(tf.linalg.diag_part(matrix), axis=-1), gradient
 
 
 @check_shapes(
@@ -147,6 +157,24 @@ def _add_to_diagonal(matrix: tf.Tensor, jitter: tf.Tensor) -> tuple[tf.Tensor, G
     return tf.linalg.set_diag(matrix, diagonal), lambda bar: (bar, tf.linalg.trace(bar))
 
 
+@tf.custom_gradient
+def weighted_gram(rows: tf.Tensor, weights: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    r"""Return A diag(w) Aᵀ, with one product in the gradient, where TensorFlow takes two.
+
+    With :math:`B = (\bar G + \bar G^T) A` that is :math:`\bar A = B \operatorname{diag}(w)` and
+    :math:`\bar w_j = \tfrac12 \sum_i A_{ij} B_{ij}`.
+
+    :param rows: The matrix, A, [M, R].
+    :param weights: Of its columns, w, [R].
+    """
+
+    def gradient(gram_bar: tf.Tensor) -> Tensors:
+        product = tf.matmul(gram_bar + tf.transpose(gram_bar), rows)
+        return product * weights, 0.5 * tf.reduce_sum(rows * product, axis=0)
+
+    return tf.matmul(rows * weights, rows, transpose_b=True), gradient
+
+
 def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
     """The factor of a matrix that has its jitter, or of one with more of it where that fails."""
     tril = tf.linalg.cholesky(matrix)
@@ -158,12 +186,12 @@ def _escalating_cholesky(matrix: tf.Tensor, jitter: tf.Tensor) -> tf.Tensor:
         found = tf.reshape(escalate(flat, tf.reshape(jitter, [-1])), tf.shape(matrix))
         return tf.ensure_shape(found, matrix.shape)
 
-    return tf.cond(tf.reduce_all(_succeeded(tril)), lambda: tril, escalated)
+    return tf.cond(_succeeded(tril, None), lambda: tril, escalated)
 
 
-def _succeeded(tril: tf.Tensor) -> tf.Tensor:
+def _succeeded(tril: tf.Tensor, axis: tuple[int, int] | None = (-2, -1)) -> tf.Tensor:
     # The last row of a factor depends on all that comes before it; one of no rows has none.
-    return tf.reduce_all(tf.math.is_finite(tril[..., -1:, :]), axis=[-2, -1])
+    return tf.reduce_all(tf.math.is_finite(tril[..., -1:, :]), axis=axis)
 
 
 @functools.cache

@@ -183,7 +183,7 @@ def _fold_draws(
     one of numbers for each row, [N], of those observations that are not NaN.
     """
     shape, width = tf.shape(mean), mean.shape[-1]
-    columns = variance if variance.shape.rank == 3 else variance[..., None]
+    columns = variance if variance.shape.rank == 3 else tf.expand_dims(variance, -1)
     X, flat_mean = tf.tile(X, [shape[0], 1]), tf.reshape(mean, [-1, width])
     flat_variance = tf.reshape(tf.broadcast_to(columns, shape), [-1, width])
     result = (

@@ -21,6 +21,19 @@ def test_log_prob_is_that_of_the_independent_entries(size: int, df: int) -> None
         np.testing.assert_allclose(got[i, j], expected, rtol=1e-12)
 
 
+def test_slope_of_log_prob_is_its_gradient() -> None:
+    """Catches a wrong formula, which training would follow."""
+    rng = np.random.default_rng(0)
+    distribution = GeneralisedBartlett(**reference.random_bartlett(rng, 4, 3))
+    t, powers = tf.constant(reference.random_trapezoid(rng, 2, 1, 4, 3)[:, 0]), np.arange(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        logs = tf.reduce_sum(powers * tf.math.log(tf.linalg.diag_part(t)), axis=-1)
+        value = distribution.log_prob(t) - logs
+    slope = distribution.slope_of_log_prob(t, tf.constant(powers))
+    np.testing.assert_allclose(slope, tape.gradient(value, t), rtol=1e-12)
+
+
 def test_marginals_of_samples() -> None:
     # Kolmogorov-Smirnov tests of each entry, at p = 1e-4 (a deviation of 3.9 sigma).
     parameters = reference.random_bartlett(np.random.default_rng(0), 4, 3)
