@@ -1,8 +1,8 @@
-"""Write the tables of the pages from ci/results: `python ci/tables.py [--check]`.
+"""Write tables and a figure of the pages from ci/results: `python ci/tables.py [--check]`.
 
 What stands between `<!-- table: NAME -->` and `<!-- end -->` in a page is written here, sentences
-included, and so is the figure of the comparison. With --check nothing is written, and a page that
-differs is an error.
+included, and so are the figures of comparison and growth. With --check nothing is written, and a
+page that differs is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from comparison import CLASSIFICATION, NAMES, comparison_scores
 from matplotlib.figure import Figure
@@ -94,6 +95,7 @@ def main(arguments: list[str]) -> int:
                 page.write_text(filled(text), encoding="utf-8")
     if not arguments:
         plot_relative_scores(_comparison()[1]).savefig(KEPT / "relative.png")
+        plot_growth().savefig(KEPT / "growth.png")
     print(*changed or ["all pages have the numbers of ci/results"], sep="\n")
     return int(bool(changed) and bool(arguments))
 
@@ -311,12 +313,36 @@ def _functions() -> str:
     return as_markdown(rows)
 
 
-def _growth() -> str:
+_COSTS = {"cpu_seconds": "CPU seconds", "peak_gb": "peak memory, GB"}
+
+
+def _cells_of_growth() -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
+    """Costs by the number of rows, and to which power of it they grow in the last step."""
     cells = _default_model().reset_index().sort_values("num_data")
-    cells = cells[cells["name"].str.startswith("rows-")]
-    before, last = cells[["num_data", "cpu_seconds", "peak_gb"]].astype(float).iloc[-2:].to_numpy()
-    growth, *slopes = np.log(last / before)
-    time, memory = slopes / growth
+    cells = cells[cells["name"].str.startswith("rows-") & (cells["method"] == "default")]
+    growth, *slopes = np.diff(np.log(cells[["num_data", *_COSTS]].to_numpy(float)), axis=0)[-1]
+    return cells, slopes / growth
+
+
+def plot_growth() -> Figure:
+    """Draw what a default fit costs by the number of rows, which is in minibatches above 2,000."""
+    figure = Figure((9.0, 3.4), dpi=150, layout="constrained")
+    panels = figure.subplots(1, 2)
+    cells, slopes = _cells_of_growth()
+    for ax, (cost, title), slope in zip(panels, _COSTS.items(), slopes, strict=True):
+        rows, last = cells["num_data"], cells.iloc[-1]
+        ax.loglog(rows, cells[cost], "o-", color="black")
+        along = rows.iloc[-2] * np.array([1.0, 30.0])
+        line = last[cost] * (along / last["num_data"]) ** slope
+        ax.plot(along, line, "--", label=f"rows to the power of {slope:.2f}")
+        ax.set(xlabel="rows", ylabel=title)
+        ax.grid(which="both", color="#EEEEEE")
+        ax.legend()
+    return figure
+
+
+def _growth() -> str:
+    cells, (time, memory) = _cells_of_growth()
     rows = [
         {
             "rows": f"{cell.num_data:,.0f}",
