@@ -140,7 +140,9 @@ class WithDeviation(RegressorMixin, BaseEstimator):
 
 
 def _exact_gp(seed: int, num_inputs: int) -> Any:
-    kernel = kernels.ConstantKernel() * kernels.RBF(np.ones(num_inputs)) + kernels.WhiteKernel()
+    # Within scikit-learn's own bounds restarts find functions through all rows of small tables.
+    rbf = kernels.RBF(np.full(num_inputs, np.sqrt(num_inputs)), (0.3, 1e3))
+    kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * rbf + kernels.WhiteKernel(0.1, (1e-4, 1e1))
     options = {"n_restarts_optimizer": 2, "normalize_y": True, "random_state": seed}
     return _scaled(GaussianProcessRegressor(kernel, **options))
 
@@ -150,21 +152,20 @@ def _scaled(model: Any) -> Any:
 
 
 _FOREST = ensemble.RandomForestRegressor(oob_score=True)
-_CALIBRATED = calibration.CalibratedClassifierCV(svm.SVC(), ensemble=False)
 MODELS: dict[bool, dict[str, Callable[[int, int], Any]]] = {
     True: {
         "exact-gp": _exact_gp,
-        "bayesian-ridge": lambda seed, _: _scaled(linear_model.BayesianRidge()),
+        "bayesian-ridge": lambda *_: _scaled(linear_model.BayesianRidge()),
         "hist-gb": lambda seed, _: WithDeviation(ensemble.HistGradientBoostingRegressor(), seed),
         "random-forest": lambda seed, _: WithDeviation(_FOREST, seed),
         "ngboost": lambda seed, _: import_module("ngboost").NGBRegressor(random_state=seed),
         "dwp": lambda seed, _: DeepWishartRegressor(random_state=seed),
     },
     False: {
-        "logistic": lambda seed, _: _scaled(linear_model.LogisticRegression(max_iter=1_000)),
+        "logistic": lambda *_: _scaled(linear_model.LogisticRegression(max_iter=1_000)),
         "hist-gb": lambda seed, _: ensemble.HistGradientBoostingClassifier(random_state=seed),
         "random-forest": lambda seed, _: ensemble.RandomForestClassifier(random_state=seed),
-        "svc": lambda seed, _: _scaled(_CALIBRATED),
+        "svc": lambda *_: _scaled(calibration.CalibratedClassifierCV(svm.SVC(), ensemble=False)),
         "dwp": lambda seed, _: DeepWishartClassifier(random_state=seed),
     },
 }
