@@ -48,8 +48,9 @@ class Choice:
     :param posterior: Posterior family of every Wishart layer; like the next five, as for
         :func:`build_deep_wishart_process`.
     :param whiten: Whether posteriors are relative to the prior's scale.
-    :param width: Degrees of freedom of every Wishart layer, ν; None for the number of inputs, or 5
-        where that predicts better.
+    :param width: Degrees of freedom of every Wishart layer, ν; None for 5 where there are as many
+        inputs or more, and for what predicts better, 5 or their number, where there are fewer.
+        Models that are chosen by bounds have as many as inputs.
     :param output: What the output layer's posterior comes from, at all depths.
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a
