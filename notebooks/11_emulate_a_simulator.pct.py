@@ -120,7 +120,8 @@ wave.fit(X, simulator(X))
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for number, axes in enumerate(panels, start=1):
     values = emulation.implausibility(wave, grid, observed, **spread)
-    shown = axes.tricontourf(*grid.T, np.minimum(values, 6.0), levels=np.linspace(0.0, 6.0, 13))
+    levels = np.linspace(0.0, 6.0, 13)
+    shown = axes.tricontourf(*grid.T, values, levels=levels, extend="max")
     axes.plot(*true_input.T, "r*", markersize=12)
     axes.set_title(f"wave {number}: {np.mean(values < 3.0):.0%} are left")
     at_truth = emulation.implausibility(wave, true_input, observed, **spread)[0]
