@@ -77,8 +77,7 @@ def build_matrix_gaussian_network(
     check_positive(target_scale=target_scale)
     if likelihood is not None:
         check_instance(Likelihood, likelihood=likelihood)
-    is_one = not isinstance(num_pseudo_data, Sequence)
-    counts = [num_pseudo_data] * depth if is_one else num_pseudo_data
+    counts = num_pseudo_data if isinstance(num_pseudo_data, Sequence) else [num_pseudo_data] * depth
     if len(counts) != depth:
         raise ValueError(f"num_pseudo_data must hold depth={depth} numbers, got {len(counts)}.")
     if likelihood is None:
