@@ -131,17 +131,15 @@ def read(path: Path, options: FitOptions) -> FitOptions:
     """
     shown = {name: getattr(options, name) for name in _SHOWN if name != "out"}
     given = [each.name for each in fields(options) if getattr(options, each.name) != each.default]
-    for name in sorted({*given} - {*shown}):
-        name = name.replace("_", "-")
-        raise UsageError(f"--{name} cannot go with --resume: a run goes on as it began")
-    found: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in read_sealed(path).items()
-    }
-    if found.keys() != options.plain().keys():
+    if others := sorted({*given} - {*shown}):
+        option = others[0].replace("_", "-")
+        raise UsageError(f"--{option} cannot go with --resume: a run goes on as it began")
+    kept: dict[str, Any] = read_sealed(path)
+    lists = {name: tuple(value) for name, value in kept.items() if isinstance(value, list)}
+    if kept.keys() != options.plain().keys():
         raise UsageError(f"{path} was not written by this version of gpflow-dwp")
-    table = None if found["table"] is None else Path(found["table"])
-    return FitOptions(**{**found, "table": table, **shown})
+    table = None if kept["table"] is None else Path(kept["table"])
+    return FitOptions(**{**kept, **lists, "table": table, **shown})
 
 
 def complete(options: FitOptions) -> FitOptions:
