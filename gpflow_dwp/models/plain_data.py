@@ -51,6 +51,9 @@ _OF_TFP = (tfp.bijectors.Bijector, tfp.distributions.Distribution)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What classes had in an earlier version, at what they always do now; what was not set is None.
+_GONE = {"stick_the_landing": True}
+
 
 def to_config(value: Any, arrays: Arrays | None = None) -> Any:
     """Describe an object as plain data that JSON can hold.
@@ -119,8 +122,7 @@ def from_config(
     arguments = {
         name: from_config(argument, custom_classes, arrays)
         for name, argument in config["arguments"].items()
-        # None of what a class had in an earlier version.
-        if argument is not None or name in known
+        if name in known or argument not in (None, _GONE.get(name))
     }
     if issubclass(cls, _OF_TFP):
         arguments = {name: _of_default_type(part) for name, part in arguments.items()}
