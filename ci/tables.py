@@ -111,7 +111,7 @@ def _comparison() -> tuple[pd.DataFrame, pd.DataFrame]:
 def plot_relative_scores(scores: pd.DataFrame) -> Figure:
     """Draw each model's distance to the best, a row for each table: the further left the better.
 
-    The scale is linear up to 0.1 and logarithmic beyond; what is more than 3 is drawn at 3.
+    That of numbers is linear up to 0.1 and logarithmic beyond; what is more than 3 is drawn at 3.
     """
     shown = {
         "nlpd": "NLPD less that of the best (nats)",
@@ -130,10 +130,11 @@ def plot_relative_scores(scores: pd.DataFrame) -> Figure:
             if label in distance:
                 own = {"color": "black", "zorder": 3} if label == "dwp" else {"alpha": 0.8}
                 ax.plot(distance[label].clip(0, 3), distance.index, marker, label=label, **own)
-        ax.set_xscale("symlog", linthresh=0.1)
+        if metric in ("nlpd", "crps"):
+            ax.set_xscale("symlog", linthresh=0.1)
         ax.set_xlabel(title)
         ax.grid(axis="y", color="#EEEEEE")
-        ax.legend(fontsize="small")
+        ax.legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
 
 
