@@ -79,7 +79,7 @@ class FitOptions(Format, _TableArgument):
     :param num_inducing: Inducing points (default: 100; with --depth auto more in a single layer and
         for many rows).
     :param num_steps: Gradient steps (default: 3000, where the papers take 20000; with --depth auto
-        1000 of each model of several layers, 600 above 500 rows).
+        the last model takes as many, or fewer).
     :param seed: For split, start and draws.
     :param out: Run directory to write (default: runs/NAME-K, with the next free K).
     :param quiet: Show no progress.

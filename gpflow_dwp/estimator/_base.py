@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gpflow_dwp.base import Array, TrainingData
 from gpflow_dwp.data import Standardiser
 from gpflow_dwp.data.table import Task, split_rows
+from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.evaluation import RawUnits
 from gpflow_dwp.exceptions import TableError
 from gpflow_dwp.layers.wishart_posterior import PosteriorFamily
@@ -40,7 +41,7 @@ from gpflow_dwp.training import PROTOCOLS, TrainingHistory
 from gpflow_dwp.training.early_stopping import fit_with_held_out
 from gpflow_dwp.validation import check_flags, check_integers, check_weights
 
-__all__ = ["DeepWishartEstimator", "refuse_dates"]
+__all__ = ["DeepWishartEstimator"]
 
 Index = npt.NDArray[np.int64]
 
@@ -78,7 +79,6 @@ class DeepWishartEstimator(BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, **checks: Any
     ) -> tuple[Array, npt.NDArray[Any], Array | None]:
         """Inputs, targets and weights to train on, without rows that have no weight."""
-        refuse_dates("X", X)
         inputs, y = validate_data(self, X, y, reset=not self._goes_on(), dtype=np.float64, **checks)
         check_consistent_length(inputs, y)
         if sample_weight is None:
@@ -244,7 +244,7 @@ class DeepWishartEstimator(BaseEstimator):
     def _check_inputs(self, X: npt.ArrayLike) -> Array:
         """Inputs for predictions, in raw units, [N, D]."""
         check_is_fitted(self, "model_")
-        refuse_dates("X", X)
+        X, _ = exact_numbers("X", X, may_be_times=True)
         inputs = validate_data(self, X, dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):
             far = ~np.isfinite(np.square(self.input_standardiser_.transform(inputs)))
@@ -299,12 +299,3 @@ def _standardiser_of_seen(Y: Array, weights: Array | None) -> Standardiser:
     return Standardiser(
         *(np.concatenate([getattr(c, k) for c in columns]) for k in ("mean", "scale"))
     )
-
-
-def refuse_dates(name: str, values: Any) -> None:
-    """Refuse dates, spans of time and records, of which scikit-learn would make numbers."""
-    several = hasattr(values, "columns")
-    types = list(values.dtypes) if several else [getattr(values, "dtype", None)]
-    for dtype in types:
-        if getattr(dtype, "kind", None) in ("M", "m", "V"):
-            raise ValueError(f"{name} must hold numbers, got {dtype}.")

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.estimator._base import DeepWishartEstimator
+from gpflow_dwp.estimator._numbers import inputs_to_fit
 from gpflow_dwp.likelihoods.named import likelihood_of_labels
 
 __all__ = ["DeepWishartClassifier"]
@@ -50,7 +51,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
             single class, an argument of the constructor cannot be used, or a model that goes on
             knows no such label, or has other columns.
         """
-        inputs, y, weights = self._check_rows(X, y, sample_weight)
+        inputs, y, weights = self._check_rows(inputs_to_fit(X), y, sample_weight)
         check_classification_targets(y)
         classes = self.classes_ if self._goes_on() else np.unique(y)
         unknown = np.setdiff1d(y, classes)

@@ -11,8 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 
 from gpflow_dwp.base import Array
-from gpflow_dwp.estimator._base import DeepWishartEstimator, refuse_dates
+from gpflow_dwp.estimator._base import DeepWishartEstimator
 from gpflow_dwp.estimator._further_runs import model_with_runs
+from gpflow_dwp.estimator._numbers import exact_numbers, inputs_to_fit
 from gpflow_dwp.estimator.classifier import DeepWishartClassifier
 from gpflow_dwp.exceptions import TargetWarning
 from gpflow_dwp.selection.observations import are_copies, odd_targets, recorded_steps
@@ -92,7 +93,8 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
     ) -> DeepWishartRegressor:
         """Train a new model, or with ``warm_start`` the one there is.
 
-        :param X: Inputs, [N, D].
+        :param X: Inputs, [N, D]. Columns of times, as in a frame of pandas or polars, are seconds
+            since 1970 (UTC), with a warning that says so.
         :param y: Targets, [N], or [N, Q] for several outputs, each with a noise of its own. NaN are
             missing; a row of NaN alone is a run that failed, which is left out. Outputs that are
             constant are no part of the model, and predicted as such, without any variance.
@@ -100,11 +102,13 @@ class DeepWishartRegressor(RegressorMixin, DeepWishartEstimator):
             for once.
         :return: The regressor.
         :raises ValueError: If the data are not finite numbers of one length with at least two
-            rows, all runs failed, all targets are constant, an argument of the constructor cannot
-            be used, or a model that goes on was fitted to other numbers of columns.
+            rows, integers beyond 2**53 would be equal in float64, all runs failed, all targets are
+            constant, an argument of the constructor cannot be used, or a model that goes on was
+            fitted to other numbers of columns.
         """
-        refuse_dates("y", y)
-        everything, failed = X, _failed_runs(y)
+        everything = X = inputs_to_fit(X)
+        y, _ = exact_numbers("y", y)
+        failed = _failed_runs(y)
         if failed.any():
             if failed.all():
                 raise ValueError("y must hold the output of a run, got NaN alone: all runs failed.")

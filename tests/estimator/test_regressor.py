@@ -373,12 +373,43 @@ def test_bad_targets_are_refused(regressor: DeepWishartRegressor) -> None:
         DeepWishartRegressor(**SMALL).fit(X, np.full(40, 3.0))
     days = np.datetime64("2020-01-01") + np.arange(40)
     for dates in (days, pandas.Series(days), pandas.DataFrame({"a": Y, "b": days})):
-        with pytest.raises(ValueError, match="y must hold numbers, got datetime64"):
+        with pytest.raises(ValueError, match=r"y(\['b'\])? must hold numbers, got datetime64"):
             DeepWishartRegressor(**SMALL).fit(X, dates)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         regressor.predict_log_density(X, np.where(np.arange(40) == 3, np.nan, Y))
     with pytest.raises(ValueError, match=r"y must have shape \[40\], got \[40, 1\]"):
         regressor.predict_log_density(X, Y[:, None])
+
+
+def test_times_are_seconds() -> None:
+    """Catches times that are refused, or not the same seconds in predictions as in training."""
+    times = pandas.date_range("2020-01-01", periods=40, freq="h")
+    seconds = (times - pandas.Timestamp(0)).total_seconds().to_numpy()
+    expected = DeepWishartRegressor(**SMALL).fit(np.stack([X[:, 0], seconds], 1), Y)
+    frame = pandas.DataFrame({"x": X[:, 0], "when": times})
+    with pytest.warns(UserWarning, match=r"seconds since 1970 \(UTC\): when\.$"):
+        regressor = DeepWishartRegressor(**SMALL).fit(frame, Y)
+    assert list(regressor.feature_names_in_) == ["x", "when"]
+    zoned = frame.assign(when=times.tz_localize("UTC").tz_convert("Asia/Tokyo"))
+    for inputs in (frame, zoned):
+        mean = regressor.predict(inputs)
+        np.testing.assert_array_equal(mean, expected.predict(np.stack([X[:, 0], seconds], 1)))
+    with pytest.raises(ValueError, match=r"X\['when'\] .* less than a microsecond apart"):
+        regressor.fit(frame.assign(when=times[0] + np.arange(40) * pandas.Timedelta(1, "ns")), Y)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "name"),
+    [
+        (2**53 + np.arange(40)[:, None], "X"),
+        ([[2**60 + i] for i in range(40)], "X"),
+        (pandas.DataFrame({"a": X[:, 0], "id": 2**60 + np.arange(40)}), r"X\['id'\]"),
+    ],
+)
+def test_integers_that_become_equal_are_refused(inputs: Any, name: str) -> None:
+    """Catches identifiers that scikit-learn makes a constant column of."""
+    with pytest.raises(ValueError, match=f"{name} must hold numbers that stay apart in float64"):
+        DeepWishartRegressor(**SMALL).fit(inputs, Y)
 
 
 @pytest.mark.parametrize("far", [1e200, -1.7e308])

@@ -1,0 +1,68 @@
+"""What scikit-learn would make other numbers of on the way to float64."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gpflow_dwp.base import Array
+from gpflow_dwp.validation import as_real_array
+
+__all__ = ["exact_numbers", "inputs_to_fit"]
+
+
+def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tuple[Any, list[Any]]:
+    """Return values that stay apart in float64, times as seconds since 1970 (UTC).
+
+    :param name: What they are called in messages.
+    :param values: An array, a series, a frame of pandas or polars, or lists.
+    :param may_be_times: Whether times are taken.
+    :return: The values, and which columns of them were times.
+    :raises ValueError: If they are dates, spans of time or records, or integers beyond 2**53 or
+        times of which float64 would make equal numbers.
+    """
+    if isinstance(values, list | tuple):
+        values = np.asarray(values)
+    is_frame = hasattr(values, "columns")
+    columns = {each: values[each] for each in values.columns} if is_frame else {name: values}
+    seconds = {}
+    for each, column in columns.items():
+        array = np.asarray(column)
+        kind = getattr(getattr(column, "dtype", None), "kind", array.dtype.kind)
+        called = f"{name}[{each!r}]" if is_frame else name
+        if kind == "M" and may_be_times:
+            seconds[each] = _seconds(called, column)
+        elif kind in ("M", "m", "V"):
+            raise ValueError(f"{called} must hold numbers, got {column.dtype}.")
+        elif array.dtype.kind in "iu":
+            as_real_array(called, array)
+    if not seconds:
+        return values, []
+    if not is_frame:
+        return seconds[name], [name]
+    return type(values)({**columns, **seconds}), list(seconds)
+
+
+def inputs_to_fit(X: Any) -> Any:
+    """As :func:`exact_numbers`, and say which inputs are times."""
+    numbers, times = exact_numbers("X", X, may_be_times=True)
+    if times:
+        warnings.warn(
+            f"times are taken as seconds since 1970 (UTC): {', '.join(map(str, times))}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return numbers
+
+
+def _seconds(name: str, times: Any) -> Array:
+    array = np.asarray(times, "M8[ns]")
+    seconds = (array - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    if len(np.unique(array)) > len(np.unique(seconds)):
+        raise ValueError(
+            f"{name} must hold times that stay apart as seconds since 1970 in float64, got some "
+            "less than a microsecond apart: give seconds from the first instead."
+        )
+    return np.asarray(seconds)
