@@ -43,7 +43,7 @@ def suggest(
 
     Covariances are those of the mixture of all draws, and further runs of a batch are chosen given
     those before by the same rule of normals. Outputs count alike, in units of their deviations.
-    Where failures are modelled, each value is multiplied by the probability that the run succeeds.
+    Where failures are modelled, values are multiplied by the chance of success, 0 below a half.
 
     :param model: A fitted estimator or a trained model.
     :param bounds: Lower and upper bound of each input, [D, 2]; there is no default for them.
@@ -68,6 +68,8 @@ def suggest(
         raise ValueError(f"candidates must lie within bounds, got {X[outside][0].tolist()}.")
     check_integers(at_least=batch, candidates=len(X))
     success = emulator.success(X)
+    likely = success >= 0.5
+    success = np.where(likely | (likely.sum() < batch), success, 0.0)
     covariance, noise = _covariance(emulator, X)
     chosen: list[int] = []
     for _ in range(batch):
