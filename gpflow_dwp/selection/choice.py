@@ -92,7 +92,8 @@ class Choice:
             check_choice((*get_args(LikelihoodName), "auto"), likelihood=self.likelihood)
         if isinstance(self.likelihood, Gaussian):
             raise ValueError(
-                'likelihood must be a name where the noise is Gaussian, as "noise_free", got an object.'
+                'likelihood must be a name where the noise is Gaussian, such as "gaussian" or '
+                '"noise_free", got an object.'
             )
         check_choice(get_args(Effort), effort=self.effort)
 
