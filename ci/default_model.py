@@ -110,6 +110,9 @@ METHODS: dict[str, Callable[..., dict[str, Any]]] = {
     "default": run_ours,
     "quick": lambda *data: run_ours(*data, effort="quick"),
     "thorough": lambda *data: run_ours(*data, effort="thorough"),
+    "minibatches": lambda *data: run_ours(
+        *data, depth=2, kernel="SquaredExponential", likelihood="gaussian", batch_size=1_000
+    ),
 }
 
 

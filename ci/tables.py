@@ -317,25 +317,30 @@ def _functions() -> str:
 _COSTS = {"cpu_seconds": "CPU seconds", "peak_gb": "peak memory, GB"}
 
 
-def _cells_of_growth() -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
+def _cells_of_growth(
+    method: str = "default",
+) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
     """Costs by the number of rows, and to which power of it they grow in the last step."""
     cells = _default_model().reset_index().sort_values("num_data")
-    cells = cells[cells["name"].str.startswith("rows-") & (cells["method"] == "default")]
+    cells = cells[cells["name"].str.startswith("rows-") & (cells["method"] == method)]
     growth, *slopes = np.diff(np.log(cells[["num_data", *_COSTS]].to_numpy(float)), axis=0)[-1]
     return cells, slopes / growth
 
 
 def plot_growth() -> Figure:
-    """Draw what a default fit costs by the number of rows, which is in minibatches above 2,000."""
+    """Draw what a fit costs by the number of rows: the default, and two layers in minibatches."""
     figure = Figure((9.0, 3.4), dpi=150, layout="constrained")
     panels = figure.subplots(1, 2)
-    cells, slopes = _cells_of_growth()
-    for ax, (cost, title), slope in zip(panels, _COSTS.items(), slopes, strict=True):
-        rows, last = cells["num_data"], cells.iloc[-1]
-        ax.loglog(rows, cells[cost], "o-", color="black")
-        along = rows.iloc[-2] * np.array([1.0, 30.0])
-        line = last[cost] * (along / last["num_data"]) ** slope
-        ax.plot(along, line, "--", label=f"rows to the power of {slope:.2f}")
+    for method, colour in (("default", "black"), ("minibatches", "C1")):
+        cells, slopes = _cells_of_growth(method)
+        for ax, cost, slope in zip(panels, _COSTS, slopes, strict=True):
+            rows, last = cells["num_data"], cells.iloc[-1]
+            ax.loglog(rows, cells[cost], "o-", color=colour, label=method)
+            along = rows.iloc[-2] * np.array([1.0, 30.0])
+            line = last[cost] * (along / last["num_data"]) ** slope
+            label = f"rows to the power of {slope:.2f}"
+            ax.plot(along, line, "--", color=colour, label=label)
+    for ax, title in zip(panels, _COSTS.values(), strict=True):
         ax.set(xlabel="rows", ylabel=title)
         ax.grid(which="both", color="#EEEEEE")
         ax.legend()

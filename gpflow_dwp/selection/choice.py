@@ -49,8 +49,8 @@ class Choice:
         :func:`build_deep_wishart_process`.
     :param whiten: Whether posteriors are relative to the prior's scale.
     :param width: Degrees of freedom of every Wishart layer, ν; None for 5 where there are as many
-        inputs or more, and for what predicts better, 5 or their number, where there are fewer.
-        As many as inputs where depth and kernel are given, or bounds choose.
+        inputs or more, and for what predicts better, 5 or their number, where there are fewer:
+        their number if depth and kernel are given. As many as inputs where bounds choose.
     :param output: What the output layer's posterior comes from, at all depths.
     :param inducing: Where inducing inputs start: "subset", "kmeans" or a matrix, [M, D].
     :param num_steps: Gradient steps of a model that takes such, at most, and half of them in a

@@ -92,7 +92,7 @@ def deep_trials(
 
     :param plain: Fitted single layers, best first.
     :param kernels: Those to try; None for what suits the number of rows.
-    :param is_asked_for: Whether there is nothing to choose, so that ν is the number of inputs.
+    :param is_asked_for: Whether there is nothing to choose, so that a single ν is taken.
     """
     num_data, num_inputs = trainer.X.shape
     chosen = [start for start in plain if kernels is None or start.name in kernels]
@@ -102,8 +102,10 @@ def deep_trials(
             chosen = chosen[:1]
     by_name = {start.name: start for start in reversed(chosen)}  # the best one of each name
     widths: list[int | None] = [trainer.choice.width]
-    if widths == [None] and not is_asked_for:
-        widths = [_ROOM] if num_inputs >= _ROOM else [None, _ROOM]
+    if widths == [None] and num_inputs >= _ROOM:
+        widths = [_ROOM]
+    elif widths == [None] and not is_asked_for:
+        widths = [None, _ROOM]
     nothing = RowScores.none(num_data)
     return [
         Trial(start, depth, width, trainer.build(start, depth, width), nothing, [], 0.0)

@@ -42,8 +42,8 @@ def select_model(
     observations.
 
     Then depth gets a trial. Deep candidates start plain, without a warp and with Gaussian noise,
-    from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν the number of
-    inputs, and 5 where those are less; above 120 rows in the better kernel alone. They are
+    from the fitted single layers: a squared exponential and a Matérn 5/2 kernel, ν = 5 and, where
+    there are fewer inputs, their number, too; above 120 rows in the better kernel alone. They are
     trained in three stages, and weak ones are dropped against each other, by leave-one-out density,
     or where they are far below the best single layer. The last is kept if it predicts better than
     that: by the log density of each row given all others, with CRPS not against it

@@ -191,7 +191,8 @@ class SingleLayers:
         none by far, as by a tenth of all gains, or to gain much CRPS. Of many rows it must not be
         far worse: some of them do not always tell a good warp.
         """
-        gains = self._unseen(other) - self._unseen(best)
+        with np.errstate(invalid="ignore"):  # NaN, where both fail, is no gain
+            gains = self._unseen(other) - self._unseen(best)
         (density, crps), num_rows = gains.mean(0), gains.shape[2]
         if num_rows < len(self._rows):
             return bool(density.mean() > -_MOST_LOSS)
