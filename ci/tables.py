@@ -349,16 +349,19 @@ def plot_growth() -> Figure:
 
 def _growth() -> str:
     cells, (time, memory) = _cells_of_growth()
+    alone, _ = _cells_of_growth("minibatches")
     rows = [
         {
             "rows": f"{cell.num_data:,.0f}",
             "CPU s": f"{cell.cpu_seconds:.0f}",
             "peak memory, GB": f"{cell.peak_gb:.1f}",
+            "minibatches: CPU s": f"{other.cpu_seconds:.0f}",
+            "GB": f"{other.peak_gb:.1f}",
         }
-        for cell in cells.itertuples()
+        for cell, other in zip(cells.itertuples(), alone.itertuples(), strict=True)
     ]
-    told = f"""In the last line time grows with the rows to the power of {time:.2f}, memory to that
-        of {memory:.2f}."""
+    told = f"""In the last line a default fit's time grows with the rows to the power of {time:.2f},
+        its memory to that of {memory:.2f}."""
     return f"{as_markdown(rows)}\n\n{_paragraph(told)}"
 
 
