@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gpflow import Parameter
 from gpflow.likelihoods import Gaussian
+from threadpoolctl import threadpool_limits
 
 from gpflow_dwp.base import Array
 from gpflow_dwp.exceptions import CollapseWarning
@@ -98,6 +99,8 @@ def model_with_runs(
     return new if anew is None or _log_density(new) >= _log_density(anew) else anew
 
 
+# Beside busy processes several threads of OpenBLAS would spin until each has had its turn.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def _log_density(model: DeepWishartProcess) -> float:
     """That of each run, predicted from all others."""
     targets = model.output_layer.targets.numpy()
