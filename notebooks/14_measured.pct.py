@@ -424,10 +424,10 @@ cells.style.hide().format(precision=2, subset=["exact", "kernel", "print, 100,00
 #   0.14. The 77 rows held out do not gain by it: a GP has 1.73 there. The 2.00 in print does not
 #   come out by 100,000 steps either. By the importance-weighted bound they do gain: 0.10 by 8,000
 #   steps, where print, by 100,000, has 0.13 more; it was not run longer.
-# - By the paper's own training, natural gradients and Adam (`--protocol cde`), the GP on energy ends
-#   at print: 1.72 after 30,000 and after all 100,000 steps, print 1.71. LV-GP-GP has a bound of 0.84
-#   and a test log-likelihood of 1.45 after 3,000 with K = 1, where `cde-fast` has 1.27 and 1.67; it
-#   was not run to the end.
+# - By the paper's own training, natural gradients and Adam (`--protocol cde`), the GP on energy
+#   ends at print: 1.72 after 30,000 and after all 100,000 steps, print 1.71. LV-GP-GP has a bound
+#   of 0.84 and a test log-likelihood of 1.45 after 3,000 with K = 1, where `cde-fast` has 1.27
+#   and 1.67; it was not run to the end.
 # - **Protein** gains 0.07 from 3,000 to 30,000 steps and 0.02 from there to 100,000, by the bound;
 #   by the kernel estimate it is then at print. So the 3,000 steps of the table above cost LV-GP-GP
 #   some 0.08 there.
