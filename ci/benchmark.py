@@ -30,19 +30,22 @@ app = App(help=__doc__, default_parameter=Parameter(consume_multiple=True, negat
 
 _PEERS = {
     "gpflow": libraries.prepare_gpflow,
+    "svgp": libraries.prepare_svgp,
     "gpflux": libraries.prepare_gpflux,
     "gpytorch": libraries.prepare_gpytorch,
+    "gpytorch-gp": libraries.prepare_gpytorch_gp,
 }
 # What a ratio is meant to be at most, at all shapes.
 _RATIOS = {
     ("AB step", "AB floor"): 1.5,
+    ("AB step", "AB floor by TensorFlow"): None,
     ("A-whitened step", "A-whitened floor"): None,
     ("AB step", "GW step"): 1.05,
     ("A-whitened step", "A step"): 0.85,
     ("AB step", "DGP step"): 1.0,
     **{(f"{m} step", "gpflux step"): 0.33 for m in ("AB", "A-whitened", "default")},
     **{(f"{m} step", "gpytorch step"): 0.12 for m in ("AB", "A-whitened", "default")},
-    ("default step", "gpflow step"): None,
+    **{("default step", f"{peer} step"): None for peer in ("gpflow", "svgp", "gpytorch-gp")},
 }
 
 
@@ -62,8 +65,9 @@ def step(
 
     :param shapes: Names, or sizes such as 1000,6,100,5,3: rows, inputs, inducing points, draws and
         depth.
-    :param peers: Other libraries to compare with: gpflow, an exact GP, of which the gradient is
-        timed, and deep GPs of gpflux and gpytorch. A step of the defaults is timed with them.
+    :param peers: Other libraries to compare with: deep GPs of gpflux and gpytorch, and single
+        layers, of which the gradient is timed: gpflow and gpytorch-gp, exact GPs, and svgp,
+        GPflow's. A step of the defaults is timed with them.
     :param peer_python: Interpreter of an environment that has them.
     """
     for name in shapes:
@@ -80,6 +84,9 @@ def step(
                 *([Subject(f"default step {dtype}", prepare_step, usual)] if peers else []),
                 *(Subject(f"{m} floor {dtype}", prepare_floor, (m, shape, dtype)) for m in floored),
             ]
+            if "AB" in floored:
+                title = f"AB floor by TensorFlow {dtype}"
+                subjects.append(Subject(title, prepare_floor, ("AB", shape, dtype, "TensorFlow")))
         show("step", name, step_figures(measure(subjects, turns, threads), dtypes), out)
 
 

@@ -37,6 +37,7 @@ _SCORES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "nll": "NLL", "error"
 _SHAPES = ("yacht-2", "yacht-5", "protein-5", "large-3")
 _STEPS = {
     "AB / its linear algebra alone": "AB step float64 / AB floor float64",
+    "AB / the same by TensorFlow's kernels": "AB step float64 / AB floor by TensorFlow float64",
     "AB / GW": "AB step float64 / GW step float64",
     "AB / deep GP": "AB step float64 / DGP step float64",
     "whitened A / A": "A-whitened step float64 / A step float64",
@@ -46,7 +47,9 @@ _STEPS = {
     "whitened A / GPyTorch": "A-whitened step float64 / gpytorch step float64",
     "default / GPflux": "default step float64 / gpflux step float64",
     "default / GPyTorch": "default step float64 / gpytorch step float64",
-    "default / gradient of an exact GP": "default step float64 / gpflow step float64",
+    "default / gradient of GPflow's GPR": "default step float64 / gpflow step float64",
+    "default / gradient of GPflow's SVGP": "default step float64 / svgp step float64",
+    "default / gradient of GPyTorch's exact GP": "default step float64 / gpytorch-gp step float64",
     "AB, float32 / float64": "AB step float32 / AB step float64",
     "AB, ms": "AB step float64, ms",
     "default, ms": "default step float64, ms",

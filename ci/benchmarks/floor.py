@@ -1,4 +1,4 @@
-"""The floor: the dense linear algebra of a training step alone, by LAPACK and BLAS."""
+"""The floor: the dense linear algebra of a training step alone, by LAPACK or by TensorFlow."""
 
 from __future__ import annotations
 
@@ -131,3 +131,38 @@ class Floor:
 
     def _array(self, rows: int, columns: int) -> npt.NDArray[Any]:
         return np.asfortranarray(self._rng.normal(size=(rows, columns)), self._dtype)
+
+
+def tensorflow_floor(operations: list[Operation], dtype: str) -> Callable[[int], None]:
+    """Return what runs the operations of steps by TensorFlow's kernels, each kind as one batch."""
+    import tensorflow as tf
+
+    rng = np.random.default_rng(0)
+
+    def operands(operation: Operation) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        _, routine, rows, inner, columns, times = operation
+        left = rng.normal(size=(times, rows, inner))
+        if routine == "potrf":
+            left = left @ left.swapaxes(1, 2) + rows * np.eye(rows)
+        elif routine == "trsm":
+            left = np.eye(rows) + 1e-6 * np.tril(left, -1)
+        right = rng.normal(size=(times, inner, columns))
+        return left.astype(dtype), right.astype(dtype)
+
+    calls = {
+        "potrf": lambda left, right: tf.linalg.cholesky(left),
+        "trsm": tf.linalg.triangular_solve,
+        "gemm": tf.linalg.matmul,
+    }
+
+    @tf.function(autograph=False)
+    def step(pairs: list[tuple[tf.Tensor, tf.Tensor]]) -> list[tf.Tensor]:
+        return [calls[o.routine](*pair) for o, pair in zip(operations, pairs, strict=True)]
+
+    pairs = [tuple(map(tf.constant, operands(operation))) for operation in operations]
+
+    def run(num_steps: int) -> None:
+        for _ in range(num_steps):
+            step(pairs)
+
+    return run

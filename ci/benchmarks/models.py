@@ -44,15 +44,20 @@ def posterior_arguments(model: str) -> dict[str, Any]:
     return {"posterior": family, "whiten": bool(whitened)}
 
 
-def prepare_floor(model: str, sizes: list[int], dtype: str) -> Callable[[int], None]:
+def prepare_floor(
+    model: str, sizes: list[int], dtype: str, library: str = "LAPACK"
+) -> Callable[[int], None]:
     """Do the dense linear algebra alone of a training step.
 
     :param model: One of :data:`WISHART_MODELS`.
     :param sizes: A :class:`Shape`, as below.
+    :param library: "LAPACK" or "TensorFlow".
     """
-    from benchmarks.floor import Floor, floor_operations
+    from benchmarks.floor import Floor, floor_operations, tensorflow_floor
 
     shape = Shape(*sizes)
+    if library == "TensorFlow":
+        return tensorflow_floor(floor_operations(shape, model), dtype)
     return Floor(floor_operations(shape, model), shape.num_samples, dtype).run
 
 

@@ -19,21 +19,27 @@ def regression_data(num_data: int, num_inputs: int) -> tuple[Any, Any]:
     return X, (Y - Y.mean()) / Y.std()
 
 
-def prepare_gpflow(sizes: list[int], dtype: str) -> Callable[[int], None]:
-    """The exact GP, ``GPR``: the gradient of its marginal likelihood, compiled, and no step."""
+def prepare_gpflow(sizes: list[int], dtype: str, model: str = "GPR") -> Callable[[int], None]:
+    """GPflow's exact GP, or its ``SVGP``: the gradient of the objective, compiled, and no step."""
     import gpflow
     import tensorflow as tf
 
     data = tuple(part.astype(dtype) for part in regression_data(*sizes[:2]))
     gpflow.config.set_default_float(data[0].dtype.type)
     kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0] * sizes[1])
-    model = gpflow.models.GPR(data, kernel, noise_variance=1e-2)
+    if model == "SVGP":
+        points, likelihood = data[0][: sizes[2]].copy(), gpflow.likelihoods.Gaussian(1e-2)
+        process: Any = gpflow.models.SVGP(kernel, likelihood, points, num_data=sizes[0])
+        objective = process.training_loss_closure(data, compile=False)
+    else:
+        process = gpflow.models.GPR(data, kernel, noise_variance=1e-2)
+        objective = process.training_loss
 
     @tf.function(autograph=False)
     def take_gradient() -> tuple[Any, Any]:
         with tf.GradientTape() as tape:
-            loss = model.training_loss()
-        return loss, tape.gradient(loss, model.trainable_variables)
+            loss = objective()
+        return loss, tape.gradient(loss, process.trainable_variables)
 
     def run(times: int) -> None:
         for _ in range(times):
@@ -41,6 +47,11 @@ def prepare_gpflow(sizes: list[int], dtype: str) -> Callable[[int], None]:
         float(loss)
 
     return run
+
+
+def prepare_svgp(sizes: list[int], dtype: str) -> Callable[[int], None]:
+    """See :func:`prepare_gpflow`."""
+    return prepare_gpflow(sizes, dtype, "SVGP")
 
 
 def prepare_gpflux(sizes: list[int], dtype: str) -> Callable[[int], None]:
@@ -71,6 +82,38 @@ def prepare_gpflux(sizes: list[int], dtype: str) -> Callable[[int], None]:
         for _ in range(num_steps):
             losses = take_step(batches)
         float(losses["loss"])
+
+    return run
+
+
+def prepare_gpytorch_gp(sizes: list[int], dtype: str) -> Callable[[int], None]:
+    """GPyTorch's exact GP: the gradient of its marginal likelihood, by its defaults."""
+    import gpytorch
+    import torch
+
+    X, Y = (torch.tensor(part.astype(dtype)) for part in regression_data(*sizes[:2]))
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+
+    class Process(gpytorch.models.ExactGP):
+        def __init__(self) -> None:
+            super().__init__(X, Y[:, 0], gpytorch.likelihoods.GaussianLikelihood())
+            self.mean_module = gpytorch.means.ConstantMean()
+            kernel = gpytorch.kernels.RBFKernel(ard_num_dims=sizes[1])
+            self.covar_module = gpytorch.kernels.ScaleKernel(kernel)
+
+        def forward(self, x: Any) -> Any:
+            return gpytorch.distributions.MultivariateNormal(
+                self.mean_module(x), self.covar_module(x)
+            )
+
+    process = Process().to(X.dtype)
+    evidence = gpytorch.mlls.ExactMarginalLogLikelihood(process.likelihood, process)
+    process.train()
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            process.zero_grad()
+            (-evidence(process(X), Y[:, 0])).backward()
 
     return run
 

@@ -9,7 +9,7 @@ import benchmark
 import numpy as np
 import pytest
 from benchmarks.bound import BoundWatch
-from benchmarks.floor import Floor, Operation, floor_operations
+from benchmarks.floor import Floor, Operation, floor_operations, tensorflow_floor
 from benchmarks.measuring import Timings
 from benchmarks.models import SHAPES, Shape, prepare_step
 
@@ -39,6 +39,7 @@ def test_the_floor_has_the_operations_of_the_formulas() -> None:
         np.testing.assert_allclose(values[2] - values[1], values[1] - values[0], rtol=1e-12)
     with np.errstate(all="raise"):
         Floor(floor_operations(SHAPE, "AB"), SHAPE.num_samples, "float32").run(3)
+        tensorflow_floor(floor_operations(SHAPE, "AB"), "float32")(3)
 
 
 @pytest.mark.usefixtures("eager")
