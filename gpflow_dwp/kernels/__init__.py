@@ -6,10 +6,11 @@ distances, can be evaluated on it.
 """
 
 from gpflow_dwp.kernels.gram import gram_K, gram_K_cross, gram_K_diag
-from gpflow_dwp.kernels.random_features import RandomFunctions, sample_random_functions
+from gpflow_dwp.kernels.random_features import sample_random_functions
+from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 
 __all__ = [
-    "RandomFunctions",
+    "SeparableMatern52",
     "gram_K",
     "gram_K_cross",
     "gram_K_diag",

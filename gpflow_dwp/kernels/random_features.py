@@ -13,6 +13,7 @@ from gpflow.kernels import Kernel
 from gpflow_dwp.base import Seed
 from gpflow_dwp.exceptions import UnsupportedKernelError
 from gpflow_dwp.kernels.check import check_input_kernel
+from gpflow_dwp.kernels.separable_matern52 import SeparableMatern52
 from gpflow_dwp.random import as_seed, normal, split_seed, uniform
 from gpflow_dwp.validation import check_integers
 
@@ -25,6 +26,7 @@ _DEGREES: dict[type[Kernel], int | None] = {
     gpflow.kernels.Matern12: 1,
     gpflow.kernels.Matern32: 3,
     gpflow.kernels.Matern52: 5,
+    SeparableMatern52: 5,  # of each input by itself
 }
 
 
@@ -70,8 +72,8 @@ def sample_random_functions(
     frequencies of their own, so that over them the covariance is the kernel's, however small F;
     the Q functions of one draw share them.
 
-    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32`` or ``Matern52``. The functions
-        are of its parameters' dtype.
+    :param kernel: ``SquaredExponential``, ``Matern12``, ``Matern32``, ``Matern52`` or
+        ``SeparableMatern52``. The functions are of its parameters' dtype.
     :param num_inputs: Number of input columns, D.
     :param num_functions: Number of functions, Q.
     :param num_samples: Number of joint draws, S.
@@ -94,8 +96,11 @@ def sample_random_functions(
     wave_seed, scale_seed, phase_seed, weight_seed = split_seed(as_seed(seed), 4)
     frequencies = normal([num_samples, num_features, active], wave_seed, dtype)
     if degrees is not None:
-        squares = tf.square(normal([num_samples, num_features, degrees], scale_seed, dtype))
-        frequencies /= tf.sqrt(tf.reduce_mean(squares, axis=-1, keepdims=True))
+        num_scales = active if isinstance(kernel, SeparableMatern52) else 1
+        shape = [num_samples, num_features, num_scales * degrees]
+        squares = tf.square(normal(shape, scale_seed, dtype))
+        squares = tf.reshape(squares, [*shape[:2], num_scales, degrees])
+        frequencies /= tf.sqrt(tf.reduce_mean(squares, axis=-1))
     weights = normal([num_samples, num_features, num_functions], weight_seed, dtype)
     return RandomFunctions(
         kernel,

@@ -10,8 +10,9 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import to_default_float
 
 from gpflow_dwp.base import TargetBlocks
-from gpflow_dwp.kernels import RandomFunctions, gram_K_cross, sample_random_functions
+from gpflow_dwp.kernels import gram_K_cross, sample_random_functions
 from gpflow_dwp.kernels.dtype import kernel_in_dtype
+from gpflow_dwp.kernels.random_features import RandomFunctions
 from gpflow_dwp.linalg import factorise, relative_jitter
 from gpflow_dwp.models.deep_kernel_process import DeepKernelProcess
 from gpflow_dwp.random import as_seed, normal, split_seed

@@ -11,6 +11,7 @@ import gpflow
 import numpy as np
 from gpflow.kernels import Kernel
 
+from gpflow_dwp.kernels import SeparableMatern52
 from gpflow_dwp.validation import check_choice
 
 __all__ = ["KERNELS", "make_kernels", "positive_by_exp"]
@@ -25,9 +26,12 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
         gpflow.kernels.Matern52,
         gpflow.kernels.RationalQuadratic,
         gpflow.kernels.SquaredExponential,
+        SeparableMatern52,
     )
 }
-"""Kernels that can be asked for by name, with relevance determination in the first layer."""
+"""Kernels that can be asked for by name, with relevance determination in the first layer.
+
+A separable one is of inputs: hidden layers, which have none, get the one of distances."""
 
 
 def make_kernels(
@@ -61,6 +65,8 @@ def make_kernels(
 
 def _named(name: str, *lengthscales: float) -> Kernel:
     check_choice(KERNELS, kernel=name)
+    if not lengthscales:
+        name = name.removeprefix("Separable")
     scales = np.array(lengthscales)
     start = {"weight_variances": scales**-2.0} if name == "ArcCosine" else {"lengthscales": scales}
     with positive_by_exp():

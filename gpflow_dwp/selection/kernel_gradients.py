@@ -11,8 +11,9 @@ from gpflow.kernels import Kernel, Matern32, Matern52, SquaredExponential
 from gpflow.optimizers import Scipy
 
 from gpflow_dwp.base import Array
+from gpflow_dwp.kernels import SeparableMatern52
 
-__all__ = ["Covariances", "covariances_of", "shape_of", "squared_distances"]
+__all__ = ["Covariances", "covariances_of", "has_closed_form"]
 
 Shape = Callable[[Array], tuple[Array, Array]]
 Blocks = list[Array]
@@ -46,11 +47,6 @@ _LOG_LENGTHSCALE = np.log([3e-3, 1e5])
 _LOG_VARIANCE = np.log([1e-4, 1e4])
 
 
-def shape_of(kernel: Kernel) -> Shape | None:
-    """Return k(r²) / variance and its derivative by r², as a function; None of other kernels."""
-    return _SHAPES.get(type(kernel))
-
-
 class Covariances(Protocol):
     """Covariances of pairs of inputs, and the diagonal of those of the last input with itself."""
 
@@ -72,7 +68,14 @@ class Covariances(Protocol):
 
 def covariances_of(kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> Covariances:
     """Return the covariances of a kernel: in closed form, or by TensorFlow's tape."""
-    return (_Stationary if type(kernel) in _SHAPES else _Taped)(kernel, pairs)
+    if type(kernel) is SeparableMatern52:
+        return _Separable(kernel, pairs)
+    return (_Stationary if has_closed_form(kernel) else _Taped)(kernel, pairs)
+
+
+def has_closed_form(kernel: Kernel) -> bool:
+    """Whether covariances are of log lengthscales, then the log variance, without TensorFlow."""
+    return type(kernel) in _SHAPES or type(kernel) is SeparableMatern52
 
 
 class _Stationary:
@@ -80,7 +83,6 @@ class _Stationary:
 
     def __init__(self, kernel: Kernel, pairs: Sequence[tuple[Array, Array]]) -> None:
         self.kernel, self.pairs = kernel, pairs
-        self._shape = _SHAPES[type(kernel)]
         self._size = int(np.size(kernel.lengthscales))
 
     def start(self) -> Array:
@@ -101,8 +103,9 @@ class _Stationary:
         for a, b in self.pairs:
             scaled = a / self._lengthscales
             other = scaled if a is b else b / self._lengthscales
-            self._distances.append(squared_distances(scaled, other))
-        self._shapes = [self._shape(distances) for distances in self._distances]
+            self._distances.append(_squared_distances(scaled, other))
+        shape = _SHAPES[type(self.kernel)]
+        self._shapes = [shape(distances) for distances in self._distances]
         diagonal = np.full(len(self.pairs[-1][1]), self._variance)
         return [*(self._variance * k for k, _ in self._shapes), diagonal]
 
@@ -121,6 +124,36 @@ class _Stationary:
                 squares = W.sum(1) @ a**2 + W.sum(0) @ b**2 - 2.0 * np.sum(a * (W @ b), 0)
                 by_lengthscale += squares / self._lengthscales**2
         return np.append(by_lengthscale, self._variance * by_variance)
+
+
+class _Separable(_Stationary):
+    """The same of a product over inputs."""
+
+    def blocks(self, vector: Array) -> Blocks:
+        self._lengthscales, self._variance = np.exp(vector[:-1]), np.exp(vector[-1])
+        self._blocks, self._slopes = [], []
+        scales = np.sqrt(5.0) / self._lengthscales * np.ones(self.pairs[0][0].shape[1])
+        for a, b in self.pairs:
+            decay, product, slopes = 0.0, self._variance, []
+            for column, other in zip((a * scales).T, (b * scales).T, strict=True):
+                r = np.abs(column[:, None] - other)
+                third = r * r / 3.0
+                factor = 1.0 + r + third
+                decay, product = decay + r, product * factor
+                slopes.append(third * (1.0 + r) / factor)  # d log k / d log ℓ
+            self._blocks.append(product * np.exp(-decay))
+            self._slopes.append(slopes)
+        return [*map(np.copy, self._blocks), np.full(len(self.pairs[-1][1]), self._variance)]
+
+    def gradient(self, bars: Sequence[Array]) -> Array:
+        *of_matrices, of_diagonal = bars
+        by_lengthscale, by_variance = np.zeros(self._size), self._variance * np.sum(of_diagonal)
+        for bar, block, slopes in zip(of_matrices, self._blocks, self._slopes, strict=True):
+            W = bar * block
+            by_variance += W.sum()
+            each = [np.vdot(W, slope) for slope in slopes]
+            by_lengthscale += each if self._size > 1 else np.sum(each)
+        return np.append(by_lengthscale, by_variance)
 
 
 class _Taped:
@@ -157,7 +190,7 @@ class _Taped:
         return Scipy.pack_tensors(found).numpy()
 
 
-def squared_distances(A: Array, B: Array) -> Array:
+def _squared_distances(A: Array, B: Array) -> Array:
     """Squared Euclidean distances of rows, [N, M]; exactly zero where both are one."""
     distances = np.sum(A**2, axis=1)[:, None] + np.sum(B**2, axis=1) - 2.0 * (A @ B.T)
     np.maximum(distances, 0.0, out=distances)

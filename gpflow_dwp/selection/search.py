@@ -74,7 +74,10 @@ class Search:
             likelihood == "noise_free",
             self._record_start,
         )
-        plain = singles.plain(CANDIDATE_KERNELS if is_auto(choice.kernel) else [choice.kernel])
+        kernels: tuple[str, ...] = CANDIDATE_KERNELS
+        if likelihood == "noise_free" and X.shape[1] > 1:
+            kernels += ("SeparableMatern52",)
+        plain = singles.plain(kernels if is_auto(choice.kernel) else [choice.kernel])
         heteroskedastic = trainer.heteroskedastic(plain[0])
         if likelihood == "heteroskedastic":
             return self.by_bound(heteroskedastic)

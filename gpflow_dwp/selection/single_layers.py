@@ -22,7 +22,7 @@ from gpflow_dwp.likelihoods.named import (
 )
 from gpflow_dwp.models.named_kernels import positive_by_exp
 from gpflow_dwp.selection.gaussian_process import fit_gaussian_process
-from gpflow_dwp.selection.kernel_gradients import shape_of, squared_distances
+from gpflow_dwp.selection.kernel_gradients import covariances_of, has_closed_form
 from gpflow_dwp.selection.leave_one_out import leave_one_out_of_process, predict_unseen
 from gpflow_dwp.selection.observations import has_atoms
 from gpflow_dwp.selection.scores import RowScores, no_worse
@@ -126,7 +126,9 @@ class SingleLayers:
             kernel.lengthscales.assign(scale)
             kernel.variance.assign(found[0].kernel.variance)
             likelihood = copy.deepcopy(found[0].likelihood)
-            common = found[0]._replace(kernel=kernel, likelihood=likelihood)
+            common = found[0]._replace(
+                name=type(kernel).__name__, kernel=kernel, likelihood=likelihood
+            )
             common = self._scored(self._fit(common, self._rows, self.max_iterations), began)
             found.insert(0 if common.evidence > found[0].evidence else len(found), common)
         return found
@@ -236,16 +238,16 @@ class SingleLayers:
         noise, ratios, limits = self._noise
         with positive_by_exp():
             start = Start(name, kernel, likelihood_by_name(noise, 1, 0.1 * limits[1]))
-        shape = shape_of(kernel)
-        if shape is None:
+        if not has_closed_form(kernel):
             return [start]
         X, P = self.X[rows], self.Y.shape[1]
         roots, total = np.sqrt(self.weights[rows]), self.weights[rows].sum()
         Y = self.Y[rows] * roots[:, None]
-        squared = squared_distances(X, X) / (2.0 * num_inputs)
+        covariances = covariances_of(kernel, [(X, X)])
+        *log_lengthscales, _ = covariances.start()
         profile = []
         for scale in _SCALES:
-            K = shape(squared / scale**2)[0]
+            K, _ = covariances.blocks(np.append(log_lengthscales + np.log(scale), 0.0))
             values, vectors = np.linalg.eigh(roots[:, None] * K * roots)
             spectrum = np.maximum(values, 0.0)[:, None] + ratios
             explained = np.square(vectors.T @ Y)[:, None] / spectrum[..., None]

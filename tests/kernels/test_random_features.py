@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from gpflow_dwp.exceptions import UnsupportedKernelError
-from gpflow_dwp.kernels import sample_random_functions
+from gpflow_dwp.kernels import SeparableMatern52, sample_random_functions
 from gpflow_dwp.random import as_seed
 
 X = np.array([[0.0, 0.1], [0.4, -0.3], [1.5, 0.9]])
@@ -25,6 +25,7 @@ MANY = 20_000
         gk.Matern12(0.5, 0.8),
         gk.Matern32(1.3, [0.5, 2.0]),
         gk.Matern52(0.7, active_dims=[1]),
+        SeparableMatern52(1.3, [0.5, 2.0]),
     ],
     ids=lambda kernel: type(kernel).__name__,
 )

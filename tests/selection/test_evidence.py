@@ -37,7 +37,8 @@ def make(
 
 
 @pytest.mark.parametrize(
-    "kernel", ["SquaredExponential", "Matern32", "Matern52", "RationalQuadratic"]
+    "kernel",
+    ["SquaredExponential", "Matern32", "Matern52", "RationalQuadratic", "SeparableMatern52"],
 )
 @pytest.mark.parametrize("likelihood", ["gaussian", "warped", "student_t"])
 @pytest.mark.parametrize(("step", "ard", "num_inducing"), [(0.0, True, None), (0.1, False, 7)])
