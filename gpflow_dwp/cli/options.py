@@ -40,6 +40,7 @@ _Kernel = Literal[
     "Matern52",
     "RationalQuadratic",
     "SquaredExponential",
+    "SeparableMatern52",
     "RBF",
 ]
 
