@@ -123,10 +123,10 @@ display(bounds.pivot(index=["dataset", "depth"], columns="pair", values="text"))
 # %% [markdown]
 # All cells are of one recipe and of all 20 splits.
 #
-# The deep inverse Wishart process has two cells, by `--depths 3 --models DIWP` in the first command,
-# and by the papers' protocol (`python ci/study.py run --datasets yacht --depths 3 --models DIWP
-# --splits 0`). In brackets, what the original paper quotes for it in its Table 3, over 20 splits and of another
-# implementation.
+# The deep inverse Wishart process has two cells, by `--depths 3 --models DIWP` in the first
+# command, and by the papers' protocol (`python ci/study.py run --datasets yacht --depths 3 --models
+# DIWP --splits 0`). In brackets, what the original paper quotes for it in its Table 3, over 20
+# splits and of another implementation.
 
 # %% tags=["hide-input"]
 inverse = kept_cells("uci", lambda cells: cells[cells["model"] == "DIWP"])
@@ -217,9 +217,9 @@ theirs.rename_axis(["data set", "depth", "annealing", "splits"])[
 ]
 
 # %% [markdown]
-# The bound in the course of training, as in the original paper's Figure 1, of the three cells by the
-# protocol as it is (`python ci/study.py run --datasets yacht --models DGP GW --splits 0`, the one of
-# DIWP above, and its `report`). Seconds are of a busy core.
+# The bound in the course of training, as in the original paper's Figure 1, of the three cells by
+# the protocol as it is (`python ci/study.py run --datasets yacht --models DGP GW --splits 0`, the
+# one of DIWP above, and its `report`). Seconds are of a busy core.
 
 # %% tags=["hide-input"]
 figures.plot_traces(kept_cells("uci"))

@@ -39,8 +39,8 @@ _Kernel = Literal[
     "Matern32",
     "Matern52",
     "RationalQuadratic",
-    "SquaredExponential",
     "SeparableMatern52",
+    "SquaredExponential",
     "RBF",
 ]
 

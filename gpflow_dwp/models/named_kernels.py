@@ -25,8 +25,8 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
         gpflow.kernels.Matern32,
         gpflow.kernels.Matern52,
         gpflow.kernels.RationalQuadratic,
-        gpflow.kernels.SquaredExponential,
         SeparableMatern52,
+        gpflow.kernels.SquaredExponential,
     )
 }
 """Kernels that can be asked for by name, with relevance determination in the first layer.
