@@ -37,7 +37,7 @@ _PEERS = {
 }
 # What a ratio is meant to be at most, at all shapes.
 _RATIOS = {
-    ("AB step", "AB floor"): 1.5,
+    ("AB step", "AB floor"): 1.4,
     ("AB step", "AB floor by TensorFlow"): None,
     ("A-whitened step", "A-whitened floor"): None,
     ("AB step", "GW step"): 1.05,
