@@ -77,10 +77,8 @@ class FitOptions(Format, _TableArgument):
         --depth auto the best of three).
     :param effort: What --depth auto tries: quick for single layers only, thorough for more steps
         and depth 3 (default: default).
-    :param num_inducing: Inducing points (default: 100; with --depth auto more in a single layer and
-        for many rows).
-    :param num_steps: Gradient steps (default: 3000, where the papers take 20000; with --depth auto
-        the last model takes as many, or fewer).
+    :param num_inducing: Inducing points (default: 100; --depth auto: more at depth 1, many rows).
+    :param num_steps: Gradient steps, of --depth auto at most (default: 3000; the papers: 20000).
     :param seed: For split, start and draws.
     :param out: Run directory to write (default: runs/NAME-K, with the next free K).
     :param quiet: Show no progress.

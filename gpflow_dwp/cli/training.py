@@ -162,11 +162,8 @@ def _told(selection: Selection, data: FitData) -> list[str]:
     def row(each: Candidate) -> dict[str, object]:
         density, crps = each.loo or (None, None)
         return {
-            "depth": each.depth,
-            "kernel": each.kernel,
+            **{name: getattr(each, name) for name in ("depth", "kernel", "likelihood", "width")},
             "lengthscales": "by input" if each.ard else "one",
-            "likelihood": each.likelihood,
-            "width": each.width,
             "rows": each.num_data,
             "ELBO per datum": each.elbo / each.num_data + data.offset,
             "leave-one-out log density": None if density is None else density + data.offset,
