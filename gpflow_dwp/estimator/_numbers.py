@@ -20,8 +20,8 @@ def exact_numbers(name: str, values: Any, *, may_be_times: bool = False) -> tupl
     :param values: An array, a series, a frame of pandas or polars, or lists.
     :param may_be_times: Whether times are taken.
     :return: The values, and which columns of them were times.
-    :raises ValueError: If they are dates, spans of time or records, or integers beyond 2**53 or
-        times of which float64 would make equal numbers.
+    :raises ValueError: If they are spans of time, records or times that are not taken, or integers
+        beyond 2**53 or times of which float64 would make equal numbers.
     """
     if isinstance(values, list | tuple):
         values = np.asarray(values)
@@ -58,7 +58,9 @@ def inputs_to_fit(X: Any) -> Any:
 
 
 def _seconds(name: str, times: Any) -> Array:
-    array = np.asarray(times, "M8[ns]")
+    array = np.asarray(times)
+    if array.dtype.kind == "O":  # those of pandas that have a zone
+        array = np.asarray(times.dt.tz_convert(None))
     seconds = (array - np.datetime64(0, "s")) / np.timedelta64(1, "s")
     if len(np.unique(array)) > len(np.unique(seconds)):
         raise ValueError(

@@ -42,7 +42,7 @@ class DeepWishartClassifier(ClassifierMixin, DeepWishartEstimator):
     ) -> DeepWishartClassifier:
         """Train a new model, or with ``warm_start`` the one there is.
 
-        :param X: Inputs, [N, D].
+        :param X: Inputs, [N, D]; columns of times are taken as the regressor takes them.
         :param y: Labels of any kind, [N].
         :param sample_weight: How often each row counts, [N]: 2 is for a row that comes twice. None
             for once.

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from gpflow_dwp.estimator import DeepWishartRegressor
+from gpflow_dwp.estimator._numbers import exact_numbers
 from gpflow_dwp.evaluation import PredictiveDistribution
 from gpflow_dwp.evaluation.mixture import mixture_cdf
 from gpflow_dwp.training import EarlyStopping
@@ -394,6 +395,10 @@ def test_times_are_seconds() -> None:
     for inputs in (frame, zoned):
         mean = regressor.predict(inputs)
         np.testing.assert_array_equal(mean, expected.predict(np.stack([X[:, 0], seconds], 1)))
+    far = np.array(["1600-01-01", "9999-12-31"], "M8[s]")  # more than 2**63 nanoseconds
+    for each in (far, pandas.Series(far).dt.tz_localize("UTC")):
+        found, _ = exact_numbers("X", each, may_be_times=True)
+        np.testing.assert_array_equal(found, far.astype(np.int64))
     with pytest.raises(ValueError, match=r"X\['when'\] .* less than a microsecond apart"):
         regressor.fit(frame.assign(when=times[0] + np.arange(40) * pandas.Timedelta(1, "ns")), Y)
 
