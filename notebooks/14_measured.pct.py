@@ -196,7 +196,7 @@ shown.style.hide()
 # differ](how-to/reproduce_the_papers.md#where-we-differ)).
 
 # %% tags=["hide-input"]
-cells = with_ard(kept_cells("uci"))
+cells = with_ard(kept_cells("uci", lambda cells: cells[cells["model"] != "DIWP"]))
 is_theirs = (cells["num_samples"] == 10) & (cells["num_steps"] == 20_000)
 is_whole = cells["batch_size"].isna() & (cells["dtype"] == "float64")
 cells = cells[is_theirs & is_whole & (cells["has_ard"] | cells["options"].isna())]
